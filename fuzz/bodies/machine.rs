@@ -1,5 +1,5 @@
-//! Takes the machine along anything: nodes and a log that fit a module more or less. It may refuse; it may not panic,
-//! nor take memory out of proportion.
+//! Runs the machine along arbitrary nodes and an arbitrary log that more or less fit a module. It
+//! may refuse; it must not panic, nor take memory out of proportion.
 
 #[path = "machine/told.rs"]
 pub mod told;
@@ -11,7 +11,7 @@ use afterimage_trace::{Event, HostRead, HostWrite, RawValue, TraceFile, TraceWri
 use told::Forms;
 use wasmparser::ValType;
 
-/// Decisions, one byte each; zeros when they are used up.
+/// Decisions, one byte each; zeros once they are used up.
 struct Choices<'a>(&'a [u8]);
 
 impl Choices<'_> {
@@ -31,7 +31,7 @@ impl Choices<'_> {
     }
 }
 
-/// Follows what these bytes choose in a module. The answer is how many nodes were executed.
+/// Follows what these bytes choose in a module. Returns how many nodes were executed.
 pub fn follow_anything(module: &[u8], choices: &[u8]) -> usize {
     let Ok(program) = Program::parse(module) else {
         return 0;
@@ -69,7 +69,7 @@ fn follow_once(program: &Program, module: &[u8], choices: &mut Choices<'_>) -> u
         };
         match outcome {
             Ok(()) => (executed, last) = (executed + 1, Some(node)),
-            // Nothing fits any more; but it may be tried.
+            // Nothing fits any more, but it may be attempted.
             Err(error) => {
                 assert!(!error.to_string().is_empty());
                 failed += 1;
@@ -80,7 +80,7 @@ fn follow_once(program: &Program, module: &[u8], choices: &mut Choices<'_>) -> u
     executed
 }
 
-/// A node that may well come next.
+/// A node that is likely to come next.
 fn follower(
     machine: &Machine<'_>,
     entered: &Function,
@@ -142,7 +142,7 @@ fn path(function: &Function, choices: &mut Choices<'_>) -> (Vec<BlockId>, Option
     }
 }
 
-/// A recording with a log only.
+/// A recording with only a log.
 fn log(program: &Program, entered: &Function, choices: &mut Choices<'_>) -> TraceFile {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path().join("a.aft");

@@ -1,5 +1,5 @@
-//! Reads bytes as a module in every way that the tool reads one. Nothing may panic, and what
-//! is accepted must hold together.
+//! Reads bytes as a module in every way that the tool does. Nothing may panic, and accepted modules
+//! must be consistent.
 
 use afterimage_ids::OrigOffset;
 use afterimage_program::{Names, OperatorIndex, Program, SourceMap, Ssa, dump};

@@ -1,9 +1,10 @@
-//! Reads bytes as a history of misses, and a text as what was simulated. They may be refused; nothing may panic, nor take memory out of
-//! proportion, and what is read must be consistent.
+//! Reads bytes as a history of misses, and text as a description of a simulation. Both may be
+//! refused; nothing may panic or take memory out of proportion, and accepted input must be
+//! consistent.
 
 use afterimage_simulate::{Epoch, Misses, Spec, Summary};
 
-/// Reads all that an epoch has, as far as it can be read.
+/// Reads everything in an epoch, as far as it is readable.
 pub fn read_history(bytes: &[u8], two: bool) {
     let Ok(epoch) = Epoch::open(bytes, two) else {
         return;
@@ -20,14 +21,14 @@ pub fn read_history(bytes: &[u8], two: bool) {
     }
 }
 
-/// Reads a text; what it means is written so that it is read again.
+/// Reads a text; its meaning, written again, must read the same.
 pub fn read_spec(text: &str) {
     if let Ok(spec) = text.parse::<Spec>() {
         assert_eq!(spec.to_string().parse(), Ok(spec));
     }
 }
 
-/// Reads a summary; what it means is written so that it is read again.
+/// Reads a summary; its meaning, written again, must read the same.
 pub fn read_summary(bytes: &[u8]) {
     if let Ok(summary) = Summary::decode(bytes) {
         assert_eq!(Summary::decode(&summary.encode()), Ok(summary.clone()));

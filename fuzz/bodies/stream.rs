@@ -1,9 +1,9 @@
-//! Reads bytes as a coded stream in every way. It may be refused; nothing may panic, nor take memory out of
-//! proportion, and all ways must agree.
+//! Reads bytes as a coded stream in every way. They may be refused; nothing may panic or take
+//! memory out of proportion, and all ways must agree.
 
 use afterimage_streams::Stream;
 
-/// Lengths beyond this are opened and looked into, but not decoded whole.
+/// Longer streams are opened and sampled, but not decoded completely.
 const WHOLE: u64 = 1 << 16;
 
 /// Reads a stream of `len` values.
@@ -30,7 +30,7 @@ pub fn read_everything(bytes: &[u8], len: u64) {
             Ok(None) => break,
             Ok(Some(value)) if whole.is_ok() => assert_eq!(Some(&value), expected.next()),
             Ok(Some(_)) => {}
-            // A block that cannot be read makes the whole unreadable.
+            // An unreadable block makes the whole stream unreadable.
             Err(_) => return assert!(whole.is_err()),
         }
     }

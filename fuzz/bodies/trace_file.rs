@@ -1,14 +1,14 @@
-//! Reads all that a trace file can give. It may refuse; it may not panic, nor take memory
-//! out of proportion.
+//! Reads everything in a trace file. It may refuse; it must not panic, nor take memory out of
+//! proportion.
 
 use afterimage_trace::TraceFile;
 
-/// Length of the file header, of a chunk's header.
+/// The lengths of the file header and of a chunk's header.
 const FILE_HEADER: usize = 16;
 const CHUNK_HEADER: usize = 40;
 
-/// Reads the bytes as they are, and once more with all checksums made right, so that what
-/// lies behind the checksums is reached.
+/// Reads the bytes as they are, and again with all checksums corrected, in order to reach what
+/// follows the checksums.
 pub fn read_everything(bytes: &[u8]) {
     read(bytes.to_vec());
     read(sealed(bytes.to_vec()));
@@ -43,7 +43,7 @@ fn read(bytes: Vec<u8>) {
     );
 }
 
-/// The bytes as a file of chunks whose labels and checksums are right, until they end.
+/// The bytes as a file of chunks with correct labels and checksums, as far as they go.
 fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     if bytes.len() < FILE_HEADER {
         return bytes;
@@ -53,11 +53,11 @@ fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     let mut rest = &mut bytes[FILE_HEADER..];
     while rest.len() >= CHUNK_HEADER {
         let (header, after) = rest.split_at_mut(CHUNK_HEADER);
-        // Lengths that do not fit are made to: the low bits decide.
+        // Lengths that do not fit are adjusted: the low bits decide.
         let stored = u16::from_le_bytes([header[24], header[25]]) as usize % (after.len() + 1);
         let (payload, next) = after.split_at_mut(stored);
         header[..4].copy_from_slice(b"AFTC");
-        // Five kinds are known; some chunks keep another.
+        // Five kinds are known; some chunks have another.
         header[5] = 0;
         header[4] %= 8;
         header[24..28].copy_from_slice(&(stored as u32).to_le_bytes());

@@ -1,5 +1,5 @@
-//! Asks epochs of a whole execution trace, sound or not, everything that can be asked about a small run. They may refuse; nothing
-//! may panic, take memory out of proportion, or go on for ever.
+//! Asks epochs of a whole execution trace, sound or not, every possible question about a small run.
+//! They may refuse; nothing may panic, take memory out of proportion, or run for ever.
 
 #[path = "values/epochs.rs"]
 mod epochs;
@@ -17,7 +17,8 @@ use epochs::InEpochs;
 /// How often the guest's loop is executed.
 const TRIPS: u64 = 70;
 
-/// Whose run it is: loads and stores that overlap, copies, a global, and a parameter that is far away in the end.
+/// The guest: overlapping loads and stores, copies, a global, and a parameter whose definition is
+/// far away at the end.
 pub const GUEST: &str = r#"(module
   (memory 1) (global $g (mut i32) (i32.const 3)) (data (i32.const 0) "initial bytes")
   (func (param $n i32) (local $i i32)
@@ -39,10 +40,10 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// Of [`GUEST`], as a module.
+    /// The run of [`GUEST`], given as a module.
     pub fn new(module: Vec<u8>) -> Self {
         let program = Program::parse(&module).expect("a program");
-        // Up to the loop, around it, and out of it.
+        // The nodes up to the loop, around it, and out of it.
         let [entry, body, after] = [0, 1, 2].map(BlockId::new);
         let nodes = [
             (vec![entry], Some(body), false),
@@ -85,7 +86,8 @@ impl Guest {
         }
     }
 
-    /// Its epochs, with about so many numbers in each: how many blocks are before each, and its bytes.
+    /// The epochs of the run, of about `epoch` numbers each: how many blocks precede each, and its
+    /// bytes.
     pub fn build(&self, epoch: usize) -> Vec<(u64, Vec<u8>)> {
         let mut epochs = Vec::new();
         let run = Run {
@@ -107,7 +109,7 @@ impl Guest {
         epochs
     }
 
-    /// Asks everything. The answer is how many questions were answered, and how many were refused.
+    /// Asks everything. Returns how many questions were answered, and how many were refused.
     pub fn ask(&self, epochs: &[(u64, Vec<u8>)]) -> (u32, u32) {
         let mut all = InEpochs {
             end: self.path.length(),

@@ -1,4 +1,4 @@
-//! Any nodes and any log along a generated module.
+//! Arbitrary nodes and an arbitrary log along a generated module.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any bytes as a module.
+//! Arbitrary bytes as a module.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any bytes as a history of misses or a summary, or as the text that says what was simulated.
+//! Arbitrary bytes as a history of misses or a summary, or as the description of a simulation.
 
 #![no_main]
 

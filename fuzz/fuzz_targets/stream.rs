@@ -1,4 +1,4 @@
-//! Any bytes as a coded stream; the first eight are its length.
+//! Arbitrary bytes as a coded stream; the first eight are its length.
 
 #![no_main]
 

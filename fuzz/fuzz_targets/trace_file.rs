@@ -1,4 +1,4 @@
-//! Any bytes as a trace file.
+//! Arbitrary bytes as a trace file.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any epochs, of a small run.
+//! Arbitrary epochs of a small run.
 
 #![no_main]
 

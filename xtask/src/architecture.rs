@@ -1,4 +1,5 @@
-//! `cargo xtask architecture`: what ARCHITECTURE.md says is absent, is absent; what the documents name, is there.
+//! `cargo xtask architecture`: checks that what ARCHITECTURE.md calls absent is absent, and that
+//! what the documents name exists.
 
 mod citations;
 mod dependencies;
@@ -14,7 +15,7 @@ use std::process::ExitCode;
 /// Checks everything, and lists every violation before it fails.
 ///
 /// # Errors
-/// If Cargo cannot be asked or a file cannot be read.
+/// If Cargo fails or a file cannot be read.
 pub fn run() -> Result<ExitCode> {
     let root = workspace();
     let metadata = cargo(&["metadata", "--locked", "--format-version", "1"])?;
@@ -37,7 +38,7 @@ pub fn run() -> Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
-/// What Cargo prints, run in the workspace's root.
+/// The output of Cargo, run in the workspace's root.
 fn cargo(arguments: &[&str]) -> Result<String> {
     let output = tool::cargo_of_its_own()
         .args(arguments)
@@ -54,7 +55,7 @@ fn cargo(arguments: &[&str]) -> Result<String> {
     String::from_utf8(output.stdout).context("cargo did not answer in UTF-8")
 }
 
-/// All files below `folder` whose names end in `.extension`, sorted. Folders that hold products are left out.
+/// All files below `folder` with this extension, sorted. Folders with build products are left out.
 fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut waiting = vec![folder.to_owned()];

@@ -7,22 +7,22 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Which code is optimised how far.
+/// Which code is optimised, and how far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Optimised {
-    /// There is no C code; Rust as the workspace says.
+    /// Without C code: Rust as set in the workspace.
     Release,
-    /// There is no C code; Rust at this level, but the standard library as it was shipped.
+    /// Without C code: Rust at this level, with the standard library as shipped.
     Rust(u8),
-    /// C code at this level, Rust as the workspace says.
+    /// C code at this level, Rust as set in the workspace.
     C(u8),
 }
 
-/// Builds the guest of program `name` in release mode and returns the path of its module. `cache` is Cargo's target
-/// folder.
+/// Builds the guest of program `name` in release mode and returns the path of its module. `cache`
+/// is Cargo's target folder.
 ///
 /// # Errors
-/// If Cargo cannot be run or fails; it has then said why on standard error.
+/// If Cargo cannot be run or fails; it has then printed the reason on standard error.
 pub fn guest(corpus: &Path, cache: &Path, name: &str, optimised: Optimised) -> Result<PathBuf> {
     let binary = format!("guest-{name}");
     let mut cargo = command(corpus, cache, name, &binary, optimised)?;
@@ -32,10 +32,11 @@ pub fn guest(corpus: &Path, cache: &Path, name: &str, optimised: Optimised) -> R
     Ok(module(cache, &binary))
 }
 
-/// Builds one binary of the guest of program `name`, as [`guest`] does, but says nothing unless it fails.
+/// Builds one binary of the guest of program `name`, like [`guest`], but prints nothing unless it
+/// fails.
 ///
 /// # Errors
-/// If Cargo cannot be run or fails; the text is what it said.
+/// If Cargo cannot be run or fails; the error has Cargo's output.
 pub fn quietly(corpus: &Path, cache: &Path, name: &str, binary: &str, c: bool) -> Result<PathBuf> {
     let optimised = if c {
         Optimised::C(2)
@@ -82,7 +83,7 @@ fn command(
         binary,
     ]);
     cargo.env("CARGO_TARGET_DIR", cache);
-    // A user's own configuration of Cargo would give another program than the one that the figures are about.
+    // A user's own configuration of Cargo would build another program than the one measured.
     cargo.env("CARGO_ENCODED_RUSTFLAGS", "");
     let mut level = 3;
     match optimised {
@@ -126,8 +127,8 @@ pub fn locked_versions(corpus: &Path, name: &str, packages: &[&str]) -> Result<S
     Ok(versions.collect::<Result<Vec<_>>>()?.join(", "))
 }
 
-/// The version of `package` that `dependent` is locked to. Cargo writes a dependency as `"name"`, or as
-/// `"name version"` where the lock file holds several versions of it.
+/// The version of `package` that `dependent` is locked to. Cargo writes a dependency as `"name"`,
+/// or as `"name version"` if the lock file has several versions of it.
 fn locked_version<'a>(lock: &'a str, dependent: &str, package: &str) -> Option<&'a str> {
     let entry = |name: &str| {
         let line = format!("name = \"{name}\"");
@@ -146,7 +147,8 @@ fn locked_version<'a>(lock: &'a str, dependent: &str, package: &str) -> Option<&
     })
 }
 
-/// Whether Cargo has, or can download, all that the guests are made of. If not, it has said why on standard error.
+/// Whether Cargo has, or can download, all dependencies of the guests. If not, it has printed the
+/// reason on standard error.
 ///
 /// # Errors
 /// If Cargo cannot be run.
@@ -158,7 +160,7 @@ pub fn fetched(corpus: &Path) -> Result<bool> {
 /// Where Cargo keeps the sources of `package`.
 ///
 /// # Errors
-/// If Cargo cannot be asked, or the guests do not depend on the package.
+/// If Cargo fails, or the guests do not depend on the package.
 pub fn package_folder(corpus: &Path, package: &str) -> Result<PathBuf> {
     let output = cargo(corpus)
         .args(["metadata", "--locked", "--format-version", "1"])

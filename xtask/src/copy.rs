@@ -1,11 +1,12 @@
-//! Copies of folders that Cargo does not take for changed when they are made again.
+//! Copies folders in such a way that Cargo does not see repeated copies as changed.
 
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::Path;
 
-/// Copies a folder with all that is in it: packages, a few levels deep. `change` gets each file's path in the folder and what
-/// it holds, and returns what its copy should hold. A copy that holds it already is not written, and keeps its time.
+/// Copies a folder with its contents: packages, a few levels deep. `change` receives each file's
+/// path in the folder and its contents, and returns the contents of the copy. A copy with the same
+/// contents is not written, and keeps its time.
 ///
 /// # Errors
 /// If something cannot be read or written, or `change` fails.

@@ -1,4 +1,5 @@
-//! `cargo xtask corpus`: builds the programs, writes their inputs, checks the modules and describes all in a manifest.
+//! `cargo xtask corpus`: builds the programs, writes their inputs, checks the modules and describes
+//! everything in a manifest.
 
 use crate::CorpusArguments;
 use crate::build::Optimised;
@@ -12,8 +13,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Does what the arguments say. The exit code tells of programs that failed or, unless that was allowed, of programs
-/// left out.
+/// Builds what the arguments request. The exit code reports programs that failed or, unless that
+/// was allowed, were left out.
 ///
 /// # Errors
 /// If nothing can be built at all: unknown names, no Rust target, an unwritable folder.
@@ -49,7 +50,7 @@ pub fn run(arguments: &CorpusArguments) -> Result<ExitCode> {
         }
     }
 
-    // Programs by what they lack, so that the same advice is given once.
+    // Programs by what is missing, so that the same advice is given once.
     let mut left_out = BTreeMap::<String, Vec<&str>>::new();
     let mut failed = Vec::new();
     for program in selected {
@@ -87,14 +88,14 @@ pub fn run(arguments: &CorpusArguments) -> Result<ExitCode> {
 /// How a program is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
-    /// As it is measured: C code at -O2, with the input that takes a third of a second.
+    /// For measurements: C code at -O2, with the input that takes a third of a second.
     Measured,
-    /// One of several, with the small input: its own code at this level.
+    /// One of several versions, with the small input: its own code at this level.
     Level(u8),
 }
 
 impl Version {
-    /// The name of a program that is built so.
+    /// The name of a program built in this way.
     fn name(self, program: &Program) -> String {
         match self {
             Self::Measured => program.name.to_owned(),
@@ -102,7 +103,7 @@ impl Version {
         }
     }
 
-    /// How far its own code is optimised, if that is C or not.
+    /// How far its own code is optimised; `c` says whether that is C.
     fn optimised(self, c: bool) -> Optimised {
         match (self, c) {
             (Self::Measured, false) => Optimised::Release,
@@ -113,7 +114,8 @@ impl Version {
     }
 }
 
-/// The versions of a program to build: without `all` one, if it is there for more than its versions.
+/// The versions of a program to build. Without `all`, there is one, unless the program exists only
+/// for its versions.
 fn versions(program: &Program, all: bool) -> Vec<Version> {
     match all {
         false => Vec::from_iter(program.input.map(|_| Version::Measured)),
@@ -122,10 +124,11 @@ fn versions(program: &Program, all: bool) -> Vec<Version> {
     }
 }
 
-/// The folder in that of the corpus whose manifest gives each program an input so small that everything about its run can be checked.
+/// The folder inside the corpus whose manifest gives each program an input so small that everything
+/// about its run can be checked.
 pub const TINY: &str = "tiny";
 
-/// The folder that the corpus is built into unless told otherwise.
+/// The default folder for the corpus.
 pub fn default_folder() -> PathBuf {
     workspace().join("target/corpus")
 }
@@ -136,7 +139,7 @@ pub fn workspace() -> PathBuf {
     own.parent().unwrap_or(own).to_owned()
 }
 
-/// The programs called `names`, or all.
+/// The programs with these names, or all.
 fn select(names: &[String]) -> Result<Vec<&'static Program>> {
     if names.is_empty() {
         return Ok(PROGRAMS.iter().collect());
@@ -163,7 +166,7 @@ fn list(programs: &[&Program]) -> Result<()> {
     Ok(())
 }
 
-/// What this machine lacks to build `program`, as advice.
+/// What is missing on this machine to build `program`, as advice.
 pub fn what_lacks(program: &Program) -> Option<String> {
     match program.source {
         Source::Guest { c: false, .. } => None,
@@ -180,7 +183,7 @@ pub fn what_lacks(program: &Program) -> Option<String> {
     }
 }
 
-/// Builds one program, with its inputs and its line of the manifest, into the folder `out`.
+/// Builds one program, with its inputs and its entry in the manifest, into the folder `out`.
 ///
 /// # Errors
 /// If it cannot be built or written, or if the module is not what the corpus needs.
@@ -251,7 +254,7 @@ pub fn make(program: &Program, version: Version, out: &Path) -> Result<Entry> {
         functions: facts.functions,
     };
     if let (Version::Measured, Some(tiny_input)) = (version, program.tiny_input) {
-        // The same module, from a folder further in.
+        // The same module, from a subfolder.
         let further = |path: &str| format!("../{path}");
         let dirs = entry.dirs.iter();
         let tiny = Entry {
@@ -266,7 +269,7 @@ pub fn make(program: &Program, version: Version, out: &Path) -> Result<Entry> {
     given(out, &folder, entry, input())
 }
 
-/// Writes an input, and the line of the manifest of a program that is given it.
+/// Writes an input, and the manifest entry of a program with that input.
 fn given(out: &Path, folder: &str, mut entry: Entry, input: Input) -> Result<Entry> {
     let Input { args, files, stdin } = input;
     write_files(&out.join(folder), &files)?;
@@ -276,15 +279,15 @@ fn given(out: &Path, folder: &str, mut entry: Entry, input: Input) -> Result<Ent
     }
     entry.stdin = stdin.map(|file| format!("{folder}/{file}"));
     entry.args = args;
-    // After every program, so that an interrupted run still describes what it finished.
+    // Done after every program, so that an interrupted run still describes what it finished.
     manifest::merge(out, vec![entry.clone()])?;
     Ok(entry)
 }
 
-/// Refuses a module that lost what the reports need, or that the engine would refuse.
+/// Refuses a module without what the reports need, or one that the engine would refuse.
 ///
 /// # Errors
-/// If it is such a module, or no module.
+/// If it is such a module, or not a module.
 pub fn check(program: &Program, module: &[u8]) -> Result<inspect::Facts> {
     let facts = inspect::inspect(module)?;
     let named = !matches!(program.source, Source::Shipped { named: false, .. });

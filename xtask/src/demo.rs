@@ -6,17 +6,17 @@ use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// The program to show: it builds in seconds, needs no C compiler, and its sources are those that Cargo has just
-/// downloaded.
+/// The program to show. It builds in seconds, needs no C compiler, and Cargo has just downloaded
+/// its sources.
 const PROGRAM: &str = "pulldown-cmark";
 
 /// The function whose source is shown.
 const FUNCTION: &str = "pulldown_cmark_escape::escape_html_scalar";
-/// The call from which the demonstration shows the path.
+/// The call with which the demonstration begins to show the path.
 const CALL: &str = "pulldown_cmark::parse::Parser::new_ext#7";
 
-/// Builds the tool and the program, records one run of it, and shows the functions and the source lines where it spent its
-/// executions. Every command is printed as it can be typed in the workspace's root.
+/// Builds the tool and the program, records one run of it, and shows the most executed functions
+/// and source lines. Every command is printed as it can be typed in the workspace's root.
 ///
 /// # Errors
 /// If something cannot be built or the tool fails.
@@ -45,7 +45,7 @@ pub fn run() -> Result<ExitCode> {
     eprintln!(
         "\nThe recording is executed again, this time with counters. Exact counts of functions:"
     );
-    // What is profiled is a package of a registry.
+    // The profiled code is a package from a registry.
     show(
         &tool,
         &["profile", "--limit", "10", "--code", "all", &recording],
@@ -74,7 +74,7 @@ pub fn run() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A path as one would type it in the workspace's root.
+/// A path as typed in the workspace's root.
 fn short(path: &Path) -> PathBuf {
     path.strip_prefix(corpus::workspace())
         .unwrap_or(path)
@@ -85,7 +85,8 @@ fn text(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// Prints the command line, so that it can be repeated by hand, and runs it in the workspace's root.
+/// Prints the command line, so that it can be repeated by hand, and runs it in the workspace's
+/// root.
 fn show(tool: &Path, arguments: &[impl AsRef<str>]) -> Result<()> {
     let words: Vec<&str> = arguments.iter().map(AsRef::as_ref).collect();
     let line = format!("{} {}", short(tool).display(), words.join(" "));

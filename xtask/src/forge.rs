@@ -1,10 +1,11 @@
-//! `cargo xtask forge`: forged recordings with right checksums, which `verify` has to tell from sound ones wherever an answer would be another.
+//! `cargo xtask forge`: forges recordings with correct checksums. `verify` must report every one
+//! whose answers would differ.
 
 use crate::tool;
 use anyhow::{Context, Result};
 use std::process::ExitCode;
 
-/// Forges so many, in runs of one seed each.
+/// Forges `count` recordings, in runs of one seed each.
 ///
 /// # Errors
 /// If Cargo cannot be run.

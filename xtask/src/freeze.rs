@@ -1,9 +1,11 @@
-//! `cargo xtask freeze`: nearly four thousand questions about a dozen small recordings, answered now and compared with the answers that are kept.
+//! `cargo xtask freeze`: asks nearly four thousand questions about a dozen small recordings, and
+//! compares the answers with those that are kept.
 //!
-//! The sources of the recorded programs are in `xtask/freeze`, the answers in `xtask/freeze/answers`, a file for each recording: the
-//! digest of its module, then each command and what it printed. A recording whose module another compiler makes differently is
-//! skipped, and that is said. An answer that changed only in its words is *reworded*; one in which a number, a position or a name
-//! changed, came, went, or moved, is *changed*.
+//! The sources of the recorded programs are in `xtask/freeze`. The answers are in
+//! `xtask/freeze/answers`, one file per recording: the digest of its module, then each command with
+//! its output. A recording is skipped, with a message, if the compiler here makes a different
+//! module. An answer that changed only in its words is *reworded*; one in which a number, a
+//! position or a name changed, appeared, disappeared or moved is *changed*.
 
 mod answers;
 mod questions;
@@ -17,10 +19,10 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// The first differences of a recording are shown, all of them counted.
+/// How many differences of a recording to show; all are counted.
 const SHOWN: usize = 5;
 
-/// Makes the recordings, asks, and compares; with `--bless`, keeps what is answered now.
+/// Makes the recordings, asks, and compares; with `--bless`, keeps the present answers.
 ///
 /// # Errors
 /// If a recording cannot be made, or a file cannot be read or written.
@@ -39,7 +41,8 @@ pub fn run(arguments: &FreezeArguments) -> Result<ExitCode> {
         for recording in wanted() {
             questions.push(questions::about(&tool, &folder, recording, &recordings)?);
         }
-        // To find them builds what the answers are then from: they are asked about bare recordings, as when they are compared.
+        // Finding questions builds lenses, but questions must be asked about bare recordings, as in
+        // a comparison.
         made(&tool, &folder)?;
     }
     let mut questions = questions.into_iter();
@@ -95,7 +98,7 @@ struct Sums {
     changed: usize,
 }
 
-/// Asks what `file` holds the answers of, and shows what differs.
+/// Asks the questions in `file`, and shows which answers differ.
 fn compare(
     tool: &Path,
     folder: &Path,

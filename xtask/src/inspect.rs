@@ -1,4 +1,4 @@
-//! A look into each finished module: does it still have what the corpus is for?
+//! Inspects each finished module: does it still have what the corpus is for?
 
 use anyhow::{Context, Result};
 use wasmparser::{Operator, Parser, Payload};

@@ -1,12 +1,17 @@
-//! The project's chores: what a person types around the tool, not in it.
+//! The project's chores: what developers run around the tool, not in it.
 //!
-//! `cargo xtask demo` builds a real program and profiles it; `cargo xtask test` runs the tests with what they need;
-//! `cargo xtask architecture` checks what ARCHITECTURE.md promises; `cargo xtask corpus` builds the real programs that the
-//! project is measured on, and `cargo xtask planted` some of them with bugs; `cargo xtask verify` checks everything about them, and
-//! `cargo xtask mutants` whether an operator that was replaced in one is named; `cargo xtask suites` runs other people's test suites;
-//! `cargo xtask forge` forges recordings, `cargo xtask freeze` compares many answers with those that are kept,
-//! `cargo xtask screens` makes the pages of docs/screens,
-//! and `cargo xtask papers` measures again what the papers show.
+//! - `cargo xtask demo` builds a real program and profiles it.
+//! - `cargo xtask test` runs the tests with what they need.
+//! - `cargo xtask architecture` checks the promises in ARCHITECTURE.md.
+//! - `cargo xtask corpus` builds the real programs on which the project is measured, and `cargo
+//!   xtask planted` some of them with bugs.
+//! - `cargo xtask verify` checks everything about them; `cargo xtask mutants` checks that a
+//!   replaced operator is named.
+//! - `cargo xtask suites` runs other people's test suites.
+//! - `cargo xtask forge` forges recordings.
+//! - `cargo xtask freeze` compares many answers with those that are kept.
+//! - `cargo xtask screens` makes the pages of docs/screens.
+//! - `cargo xtask papers` repeats the measurements in the papers.
 
 mod architecture;
 mod build;

@@ -13,13 +13,13 @@ pub struct Entry {
     pub wasm: String,
     /// The arguments after the program's own name.
     pub args: Vec<String>,
-    /// The file that standard input is read from; without one, standard input is empty.
+    /// The file for standard input; without one, standard input is empty.
     pub stdin: Option<String>,
     /// The folders to grant, each as host path and guest path.
     pub dirs: Vec<[String; 2]>,
     /// The language of the program proper; the mains of C libraries are Rust.
     pub language: String,
-    /// The SPEC program whose place it takes.
+    /// The SPEC program that it replaces.
     pub like: String,
     /// The packages that it was made from, each with its version.
     pub version: String,
@@ -47,11 +47,11 @@ pub fn read(folder: &Path) -> Result<Vec<Entry>> {
         .with_context(|| format!("{} is not a corpus manifest", path.display()))
 }
 
-/// Writes `entries` into `folder`, in order of name, keeping what the manifest said of other programs. One whose
-/// module is gone is dropped.
+/// Writes `entries` into `folder`, in order of name. Keeps what the manifest says about other
+/// programs, except those whose module is gone.
 ///
 /// # Errors
-/// If the old manifest cannot be read or the new one not written.
+/// If the old manifest cannot be read or the new one cannot be written.
 pub fn merge(folder: &Path, entries: Vec<Entry>) -> Result<()> {
     let mut all = read(folder)?;
     all.retain(|old| {

@@ -1,7 +1,10 @@
-//! `cargo xtask mutants`: whether `afterimage diff` names an operator that was replaced by another one, in real programs (mutants: DeMillo, Lipton and Sayward 1978).
+//! `cargo xtask mutants`: checks in real programs that `afterimage diff` names an operator that was
+//! replaced by another (mutants: DeMillo, Lipton and Sayward 1978).
 //!
-//! A mutant is a program at level 2 of which one executed operator is another one of the same types, so that what it puts out, or how it ends, is something else. It is compared with the right program at
-//! level 2, which is alike but for that operator, and with the one at level 0, of which the statements have to be matched.
+//! A mutant is a program at level 2 in which one executed operator is replaced by another of the
+//! same types, so that its output, or its end, differs. It is compared with the correct program at
+//! level 2, which is alike except for that operator, and with the one at level 0, whose statements
+//! must be matched.
 
 use crate::manifest::{self, Entry};
 use crate::{MutantsArguments, corpus, tool};
@@ -11,7 +14,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{ExitCode, Output, Stdio};
 
-/// Operators of two operands of the same types, each of one byte.
+/// Binary operators of the same types, each encoded in one byte.
 const OPERATORS: [&[(&str, u8)]; 2] = [
     &[
         ("i32.eq", 0x46),
@@ -38,10 +41,11 @@ const OPERATORS: [&[(&str, u8)]; 2] = [
     ],
 ];
 
-/// A mutant that makes no difference is no mutant; so many are tried for each that is wanted.
+/// How many candidates to try for each requested mutant: one that makes no difference does not
+/// count.
 const TRIED: usize = 20;
 
-/// So many rows of a list are shown as text.
+/// How many rows of a list text shows.
 const SHOWN: usize = 10;
 
 /// A place in a list.
@@ -52,13 +56,13 @@ fn told((rank, listed): (Option<usize>, usize)) -> String {
     }
 }
 
-/// An operator that was executed.
+/// An executed operator.
 struct Site {
     offset: usize,
     name: String,
 }
 
-/// Does what the arguments say.
+/// Runs the requested mutants.
 ///
 /// # Errors
 /// If there is no corpus of versions, or nothing can be built or recorded.
@@ -118,7 +122,8 @@ struct Mutants<'a> {
 }
 
 impl Mutants<'_> {
-    /// Makes mutants and asks about them: how many there are, how many are named against level 2, and how many against level 0, in all and where text shows them.
+    /// Makes mutants and asks about them. Returns how many there are, how many are named against
+    /// level 2, and how many against level 0, in total and among those shown in text.
     fn named(&self, arguments: &MutantsArguments, unoptimised: &Path) -> Result<[usize; 4]> {
         let right = self.out.join("right.aft");
         let expected = self.record(self.entry, None, &right)?;
@@ -126,7 +131,7 @@ impl Mutants<'_> {
         let module = self.folder.join(&self.entry.wasm);
         let module =
             fs::read(&module).with_context(|| format!("cannot read {}", module.display()))?;
-        // The program's own name is among what it may read.
+        // The program may read its own name.
         let own = Path::new(&self.entry.wasm).file_name().context("no name")?;
         let (wasm, aft) = (self.out.join(own), self.out.join("mutant.aft"));
         let mut random = Random(arguments.seed);
@@ -148,7 +153,7 @@ impl Mutants<'_> {
             *bytes.get_mut(site.offset).context("no such place")? = opcode;
             fs::write(&wasm, &bytes).with_context(|| format!("cannot write {}", wasm.display()))?;
             let ran = self.record(self.entry, Some(&wasm), &aft)?;
-            // 124: it may go on for ever.
+            // 124: it may run for ever.
             if ran.status.code() == Some(124)
                 || (ran.status, &ran.stdout) == (expected.status, &expected.stdout)
             {
@@ -200,7 +205,7 @@ impl Mutants<'_> {
         ran.with_context(|| format!("cannot run {}", self.tool.display()))
     }
 
-    /// The operators that can be replaced, among those that were executed.
+    /// The executed operators that can be replaced.
     fn sites(&self, right: &Path) -> Result<Vec<Site>> {
         let words = ["profile", "--by", "instruction", "--format", "json"];
         let profile = self.answer(&words, &[right])?;
@@ -252,7 +257,8 @@ impl Mutants<'_> {
     }
 }
 
-/// A generator of random numbers (Steele, Lea and Flood 2014), so that the same seed makes the same mutants.
+/// A generator of random numbers (Steele, Lea and Flood 2014), so that the same seed makes the same
+/// mutants.
 struct Random(u64);
 
 impl Random {

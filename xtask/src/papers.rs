@@ -1,7 +1,9 @@
-//! `cargo xtask papers`: measures again what the papers' tables and figures show, on the programs of the corpus, beside the papers' figures.
+//! `cargo xtask papers`: repeats the measurements in the papers' tables and figures on the programs
+//! of the corpus, beside the papers' figures.
 //!
-//! The benchmark measures, and prints the figures of the papers beside ours. This says which part of it belongs to which paper, builds what is
-//! measured, and runs one part after the other. Everything is measured on its own: nothing else should run meanwhile.
+//! The benchmark measures, and prints the papers' figures beside ours. This command says which part
+//! of it belongs to which paper, builds the programs, and runs one part after the other. Nothing
+//! else should run meanwhile.
 
 use crate::{CorpusArguments, PapersArguments, corpus, manifest, tool};
 use anyhow::{Context, Result, bail};
@@ -9,11 +11,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
 
-/// A part of the benchmark, and what of a paper it measures again.
+/// A part of the benchmark, and what it repeats of a paper.
 struct Part {
     what: &'static str,
     command: &'static str,
-    /// What shortens it, for `--quick`.
+    /// The arguments that shorten it, for `--quick`.
     quick: &'static [&'static str],
     needs: Needs,
 }
@@ -71,10 +73,11 @@ const PARTS: [Part; 7] = [
     },
 ];
 
-/// Measured with `--quick` unless others are named.
+/// The program for `--quick` unless others are named.
 const QUICK: &str = "bzip2";
 
-/// Builds what is measured, and measures part after part. The exit code tells whether one failed; the others are measured all the same.
+/// Builds the programs, and measures part after part. The exit code reports whether one failed; the
+/// others are still measured.
 ///
 /// # Errors
 /// If the corpus or the benchmark cannot be built.
@@ -130,7 +133,8 @@ pub fn run(arguments: &PapersArguments) -> Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
-/// The folder with these programs of the corpus, or with versions of them, built if they are not there.
+/// The folder with these programs of the corpus, or with their versions, built if they do not
+/// exist.
 fn built(only: &[String], versions: bool) -> Result<PathBuf> {
     let name = if versions {
         "target/corpus-versions"
@@ -179,7 +183,7 @@ fn recordings(folder: &Path, only: &[String]) -> Result<Vec<String>> {
     Ok(all)
 }
 
-/// What the versions of a program are called.
+/// The names of a program's versions.
 fn levels(name: &str) -> impl Iterator<Item = String> {
     (0..=3).map(move |level| format!("{name}-O{level}"))
 }

@@ -1,7 +1,8 @@
-//! `cargo xtask planted`: programs of the corpus with one bug each, for the sessions of `docs/sessions`.
+//! `cargo xtask planted`: builds programs of the corpus with one bug each, for the sessions of
+//! `docs/sessions`.
 //!
-//! A bug is a few characters of a package's source, replaced in a copy of the package. Cargo takes the copy for the package
-//! because a copy of the guests' workspace says so (`[patch.crates-io]`).
+//! A bug is a few characters of a package's source, replaced in a copy of the package. Cargo uses
+//! the copy because a copy of the guests' workspace says so (`[patch.crates-io]`).
 
 use crate::corpus::{self, workspace};
 use crate::programs::{PROGRAMS, Source};
@@ -14,24 +15,25 @@ use std::process::ExitCode;
 
 /// One bug.
 struct Bug {
-    /// The program of the corpus that it is in.
+    /// The program of the corpus that contains it.
     program: &'static str,
-    /// Which of the guest's binaries is built; the module is called so, too.
+    /// The binary of the guest to build, which also names the module.
     binary: &'static str,
-    /// The package that is changed.
+    /// The package to change.
     package: &'static str,
-    /// The file in it.
+    /// The file in the package.
     file: &'static str,
     /// The line, from 1.
     line: usize,
-    /// What stands there, once.
+    /// The text there, which occurs once.
     from: &'static str,
-    /// What is put in its place.
+    /// The replacement.
     to: &'static str,
 }
 
 const BUGS: &[Bug] = &[
-    // A checksum is rotated wrongly: it does not matter before the second block, and shows when that is restored.
+    // A checksum is rotated wrongly. This has no effect before the second block, and shows when
+    // that is restored.
     Bug {
         program: "bzip2",
         binary: "guest-bzip2",
@@ -41,7 +43,7 @@ const BUGS: &[Bug] = &[
         from: ">> 31",
         to: ">> 30",
     },
-    // The compiler of scripts takes a constant for one that fits an instruction, because its negation does.
+    // The script compiler takes a constant as fitting an instruction because its negation does.
     Bug {
         program: "lua",
         binary: "guest-lua",
@@ -51,7 +53,8 @@ const BUGS: &[Bug] = &[
         from: "fitsC(-i2)",
         to: "fitsC(i2)",
     },
-    // Whether a table's header begins with a bar is looked up from the beginning of the file, not of the header.
+    // The check whether a table's header begins with a bar looks at the beginning of the file
+    // instead of the header.
     Bug {
         program: "pulldown-cmark",
         binary: "markdown",
@@ -63,14 +66,14 @@ const BUGS: &[Bug] = &[
     },
 ];
 
-/// Builds the programs into `target/planted`: without the bugs into `old`, and with them into `new`. Programs whose tools this
-/// machine lacks are left out, with a word about it.
+/// Builds the programs into `target/planted`: without the bugs into `old`, with them into `new`.
+/// Programs whose tools are missing on this machine are left out, with a message.
 ///
-/// The two are compiled from folders whose paths are equally long: some stand in the modules, and constants should be where they
-/// were.
+/// The two are compiled from folders with paths of equal length: the modules contain some paths,
+/// and constants should stay where they were.
 ///
 /// # Errors
-/// If what a bug replaces is not where it was, or something cannot be built or written.
+/// If the text to replace is not where it was, or something cannot be built or written.
 pub fn run() -> Result<ExitCode> {
     toolchain::ensure_wasm_target()?;
     let out = workspace().join("target/planted");
@@ -84,7 +87,8 @@ pub fn run() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Copies the guests' workspace and the packages into `folder`, plants the bugs if so wanted, and returns where the guests are.
+/// Copies the guests' workspace and the packages into `folder`, plants the bugs if `broken`, and
+/// returns the folder of the guests.
 fn sources(folder: &Path, broken: bool) -> Result<PathBuf> {
     let corpus = workspace().join("corpus");
     let mut patches = "\n[patch.crates-io]\n".to_owned();
@@ -139,7 +143,7 @@ fn build_one(bug: &Bug, guests: &Path, folder: &Path) -> Result<()> {
 /// The source `text` with the bug in it.
 ///
 /// # Errors
-/// If the line does not hold what is replaced exactly once.
+/// If the line does not contain the text to replace exactly once.
 fn planted(bug: &Bug, text: &str) -> Result<String> {
     let mut lines: Vec<_> = text.split('\n').map(str::to_owned).collect();
     let line = lines.get_mut(bug.line - 1);
@@ -158,10 +162,10 @@ fn planted(bug: &Bug, text: &str) -> Result<String> {
     Ok(lines.join("\n"))
 }
 
-/// The lock file as it is when `package` comes from a folder: without its source and checksum.
+/// The lock file for when `package` comes from a folder: without its source and checksum.
 ///
 /// # Errors
-/// If the package is not in the lock file, or not once.
+/// If the package is not in the lock file exactly once.
 fn unlocked(lock: &str, package: &str) -> Result<String> {
     let name = format!("name = \"{package}\"");
     let mut entries: Vec<_> = lock.split("[[package]]").map(str::to_owned).collect();

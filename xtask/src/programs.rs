@@ -5,9 +5,9 @@ use crate::shipped::Registry;
 
 /// Where a program comes from.
 pub enum Source {
-    /// A guest of the `corpus` workspace, called `guest-NAME`.
+    /// A guest of the `corpus` workspace, named `guest-NAME`.
     Guest {
-        /// The packages that it stands for; their locked versions go into the manifest.
+        /// The packages that it represents; their locked versions go into the manifest.
         packages: &'static [&'static str],
         /// Whether a C compiler for WASI is needed.
         c: bool,
@@ -18,7 +18,7 @@ pub enum Source {
         registry: Registry,
         /// The module inside the package.
         module: &'static str,
-        /// A folder of data inside the package, and where the guest looks for it.
+        /// A data folder inside the package, and where the guest looks for it.
         share: Option<[&'static str; 2]>,
         /// Whether the module has function names and a line table.
         named: bool,
@@ -31,15 +31,17 @@ pub struct Program {
     pub name: &'static str,
     /// The language of the program proper.
     pub language: &'static str,
-    /// The SPEC program whose place it takes.
+    /// The SPEC program that it replaces.
     pub like: &'static str,
-    /// Where it comes from.
+    /// Its source.
     pub source: Source,
-    /// Makes its input. Without one the program is there for its versions only: matching is tried on it, and nothing of matching was chosen by looking at it.
+    /// Makes its input. A program without one exists only for its versions: matching is tested on
+    /// it, and nothing about matching was chosen by looking at it.
     pub input: Option<fn() -> Input>,
-    /// Makes a smaller one, on which the program executes at most some 200 million statements even if it is not optimised: of those that are built in several versions.
+    /// For programs built in several versions, makes a smaller input, with which the program
+    /// executes at most some 200 million statements even without optimisation.
     pub small_input: Option<fn() -> Input>,
-    /// Makes one so small that everything about the run can be checked against its definition.
+    /// Makes an input so small that everything about the run can be checked against its definition.
     pub tiny_input: Option<fn() -> Input>,
     /// What is worth knowing.
     pub notes: &'static str,

@@ -1,7 +1,9 @@
-//! `cargo xtask screens`: what a terminal shows of the twelve tasks that people have, for a program in C, in C++ and in Rust.
+//! `cargo xtask screens`: shows what a terminal displays for twelve user tasks, for programs in C,
+//! C++ and Rust.
 //!
-//! The programs are in `xtask/screens`, with what they read; the pages are in `docs/screens`. A page says which module it is about:
-//! where a compiler makes another module of the program, its page is not compared, and that is said.
+//! The programs and their inputs are in `xtask/screens`; the pages are in `docs/screens`. A page
+//! names its module. If the compiler here makes another module from the program, the page is not
+//! compared, with a message.
 
 mod tasks;
 mod terminal;
@@ -17,16 +19,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use tasks::{PROGRAMS, Program, Task};
 
-/// So many rows are a screen.
+/// The number of rows on a screen.
 const ROWS: usize = 24;
-/// The terminal of most people, and a wide one.
+/// The width of most people's terminal, and of a wide one.
 const NARROW: u16 = 80;
 const WIDE: u16 = 140;
 
 /// Makes the pages, or compares them with those that are kept.
 ///
 /// # Errors
-/// If a program cannot be built or recorded, a command that is to succeed fails, or a page cannot be read or written.
+/// If a program cannot be built or recorded, a command that should succeed fails, or a page cannot
+/// be read or written.
 pub fn run(arguments: &ScreensArguments) -> Result<ExitCode> {
     let tool = match &arguments.tool {
         Some(tool) => fs::canonicalize(tool)
@@ -64,7 +67,7 @@ pub fn run(arguments: &ScreensArguments) -> Result<ExitCode> {
     })
 }
 
-/// What this machine lacks to compile a program.
+/// What is missing on this machine to compile a program.
 fn lacking(program: &Program) -> Result<Option<String>> {
     if program.source.ends_with(".rs") {
         toolchain::ensure_wasm_target()?;
@@ -74,7 +77,8 @@ fn lacking(program: &Program) -> Result<Option<String>> {
     Ok((!lacking.is_empty()).then(|| lacking.join(" ")))
 }
 
-/// Whether a page says what the kept one says, section by section. Sections that were skipped here are not compared.
+/// Whether a page agrees with the kept one, section by section. Sections that were skipped here are
+/// not compared.
 fn agrees(program: &Program, kept: &Path, page: &str) -> Result<bool> {
     let text =
         fs::read_to_string(kept).with_context(|| format!("{}: cannot be read", kept.display()))?;
@@ -107,12 +111,12 @@ fn sections(page: &str) -> impl Iterator<Item = &str> {
     page.split("\n## ")
 }
 
-/// Stands where a section's tool is not installed.
+/// Replaces a section whose tool is not installed.
 const SKIPPED: &str = "SKIPPED: ";
 
 /// One program, built and recorded, in a folder of its own for each width.
 struct Studio {
-    /// Where the tool is called `afterimage`, before all others.
+    /// The path with the folder of `afterimage` in front.
     path: OsString,
     narrow: PathBuf,
     wide: PathBuf,
@@ -145,7 +149,7 @@ impl Studio {
         Ok(studio)
     }
 
-    /// Compiles and records, and writes down how.
+    /// Compiles and records, and notes the commands.
     fn prepare(&mut self, program: &Program) -> Result<()> {
         fs::create_dir_all(&self.narrow)
             .with_context(|| format!("{}: cannot be made", self.narrow.display()))?;
@@ -179,7 +183,7 @@ impl Studio {
         self.preparation = preparation;
         self.digest = self.digest(program)?;
         copy::folder(&self.narrow, &self.wide, |_, bytes| Ok(bytes))?;
-        // Newer than its source, as it is in the other folder: `record --sources` warns otherwise.
+        // Newer than its source, as in the other folder; otherwise `record --sources` warns.
         let module = format!("{}.wasm", program.stem());
         fs::copy(self.narrow.join(&module), self.wide.join(&module))
             .with_context(|| format!("{module}: cannot be copied"))?;
@@ -239,7 +243,8 @@ impl Studio {
         Ok(())
     }
 
-    /// Runs a command in a terminal and writes down what it shows. Returns how many lines were longer than the terminal.
+    /// Runs a command in a terminal and notes its output. Returns how many lines were longer than
+    /// the terminal.
     fn show(&self, command: &str, width: u16, page: &mut String) -> Result<usize> {
         let folder = if width == NARROW {
             &self.narrow
@@ -247,7 +252,8 @@ impl Studio {
             &self.wide
         };
         let shown = terminal::run(&mut self.shell(command, folder), width, settled)?;
-        // Guests end with codes of their own, also those that trap; what afterimage says of itself is 125 to 127.
+        // Guests end with codes of their own, even if they trap. The codes of afterimage itself are
+        // 125 to 127.
         if matches!(shown.status.code(), Some(125..=127) | None) {
             bail!("`{command}` failed: {}", shown.rows.join("\n"));
         }
@@ -264,7 +270,8 @@ impl Studio {
     fn shell(&self, command: &str, folder: &Path) -> Command {
         let mut shell = tool::start("sh");
         if command.starts_with("cargo ") {
-            // As whoever runs us builds the workspace: otherwise the engine would be built again.
+            // With the environment in which the workspace was built; otherwise the engine would be
+            // built again.
             shell.envs(env::vars_os());
         }
         shell
@@ -291,7 +298,8 @@ fn is_there(tool: &str) -> bool {
     env::split_paths(&path).any(|folder| folder.join(tool).is_file())
 }
 
-/// A line without what differs from day to day: dates, sizes of recordings and parts of them, versions, digests.
+/// A line without what differs from day to day: dates, sizes of recordings and their parts,
+/// versions, digests.
 fn settled(line: &str) -> String {
     for (start, instead) in [
         ("recorded  ", "recorded  …"),

@@ -7,7 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Where a package comes from. Each is pinned by version and hash in `corpus/NAME`, in the registry's own form.
+/// The registry of a package. Each package is pinned by version and hash in `corpus/NAME`, in the
+/// registry's own form.
 #[derive(Clone, Copy)]
 pub enum Registry {
     /// A Python wheel, pinned by `requirements.txt`.
@@ -17,7 +18,7 @@ pub enum Registry {
 }
 
 impl Registry {
-    /// What to install, if this machine has not the registry's client.
+    /// What to install if the registry's client is missing on this machine.
     pub fn lacks_client(self) -> Option<&'static str> {
         let (client, version, advice): (_, &[_], _) = match self {
             Registry::PyPi => (
@@ -39,7 +40,7 @@ impl Registry {
         (!status.is_ok_and(|status| status.success())).then_some(advice)
     }
 
-    /// The package that the folder `pins` asks for, as `name version`.
+    /// The package pinned in the folder `pins`, as `name version`.
     ///
     /// # Errors
     /// If the file that pins it cannot be read or pins nothing.
@@ -57,17 +58,18 @@ impl Registry {
         pin.with_context(|| format!("{} pins no version", path.display()))
     }
 
-    /// Downloads and unpacks the package that `pins` asks for. Returns the folder of its contents, which later calls
-    /// find again below `cache`.
+    /// Downloads and unpacks the package pinned in `pins`. Returns the folder of its contents,
+    /// which later calls find again below `cache`.
     ///
     /// # Errors
-    /// If the registry's client fails, as it does when the hash differs.
+    /// If the registry's client fails, as it does if the hash differs.
     pub fn unpack(self, pins: &Path, cache: &Path) -> Result<PathBuf> {
         let folder = cache.join(self.pinned_version(pins)?.replace(['@', '/', ' '], "-"));
         if folder.exists() {
             return Ok(folder);
         }
-        // Unpacked under another name first, so that an interrupted run leaves nothing that looks complete.
+        // Unpacked under another name first, so that an interrupted run leaves nothing that looks
+        // complete.
         let mut partial = folder.clone().into_os_string();
         partial.push(".part");
         let partial = PathBuf::from(partial);
@@ -135,7 +137,7 @@ fn install_node_package(pins: &Path, folder: &Path) -> Result<()> {
         fs::copy(pins.join(file), folder.join(file))
             .with_context(|| format!("cannot copy {file}"))?;
     }
-    // No script of the package is run: only its files are wanted.
+    // No script of the package is run: only its files are needed.
     run(start("npm")
         .args([
             "ci",

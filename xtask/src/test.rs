@@ -1,4 +1,5 @@
-//! `cargo xtask test`: all tests of the workspace, with what they need and with a word about what sleeps.
+//! `cargo xtask test`: runs all tests of the workspace with what they need, and reports which
+//! checks sleep.
 
 use crate::{build, corpus, planted, tool, toolchain};
 use anyhow::{Context, Result};
@@ -6,10 +7,10 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::{ExitCode, Stdio};
 
-/// Other people's tools, which the tests use where they are installed.
+/// Other people's tools, which the tests use if they are installed.
 const OPTIONAL: &str = include_str!("../../.ci/tools");
 
-/// The lines of [`OPTIONAL`]: a program or a file, its Debian package, and what it is for.
+/// The lines of [`OPTIONAL`]: a program or file, its Debian package, and its purpose.
 fn optional() -> impl Iterator<Item = (&'static str, &'static str, String)> {
     let lines = OPTIONAL.lines().filter(|line| !line.starts_with('#'));
     lines.filter_map(|line| {
@@ -19,8 +20,8 @@ fn optional() -> impl Iterator<Item = (&'static str, &'static str, String)> {
     })
 }
 
-/// Adds the guests' target, builds the programs of the manual's sessions, says which optional checks cannot run here, and runs the
-/// tests. `arguments` go to `cargo test`.
+/// Adds the guests' target, builds the programs of the manual's sessions, reports which optional
+/// checks cannot run here, and runs the tests. `arguments` go to `cargo test`.
 ///
 /// # Errors
 /// If the target is absent and cannot be added, a program cannot be built, or Cargo cannot be run.
@@ -53,7 +54,7 @@ pub fn run(arguments: &[OsString]) -> Result<ExitCode> {
     })
 }
 
-/// Whether a file is there, or a tool can be started; not all know `--version`.
+/// Whether a file exists, or a tool can be started; not all know `--version`.
 fn installed(tool: &str) -> bool {
     if tool.starts_with('/') {
         return Path::new(tool).exists();

@@ -1,4 +1,4 @@
-//! The command line under development, and what it is told to run.
+//! The command line under development, and other programs that chores run.
 
 use crate::corpus;
 use crate::manifest::Entry;
@@ -8,8 +8,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Builds the command line beside this program, in the same profile, with Cargo's own words about it: the first time takes
-/// minutes. Returns where it is.
+/// Builds the command line beside this program, in the same profile, with Cargo's own messages: the
+/// first time takes minutes. Returns its path.
 ///
 /// # Errors
 /// If Cargo cannot be run, or fails.
@@ -18,7 +18,8 @@ pub fn build() -> Result<PathBuf> {
         "Building afterimage: the first time this takes a quarter of an hour on two processors, for the WebAssembly engine"
     );
     let status = cargo()
-        // Of the workspace: for the package alone Cargo chooses other features, and builds the engine again.
+        // For the whole workspace: for the package alone, Cargo would choose other features, and
+        // build the engine again.
         .args(["build", "--locked", "--workspace", "--bin", "afterimage"])
         .status()
         .context("cannot run cargo")?;
@@ -29,7 +30,8 @@ pub fn build() -> Result<PathBuf> {
     Ok(own.with_file_name(format!("afterimage{}", env::consts::EXE_SUFFIX)))
 }
 
-/// Cargo, in the workspace's root. It builds the workspace as whoever runs us builds it: otherwise the engine would be built twice.
+/// Cargo, in the workspace's root. It builds the workspace like the user's own Cargo; otherwise the
+/// engine would be built twice.
 pub fn cargo() -> Command {
     let mut command = cargo_of_its_own();
     command
@@ -38,7 +40,7 @@ pub fn cargo() -> Command {
     command
 }
 
-/// Cargo, to run the tests whose names contain this, and show what they print.
+/// Cargo, for running the tests whose names contain `names` and showing their output.
 pub fn test(names: &str) -> Command {
     let mut command = cargo();
     command
@@ -53,8 +55,9 @@ pub fn cargo_of_its_own() -> Command {
     start(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// What a program needs of the environment: to be found, to reach a registry, to find its folders. An entry that ends in `*` stands
-/// for all variables that begin so. None changes what a compiler makes.
+/// The environment variables that a program needs: to be found, to reach a registry, to find its
+/// folders. An entry that ends in `*` stands for all variables with that prefix. None changes a
+/// compiler's output.
 const KEPT: [&str; 28] = [
     "PATH",
     "HOME",
@@ -86,8 +89,8 @@ const KEPT: [&str; 28] = [
     "NO_PROXY",
 ];
 
-/// A program, with an environment in which it does the same for everybody: [`KEPT`] is all that is left of theirs. Every program that
-/// a chore runs is started here.
+/// A program, with an environment in which it behaves the same for everybody: only [`KEPT`] is left
+/// of the user's. Every program that a chore runs is started here.
 pub fn start(program: impl AsRef<OsStr>) -> Command {
     #[expect(clippy::disallowed_methods, reason = "the one place that does")]
     let mut command = Command::new(program);
@@ -103,7 +106,7 @@ fn is_kept(name: &str) -> bool {
     })
 }
 
-/// How a program of the corpus in `folder` is run, as the last arguments of `afterimage record`.
+/// The last arguments of `afterimage record` for a program of the corpus in `folder`.
 pub fn command(entry: &Entry, folder: &Path) -> Vec<String> {
     let at = |path: &str| folder.join(path).display().to_string();
     let mut words = Vec::new();

@@ -1,4 +1,4 @@
-//! The tools that the corpus is built with: found, or asked for in one sentence.
+//! The tools for building the corpus: found, or requested in one sentence.
 
 use crate::tool::start;
 use anyhow::{Context, Result, bail};
@@ -43,12 +43,12 @@ fn has_wasm_target() -> Result<bool> {
 
 /// The one C compiler of the whole corpus.
 const CLANG: &str = "clang-19";
-/// Its archiver: the system's own may not understand WebAssembly objects.
+/// Its archiver: the system's own may not support WebAssembly objects.
 const ARCHIVER: &str = "llvm-ar-19";
 /// The headers of WASI's C library.
 const HEADERS: &str = "/usr/include/wasm32-wasi";
 
-/// What the C guests cannot do without and this machine has not: Debian package names, none if all is there.
+/// The Debian packages that C guests need and this machine lacks; empty if there are none.
 pub fn missing_c_packages() -> Vec<&'static str> {
     let runs = |tool: &str| {
         let status = start(tool)
@@ -68,12 +68,14 @@ pub fn missing_c_packages() -> Vec<&'static str> {
     .collect()
 }
 
-/// Tells the crates' build scripts which C compiler to use, and how: at optimisation level `level`, 0 to 3.
+/// Sets the C compiler and its options for the crates' build scripts, at optimisation level `level`,
+/// 0 to 3.
 ///
-/// Only objects are compiled here. The Rust compiler links them with its own linker, C library and builtins, so no
-/// `wasm-opt` that happens to be on the path is ever run, which would throw names and lines away.
+/// Only objects are compiled here. The Rust compiler links them with its own linker, C library and
+/// builtins, so no `wasm-opt` on the path is ever run, which would strip names and lines.
 pub fn set_c_compiler(cargo: &mut Command, level: u8) {
-    // Without the standard folders a header that WASI lacks is an error; with them it would silently be the host's.
+    // Without the standard folders, a header that WASI lacks is an error; with them, the host's
+    // would silently be used.
     let flags = format!(
         "-g -O{level} -nostdlibinc -isystem {HEADERS} -D_WASI_EMULATED_SIGNAL -D_WASI_EMULATED_PROCESS_CLOCKS \
          -D_WASI_EMULATED_GETPID -D_WASI_EMULATED_MMAN"
@@ -86,7 +88,7 @@ pub fn set_c_compiler(cargo: &mut Command, level: u8) {
         .env("RQUICKJS_SYS_NO_WASI_SDK", "1");
 }
 
-/// The C compiler's first line about itself, for the manifest.
+/// The first line of the C compiler's version message, for the manifest.
 ///
 /// # Errors
 /// If it cannot be run.

@@ -1,4 +1,5 @@
-//! `cargo xtask verify`: everything about real programs, on small inputs against its definition, on large ones by `afterimage verify`.
+//! `cargo xtask verify`: checks everything about real programs: on small inputs against the
+//! definitions, on large ones with `afterimage verify`.
 
 use crate::VerifyArguments;
 use crate::manifest::{self, Entry};
@@ -10,7 +11,7 @@ use std::path::Path;
 use std::process::{ExitCode, Stdio};
 use std::time::Instant;
 
-/// What `afterimage verify --format json` says, as far as it matters here.
+/// The relevant part of the output of `afterimage verify --format json`.
 #[derive(Deserialize)]
 struct Verdict {
     sound: bool,
@@ -30,7 +31,7 @@ struct ValuesRow {
     statements: u64,
 }
 
-/// Does what the arguments say. The exit code tells of what does not hold.
+/// Checks what the arguments request. The exit code reports faults.
 ///
 /// # Errors
 /// If there is no corpus, or nothing can be built.
@@ -59,7 +60,7 @@ pub fn run(arguments: &VerifyArguments) -> Result<ExitCode> {
         for entry in &entries {
             let at = out.join(&entry.name).with_extension("aft");
             let verified = verify(&tool, entry, &folder, &at);
-            // Whole traces of all programs at once would fill many a disk.
+            // Whole traces of all programs at once would fill many disks.
             let removed = fs::remove_file(&at);
             let verified = verified.with_context(|| entry.name.clone())?;
             holds &= verified.holds;
@@ -77,7 +78,7 @@ pub fn run(arguments: &VerifyArguments) -> Result<ExitCode> {
     })
 }
 
-/// The programs that are asked for, or all that there are.
+/// The requested programs, or all.
 fn entries(folder: &Path, only: &[String]) -> Result<Vec<Entry>> {
     let mut entries = manifest::read(folder)?;
     if entries.is_empty() {
@@ -110,14 +111,14 @@ fn check_tiny(tiny: &Path, only: &[String]) -> Result<bool> {
     Ok(status.success())
 }
 
-/// What came of a recording.
+/// The result for a recording.
 struct Verified {
     holds: bool,
-    /// Bytes of the file for each executed statement.
+    /// The size of the file in bytes per executed statement.
     ratio: f64,
 }
 
-/// Records a program with everything, verifies the recording, and says so in a line of the table.
+/// Records a program with everything, verifies the recording, and prints a line of the table.
 fn verify(tool: &Path, entry: &Entry, folder: &Path, at: &Path) -> Result<Verified> {
     let start = Instant::now();
     let recorded = tool::start(tool)

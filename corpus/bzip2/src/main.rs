@@ -6,14 +6,15 @@ use bzip2_sys::{
 };
 use std::os::raw::{c_int, c_uint};
 
-/// Runs a stream from all of `input` into at most `room` bytes. `step` starts the stream and runs it to its end.
+/// Runs a stream from all of `input` into at most `room` bytes. `step` starts the stream and runs
+/// it to its end.
 fn run(
     input: &[u8],
     room: usize,
     step: impl Fn(&mut bz_stream) -> c_int,
 ) -> Result<Vec<u8>, String> {
     let mut output = vec![0u8; room];
-    // SAFETY: a stream of zeros is what the manual asks for: no buffers yet, the standard allocator.
+    // SAFETY: the manual asks for a zeroed stream: no buffers yet, the standard allocator.
     let mut stream: bz_stream = unsafe { std::mem::zeroed() };
     stream.next_in = input.as_ptr() as *mut _;
     stream.avail_in = input.len() as c_uint;
@@ -34,8 +35,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Err("usage: bzip2 LEVEL FILE".into());
     };
     let (level, text) = (level.parse()?, std::fs::read(path)?);
-    // The bound that the manual gives: one per cent and 600 bytes more than the input.
-    // SAFETY (both): the stream's pointers and lengths are those of `input` and `output`, which outlive it.
+    // The bound in the manual: one per cent and 600 bytes more than the input. SAFETY (both): the
+    // stream's pointers and lengths are those of `input` and `output`, which outlive it.
     let packed = run(
         &text,
         text.len() + text.len() / 100 + 600,

@@ -6,7 +6,8 @@ use rquickjs_sys::{
 };
 use std::ffi::{CStr, CString, c_int, c_void};
 
-/// Replaces the C library's clock: QuickJS seeds its hash tables with the time, and runs are to be compared.
+/// Replaces the C library's clock. QuickJS seeds its hash tables with the time, and runs must be
+/// comparable.
 #[unsafe(no_mangle)]
 extern "C" fn gettimeofday(time: *mut [i64; 2], _zone: *const c_void) -> c_int {
     // SAFETY: the caller passes room for a `timeval`, which is two 64-bit words: seconds and microseconds.

@@ -1,4 +1,5 @@
-//! `regex PATTERNS FILE`: searches FILE for each pattern (one a line) and counts matches and captured bytes.
+//! `regex PATTERNS FILE`: searches FILE for each pattern (one per line) and counts matches and
+//! captured bytes.
 
 use regex::Regex;
 

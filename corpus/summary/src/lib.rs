@@ -1,4 +1,5 @@
-//! How the guests report: a checksum, so that a long output costs one short line and a wrong one still shows.
+//! The guests' reports: a checksum, so that long output takes one short line and a wrong one still
+//! shows.
 
 /// The 64-bit FNV-1a hash of `bytes` (Fowler, Noll and Vo; draft-eastlake-fnv).
 pub fn fnv1a(bytes: &[u8]) -> u64 {

@@ -1,4 +1,4 @@
-//! `syn FILE.rs…`: parses Rust source into syntax trees and counts what is in them.
+//! `syn FILE.rs…`: parses Rust source into syntax trees and counts their nodes.
 
 use syn::visit::{self, Visit};
 

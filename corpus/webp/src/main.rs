@@ -19,7 +19,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     for &quality in qualities {
         let mut output = std::ptr::null_mut();
-        // SAFETY: as many pixels as are said were read, and the library says how long what it allocated is.
+        // SAFETY: the stated number of pixels was read, and the library returns the length of what
+        // it allocated.
         let file = unsafe {
             let pixels = pixels.as_ptr();
             let size = WebPEncodeRGB(

@@ -1,4 +1,4 @@
-//! Which addresses loads and stores accessed.
+//! The addresses that loads and stores accessed.
 
 use std::collections::{HashMap, VecDeque};
 use std::str::FromStr;
@@ -29,11 +29,12 @@ use crate::steps::follow;
 /// Which addresses did loads and stores access?
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AddressesQuery {
-    /// The place: `file.c:42`, `func+0x2a`, `@0x1f3`, or a function; `#7` or `#last` at its end is one execution.
+    /// The place: `file.c:42`, `func+0x2a`, `@0x1f3`, or a function. `#7` or `#last` at the end
+    /// selects one execution.
     pub at: String,
-    /// Which executions of each: `1000..1010`, `7`, `last`, or `t=1000` for those in that block and later.
+    /// The executions of each: `1000..1010`, `7`, `last`, or `t=1000` for those from that block on.
     pub instances: Option<String>,
-    /// The greatest number of executions.
+    /// The largest number of executions.
     pub limit: Option<u64>,
 }
 
@@ -56,10 +57,10 @@ impl AddressesQuery {
         )?)
     }
 
-    /// Writes them, if a few stretches of the run suffice. `false` if not.
+    /// Writes them if a few stretches of the run suffice; otherwise returns `false`.
     ///
     /// # Errors
-    /// As [`write`](Self::write).
+    /// As for [`write`](Self::write).
     pub fn write_early(&self, session: &Session, to: &Rows<'_>) -> Result<bool> {
         let written = of_stretches(session, &self.at, self.instances.as_deref(), |found| {
             self.listed(found, to)
@@ -67,7 +68,7 @@ impl AddressesQuery {
         Ok(written?.is_some())
     }
 
-    /// Writes them. The path must be there.
+    /// Writes them. The path must exist.
     ///
     /// # Errors
     /// If there are none at the place, the run cannot be followed, or the rows cannot be written.
@@ -104,7 +105,7 @@ impl AddressesQuery {
     }
 }
 
-/// The addresses of the loads and stores at a place, or of the whole program, summed up.
+/// Summarizes the addresses of the loads and stores at a place, or of the whole program.
 fn sum_up(program: NamedProgram<'_>, at: Option<&str>) -> Result<AddressStats> {
     let found = at.map(|at| Accesses::find(program, at, None)).transpose()?;
     if let Some(found) = found.as_ref().filter(|found| found.is_one) {
@@ -119,7 +120,7 @@ fn sum_up(program: NamedProgram<'_>, at: Option<&str>) -> Result<AddressStats> {
     })
 }
 
-/// As a document.
+/// The summary as a document.
 pub(crate) fn summed(
     program: NamedProgram<'_>,
     at: Option<&str>,
@@ -130,7 +131,8 @@ pub(crate) fn summed(
     rows.all().into_iter().next().context("no head")
 }
 
-/// Writes the addresses of the loads and stores at a place, or of the whole program, summed up. The path must be there.
+/// Writes a summary of the addresses of the loads and stores at a place, or of the whole program.
+/// The path must exist.
 ///
 /// # Errors
 /// If there are none, the run cannot be followed, or the rows cannot be written.
@@ -146,7 +148,7 @@ pub fn write_address_stats(session: &Session, at: Option<&str>, to: &Rows<'_>) -
     })
 }
 
-/// Writes all addresses that the program accessed. The path must be there.
+/// Writes all addresses that the program accessed. The path must exist.
 ///
 /// # Errors
 /// If the run cannot be followed, or the rows cannot be written.
@@ -168,7 +170,8 @@ pub fn write_accessed(session: &Session, to: &Rows<'_>) -> Result<()> {
     })
 }
 
-/// Asks about a few executions, of which only the stretches of the run that have them are built. `None` if there are more executions, or these need too many stretches.
+/// Asks about a few executions, building only the stretches of the run that contain them. `None` if
+/// there are more executions, or they need too many stretches.
 ///
 /// # Errors
 /// If there are no such executions, the recording is damaged, or `ask` fails.
@@ -194,14 +197,14 @@ fn of_stretches<R>(
     Ok(found?.flatten())
 }
 
-/// Which executions of each load and store at a place.
+/// Selects executions of each load and store at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instances {
     /// Those with these numbers, from 1.
     Range(u64, u64),
     /// The last one.
     Last,
-    /// Those at this time and later.
+    /// Those from this time on.
     From(u64),
 }
 
@@ -225,20 +228,20 @@ impl FromStr for Instances {
     }
 }
 
-/// Which executions are asked for.
+/// Which executions are requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Which {
     All,
     Of(Instances),
-    /// Those of an arrival at a line, or of a call: the time and the number of the site, ascending.
+    /// Those of an arrival at a line, or of a call: times and numbers of sites, ascending.
     These(Vec<(u64, usize)>),
 }
 
-/// Fewer executions of each load and store than this are few.
+/// The number of executions of each load and store below which they count as few.
 const FEW: u64 = 1 << 12;
 
 impl Which {
-    /// Whether these are so few that all are found before the first one is shown.
+    /// Whether there are so few that all are found before the first is shown.
     fn are_few(&self) -> bool {
         match self {
             Self::Of(Instances::Range(first, last)) => last - first < FEW,
@@ -249,7 +252,7 @@ impl Which {
     }
 }
 
-/// Loads and stores at a place, and which of their executions are asked for.
+/// Loads and stores at a place, and the requested executions.
 struct Accesses<'t, 'a> {
     /// The program.
     pub program: NamedProgram<'a>,
@@ -257,13 +260,15 @@ struct Accesses<'t, 'a> {
     /// The loads and stores.
     pub sites: Vec<AccessSite>,
     which: Which,
-    /// The place names one execution.
+    /// Whether the place names one execution.
     pub is_one: bool,
 }
 
 impl<'t, 'a> Accesses<'t, 'a> {
+    /// Finds the loads and stores.
+    ///
     /// # Errors
-    /// If there are none at the place, or it names an execution and `instances` are asked for.
+    /// If there are none at the place, or it names an execution although `instances` are given.
     pub fn find(program: NamedProgram<'a>, at: &'t str, instances: Option<&str>) -> Result<Self> {
         let resolved = program.resolver().location(at)?;
         let sites = sites(program, at, &resolved.place)?;
@@ -284,7 +289,7 @@ impl<'t, 'a> Accesses<'t, 'a> {
         })
     }
 
-    /// Gives `ask` what gives one execution after the other.
+    /// Passes `ask` an iterator over the executions.
     ///
     /// # Errors
     /// If there are no such executions, the run cannot be followed, or `ask` fails.
@@ -293,7 +298,7 @@ impl<'t, 'a> Accesses<'t, 'a> {
         let chosen = Chosen::of(traced, self.at, &self.sites, &self.which)?;
         follow(traced, |run, log| {
             let mut found = chosen.find(Addresses::new(run, log, &self.sites)?);
-            // What is not there is said before anything is written.
+            // Reports a missing execution before anything is written.
             let first = found.next()?;
             let first = first
                 .with_context(|| format!("nothing at {} accesses an address below 2⁶⁴", self.at))?;
@@ -311,7 +316,7 @@ impl<'t, 'a> Accesses<'t, 'a> {
     }
 }
 
-/// Those that an arrival at a line, or a call, executes.
+/// The executions in an arrival at a line, or in a call.
 fn named(program: NamedProgram<'_>, at: &str, sites: &[AccessSite]) -> Result<Which> {
     let steps = program.positions()?.executed(at)?;
     let mut found = Vec::new();
@@ -361,10 +366,10 @@ fn sites(program: NamedProgram<'_>, text: &str, place: &Place) -> Result<Vec<Acc
     )
 }
 
-/// The executions that are asked for, and where they are.
+/// The requested executions, and where they are.
 struct Chosen {
     kind: Kind,
-    /// From when to when they are.
+    /// The range of their times.
     first: u64,
     last: u64,
 }
@@ -372,14 +377,14 @@ struct Chosen {
 enum Kind {
     /// All from the first time on.
     All,
-    /// Those with these numbers, of each site.
+    /// Those with these numbers, for each site.
     Numbers(u64, u64),
-    /// These: the time and the number of the site, ascending.
+    /// These: times and numbers of sites, ascending.
     These(Vec<(u64, usize)>),
 }
 
 impl Chosen {
-    /// Finds them in the path; says why there are none.
+    /// Finds them in the path, or fails with the reason why there are none.
     fn of(traced: &Session, text: &str, sites: &[AccessSite], which: &Which) -> Result<Self> {
         let never = || format!("no load or store at {text} was ever executed");
         if let Which::These(these) = which {
@@ -389,7 +394,7 @@ impl Chosen {
             return Ok(Self { kind, first, last });
         }
         let program = traced.program();
-        // How often each was executed, when those that are asked for were executed first and last, and their number by then.
+        // How often each was executed, the first and last execution in question, and their numbers.
         let (mut most, mut first, mut last) = (0, u64::MAX, 0);
         let mut latest = None;
         let mut these = Vec::new();
@@ -397,7 +402,7 @@ impl Chosen {
         for (number, site) in sites.iter().enumerate() {
             let block = program.function(site.function);
             let block = block.and_then(|function| function.block_of(site.op));
-            // Where the run ended in a block, not all of it was executed equally often.
+            // Where the run ended inside a block, not all of the block was executed equally often.
             let ended = traced.stops()?.first().is_some_and(|stop| {
                 stop.function == site.function && site.op >= stop.next && Some(stop.block) == block
             });
@@ -450,7 +455,7 @@ impl Chosen {
         Ok(Self { kind, first, last })
     }
 
-    /// Follows the run from before the first.
+    /// Follows the run from before the first one.
     fn find<'a>(&'a self, addresses: Addresses<'a, FileSegments>) -> AccessSearch<'a> {
         AccessSearch {
             chosen: self,
@@ -461,14 +466,14 @@ impl Chosen {
     }
 }
 
-/// When a site is executed.
+/// The executions of a site.
 #[derive(Clone, Copy)]
 struct Span {
-    /// How often.
+    /// The number of executions.
     count: u64,
-    /// The first and the last time of those that are asked for, if there are any.
+    /// The first and the last time in question, if any.
     wanted: Option<(u64, u64)>,
-    /// The time of the last one of all.
+    /// The time of the last execution.
     final_time: Option<u64>,
 }
 
@@ -499,7 +504,7 @@ fn span(traced: &Session, site: &AccessSite, which: &Which) -> Result<Span> {
     })
 }
 
-/// Finds the executions that are asked for.
+/// Finds the requested executions.
 struct AccessSearch<'a> {
     chosen: &'a Chosen,
     addresses: Addresses<'a, FileSegments>,

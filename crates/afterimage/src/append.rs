@@ -1,4 +1,4 @@
-//! Opening a recording to add something to it.
+//! Opens a recording in order to add something to it.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -11,11 +11,12 @@ use afterimage_trace::{TraceError, TraceFile, TraceWriter, writer};
 use crate::error::{Reason, Replaced, SessionError, Unwritable};
 use crate::monitor::{Monitor, Note};
 
-/// How often one looks whether another process is done.
+/// How often to check whether another process is done.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Opens the file to add something to it; `lost` says what cannot be added if that fails. `None` if another process has added something since it
-/// was opened as `seen`: what was to be added may be there then. One that does at this moment is waited for.
+/// Opens the file in order to add something to it. `lost` says what cannot be added if that fails.
+/// Waits for another process that is adding something at the moment. `None` if another process has
+/// added something since the file was opened as `seen`: that may be what was to be added.
 ///
 /// # Errors
 /// If the file cannot be written, or is another one than `seen`.
@@ -29,7 +30,7 @@ pub fn append_to(
         .map_err(|why| SessionError::new(at, why))
 }
 
-/// As [`append_to`]; `cancel` ends the waiting.
+/// Like [`append_to`]; `cancel` ends the waiting.
 pub(crate) fn append(
     at: &Path,
     seen: &TraceFile,
@@ -39,7 +40,7 @@ pub(crate) fn append(
 ) -> Result<Option<TraceWriter>, Reason> {
     let failed = |why| Reason::Lost { lost, why };
     match TraceWriter::append(at) {
-        // What was read of it is not true of another one.
+        // What was read from it does not hold for another file.
         Ok(_) if !seen.is_at(at) => Err(failed(Replaced.into())),
         Ok(out) => {
             let bytes = seen.ignored_bytes();

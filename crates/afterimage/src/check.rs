@@ -1,4 +1,4 @@
-//! What can be refused before anything is built, which may take minutes.
+//! Early refusals, before anything is built, which may take minutes.
 
 use afterimage_profile::Resolver;
 use afterimage_profile::location::ResolveError;
@@ -18,7 +18,8 @@ pub enum Needs {
     Values,
 }
 
-/// Refuses places that the program does not have, if something that is needed is still to be built. What is a moment is known when there is a path.
+/// Refuses places that the program does not have, if something that is needed must still be built.
+/// Moments are checked once there is a path.
 ///
 /// # Errors
 /// If a place is not in the program.
@@ -48,7 +49,8 @@ pub fn places<'t>(
     Ok(())
 }
 
-/// Refuses a run that nothing killed, and says what to ask instead; and one that was stopped from outside, or by the host.
+/// Refuses a run that nothing killed, with a hint what to ask instead; also one that was stopped
+/// from outside or by the host.
 ///
 /// # Errors
 /// If it is such a run, or its end is damaged.
@@ -70,7 +72,7 @@ pub fn killed(session: &Session, instead: &str) -> Result<()> {
     }
 }
 
-/// Whether nothing that is needed is still to be built.
+/// Whether everything that is needed is already built.
 pub fn is_built(session: &Session, needs: Needs) -> bool {
     let kinds: &[Kind] = match needs {
         Needs::Path => &[Kind::PATH_INDEX],

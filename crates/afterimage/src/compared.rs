@@ -1,4 +1,5 @@
-//! How often functions or lines were executed in one run, or several, compared with another run, or others.
+//! Compares how often functions or lines were executed in one or several runs with one or several
+//! others.
 
 use afterimage_present::{CompareView, Format, Sources};
 use afterimage_profile::{By, Comparison, Options, Scope};
@@ -9,7 +10,7 @@ use crate::monitor::{Monitor, Note};
 use crate::text::pasted;
 
 impl ProfileQuery {
-    /// Refuses what cannot be compared, or be written so.
+    /// Refuses comparisons that are not supported, or not in this format.
     ///
     /// # Errors
     /// If it is not about functions or lines, or the format has no form for it.
@@ -24,8 +25,9 @@ impl ProfileQuery {
     }
 }
 
-/// Compares B with A, and gives `ask` what was found. Without an order, the rows that grew most come first. Functions of different programs are matched by name; lines
-/// of different programs are refused, because one number may stand for different code.
+/// Compares B with A, and passes the result to `ask`. Without an order, the rows that grew most
+/// come first. Functions of different programs are matched by name. Lines of different programs are
+/// refused, because the same number may stand for different code.
 ///
 /// # Errors
 /// If there is no such function, the programs have nothing in common, or `ask` fails.
@@ -53,7 +55,7 @@ pub fn compare<R>(
     }
     a.ask(monitor, |in_a| {
         b.ask(monitor, |in_b| {
-            // A function may be in one of two programs only.
+            // A function may be in only one of two programs.
             let of_a = query.options(in_a);
             let of_b = query.options(in_b);
             let none = |options: &Options| Options {

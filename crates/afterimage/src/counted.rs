@@ -1,6 +1,7 @@
-//! How often functions, lines, blocks, edges and instructions were executed, in one run or in several of one program.
+//! How often functions, lines, blocks, edges and instructions were executed, in one run or several
+//! runs of one program.
 //!
-//! In: recordings, or a dump of counters. Out: a [`Profile`] with what names and lines it has.
+//! Input: recordings, or a dump of counters. Output: a [`Profile`] with its names and lines.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -30,21 +31,22 @@ use crate::text::pasted;
 pub struct ProfileQuery {
     /// The kind of row.
     pub by: By,
-    /// The order; by default that of the program, or most instructions first if only the top rows are wanted.
+    /// The order. The default is that of the program, or most instructions first if only the top
+    /// rows are requested.
     pub sort: Option<Sort>,
-    /// How many rows there are at most; all by default.
+    /// The largest number of rows; all by default.
     pub top: Option<usize>,
-    /// Only these functions, by index, name or demangled name; all if none is named.
+    /// Only these functions, by index, name or demangled name; all if empty.
     pub functions: Vec<String>,
     /// Which functions and lines have rows; all by default.
     pub code: Option<CodeFilter>,
 }
 
-/// Rows that text shows if nothing else is asked for.
+/// The number of rows in text by default.
 pub(crate) const TEXT_ROWS: usize = 25;
 
 impl ProfileQuery {
-    /// The same for a terminal: the rows with most instructions, and not all of them, if nothing else was asked for.
+    /// The query for text output: without an order or limit, only the rows with most instructions.
     #[must_use]
     pub fn for_people(self) -> Self {
         Self {
@@ -54,7 +56,7 @@ impl ProfileQuery {
         }
     }
 
-    /// Which functions, in which order.
+    /// Resolves the functions and the order.
     ///
     /// # Errors
     /// If the program has no such function.
@@ -79,7 +81,8 @@ impl ProfileQuery {
     }
 }
 
-/// Refuses options about rows, by name, where the format says what is in a report. `given`: the options, and whether each is there.
+/// Refuses options about rows, by name, if the format fixes what is in a report. `given` lists the
+/// options and whether each is set.
 ///
 /// # Errors
 /// If one of them would have no effect.
@@ -99,7 +102,7 @@ pub fn refuse_without_effect(format: Format, annotate: bool, given: &[(&str, boo
     Ok(())
 }
 
-/// The recordings that a command line names: one, and what follows it, which must be recordings, too.
+/// The recordings on a command line: the first, and all that follow, which must also be recordings.
 ///
 /// # Errors
 /// If something else is among them.
@@ -121,7 +124,7 @@ pub fn recordings<'a>(first: &'a Path, others: &'a [String]) -> Result<Vec<&'a P
     Ok(all)
 }
 
-/// Refuses an argument for a guest where none will run.
+/// Refuses an argument for a guest if none will run.
 ///
 /// # Errors
 /// If there is one.
@@ -134,7 +137,8 @@ pub fn nothing_runs(why: &str, argument: Option<&String>) -> Result<()> {
     }
 }
 
-/// Exact counts of one run or of several of one program, and where these stood when they ended.
+/// Exact counts of one run, or of several runs of one program, and where these stood when they
+/// ended.
 pub struct Counted {
     /// The name in messages: the first recording, or the program.
     name: PathBuf,
@@ -150,10 +154,11 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// The counts of a recording: those that it has, or else made by re-execution, as `counting` says. `name` is what messages call the recording.
+    /// The counts of a recording: those stored in it, otherwise counted by re-execution, as
+    /// `counting` says. `name` is the recording's name in messages.
     ///
     /// # Errors
-    /// If the run cannot be executed again, or its end is not known.
+    /// If the run cannot be executed again, or its end is unknown.
     pub fn of(session: &Session, name: &Path, counting: Option<&Counting<'_>>) -> Result<Self> {
         let failed = |why| SessionError {
             at: name.to_owned(),
@@ -169,7 +174,8 @@ impl Counted {
         };
         let stops = session.stops();
         let stops = stops.with_context(|| name.display().to_string())?.to_vec();
-        // The user may know the recording by the name of the program, beside which its sources are then.
+        // The user may have named the program instead of the recording; its sources are then beside
+        // the program.
         let sources = match session.at() == name {
             true => Arc::clone(session.sources()),
             false => Arc::new(SourceFiles::new(name, session.sources().paths().clone())),
@@ -186,10 +192,10 @@ impl Counted {
         })
     }
 
-    /// The counts of all these recordings, added up. One is open at a time, by `open`.
+    /// The sum of the counts of these recordings. `open` opens one at a time.
     ///
     /// # Errors
-    /// As [`of`](Self::of) and [`add`](Self::add).
+    /// As for [`of`](Self::of) and [`add`](Self::add).
     pub fn of_all<'p>(
         recordings: impl IntoIterator<Item = &'p Path>,
         open: impl Fn(&Path) -> Result<Session>,
@@ -214,10 +220,10 @@ impl Counted {
         sum.context("no recording is named")
     }
 
-    /// The counts that an instrumented module left.
+    /// The counts left by an instrumented module.
     ///
     /// # Errors
-    /// If there is no such program or dump, or the dump is of another module.
+    /// If there is no such program or dump, or the dump belongs to another module.
     pub fn of_dump(dump: &Path, program: &Path, paths: SourcePaths) -> Result<Self> {
         let loaded = files::program(program)?;
         let read = read_dump(dump, files::open(dump)?, program, &loaded)?;
@@ -236,7 +242,7 @@ impl Counted {
     /// Adds the counts of other runs of the same program.
     ///
     /// # Errors
-    /// If they are of another program, or a sum does not fit into 64 bits.
+    /// If they belong to another program, or a sum exceeds 64 bits.
     pub fn add(&mut self, other: Self) -> Result<()> {
         let place = || other.name.display().to_string();
         if !self.is_same_program(&other) {
@@ -267,7 +273,8 @@ impl Counted {
         &self.name
     }
 
-    /// Gives `ask` the profile that follows from the counts. The monitor hears what part of the debug information cannot be read.
+    /// Passes `ask` the profile that follows from the counts. The monitor is told which debug
+    /// information cannot be read.
     ///
     /// # Errors
     /// If the counts contradict each other, or `ask` fails.
@@ -307,12 +314,12 @@ impl Profiled<'_> {
         self.counted.sources()
     }
 
-    /// What a reader should know about how exact the counts are, if they are not.
+    /// What a reader should know about the counts if they are not exact.
     pub fn note(&self) -> Option<&str> {
         self.counted.note.as_deref()
     }
 
-    /// What it is of, in a title: `app.aft`, `app.aft and 2 more recordings`.
+    /// The subject, for a title: `app.aft`, `app.aft and 2 more recordings`.
     pub fn title(&self) -> String {
         let name = self.counted.name.display();
         match self.counted.runs {
@@ -321,10 +328,10 @@ impl Profiled<'_> {
         }
     }
 
-    /// Refuses a format that cannot say how exact the counts are, if they are not.
+    /// Refuses a format that cannot say that the counts are not exact, if they are not.
     ///
     /// # Errors
-    /// If it cannot.
+    /// If the format cannot say so.
     pub fn refuse_format(&self, format: Format) -> Result<()> {
         match (self.note(), format) {
             (None, _) | (_, Format::Text | Format::Json) => Ok(()),
@@ -334,12 +341,12 @@ impl Profiled<'_> {
         }
     }
 
-    /// What a report by line leaves out: functions that ran and have no line.
+    /// What a report by line leaves out: executed functions without lines.
     pub fn without_lines(&self, scope: &Scope) -> Option<String> {
         without_lines(self.counted.name(), &self.profile, scope, self.source)
     }
 
-    /// The functions that these texts name.
+    /// The functions with these names.
     fn functions(&self, texts: &[String]) -> Result<Vec<FuncId>> {
         let place = || self.counted.name().display().to_string();
         let found = texts.iter().map(|text| self.names.find(text, self.source));

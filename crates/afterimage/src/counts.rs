@@ -14,30 +14,32 @@ use crate::monitor::{Note, Work};
 use crate::path::TELLING;
 use crate::session::Session;
 
-/// How blocks are counted: this changes no count, but what counting costs.
+/// How to count blocks. This affects only the cost of counting, never the counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counting<'a> {
-    /// Where counters are placed.
+    /// Where to place counters.
     pub placement: CounterPlacement,
-    /// An earlier recording of the same program, and where it is: its counts say where counters are cheap.
+    /// An earlier recording of the same program, with its path. Its counts say where counters are
+    /// cheap.
     pub weights: Option<(&'a Path, &'a TraceFile)>,
 }
 
-/// Where counters are placed.
+/// Where to place counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CounterPlacement {
-    /// In each function where its counters are executed least.
+    /// In each function, where its counters are executed least.
     Quick,
     /// As the counts of an earlier run suggest.
     Feedback,
-    /// Over the whole program at once, which needs fewest.
+    /// Over the whole program at once, which needs the fewest counters.
     #[default]
     Program,
-    /// The same, and then in every block, as a check on the derived counts.
+    /// The same, and then in every block, to check the derived counts.
     Checked,
 }
 
-/// How often each block was executed: as the file has it, or else made by running the program once more, and kept. `None` if the end of the run is not known.
+/// How often each block was executed: from the file, otherwise counted by running the program once
+/// more, and then stored. `None` if the end of the run is unknown.
 pub(crate) fn ensure_counts(session: &Session) -> Result<Option<Counts>, Reason> {
     match session.newest().counts()? {
         Some(lens) => Ok(Some(lens.counts)),
@@ -45,7 +47,8 @@ pub(crate) fn ensure_counts(session: &Session) -> Result<Option<Counts>, Reason>
     }
 }
 
-/// Runs the program once more to count its blocks, and keeps the counts, or compares them with those that the file has. `None` if the end of the run is not known.
+/// Runs the program once more to count its blocks. Stores the counts, or compares them with those
+/// in the file. `None` if the end of the run is unknown.
 pub(crate) fn made(session: &Session, counting: &Counting<'_>) -> Result<Option<Counts>, Reason> {
     let (file, monitor) = (session.newest(), session.monitor());
     let Some(end) = file.end()? else {

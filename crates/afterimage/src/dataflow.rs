@@ -1,4 +1,4 @@
-//! GEN-KILL questions about the path that was taken.
+//! GEN-KILL questions about the executed path.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::Session;
 use crate::monitor::Work;
 use crate::named::NamedProgram;
 
-/// Did a fact hold at the executions of a place, and what decided?
+/// Did a fact hold at the executions of a place, and what decided it?
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataflowQuery {
     /// The fact: `available:PLACE`, `reaching:PLACE`, `last-use:PLACE`, or `gen=PLACES kill=PLACES at=PLACE`, with or without `ahead`.
@@ -29,13 +29,13 @@ pub struct DataflowQuery {
 /// The fact, and the answer for each operator.
 pub struct Answer {
     pub fact: Fact,
-    /// The place, as it was written.
+    /// The place as written.
     pub at: String,
     pub rows: Vec<FactRow>,
 }
 
 impl Answer {
-    /// Gives `ask` it as it is shown.
+    /// Passes `ask` the answer for display.
     ///
     /// # Errors
     /// If `ask` fails.
@@ -62,7 +62,7 @@ impl Answer {
 }
 
 impl DataflowQuery {
-    /// Why the question cannot be one, if it cannot.
+    /// Checks the form of the question.
     ///
     /// # Errors
     /// If the fact has no known form.
@@ -70,10 +70,10 @@ impl DataflowQuery {
         Written::read(&self.fact).map(drop)
     }
 
-    /// The answers: of a line, those for the operators that the fact can be about, and that were executed.
+    /// The answers. For a line, those for the executed operators to which the fact applies.
     ///
     /// # Errors
-    /// If the fact has no known form, it can be about nothing at its place, or the recording is damaged.
+    /// If the fact has no known form, it does not apply at its place, or the recording is damaged.
     pub fn answer(&self, program: NamedProgram<'_>) -> Result<Answer> {
         let written = &Written::read(&self.fact)?;
         let loaded = program.session.module();
@@ -147,7 +147,8 @@ impl DataflowQuery {
         let facts = Facts::new(&calls, &loaded.program, &loaded.bytes);
         let mut asked = asked;
         if is_line && written.kind == "places" {
-            // Within a block no other place is executed but the line's own and those before it: one row each tells it.
+            // Within a block, only the line's own operators and those before it are executed: one
+            // row for each is enough.
             let mut seen = BTreeSet::new();
             asked.retain(|&(function, op)| {
                 let block = loaded.program.function(function).map(|f| f.block_of(op));
@@ -206,7 +207,7 @@ impl DataflowQuery {
                 });
             }
         }
-        // Of a line some copies may never have been executed.
+        // Some copies of a line may never have been executed.
         if rows.iter().any(|row| row.answer.executions > 0) {
             rows.retain(|row| !is_line || row.answer.executions > 0);
         }
@@ -224,7 +225,7 @@ impl DataflowQuery {
 /// The number of operators that one pass answers: their executions are in memory at the same time.
 const AT_ONCE: usize = 8;
 
-/// The path traces and calls of a run; `None` if it is not known how it ended.
+/// The path traces and calls of a run; `None` if its end is unknown.
 ///
 /// # Errors
 /// If the recording is damaged.
@@ -240,7 +241,7 @@ pub fn run_calls(traced: &Session) -> Result<Option<RunCalls>> {
     Ok(Some(RunCalls::of(traced.path()?, last)?))
 }
 
-/// A fact as it was written.
+/// A fact as written.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Written<'t> {
     kind: &'t str,
@@ -295,7 +296,7 @@ impl<'t> Written<'t> {
     }
 }
 
-/// The execution that was asked about.
+/// The execution in question.
 fn execution(each: &Instances<'_>, which: Occurrence, at: &str) -> Result<FactInstance> {
     let number = match which {
         Occurrence::Kth(number) => number,

@@ -1,4 +1,4 @@
-//! Following stretches of a run from its snapshots: without its path, and without values.
+//! Follows stretches of a run from its snapshots, without its path and without values.
 
 use std::cell::{OnceCell, RefCell};
 use std::error::Error;
@@ -32,17 +32,18 @@ use crate::monitor::{Note, Work};
 use crate::path::TELLING;
 use crate::trace::MOST_UNBUILT;
 
-/// A run whose path was written while it was executed, and its snapshots.
+/// A run whose path was written during execution, with its snapshots.
 pub(crate) struct Early<'a> {
     session: &'a Session,
     file: &'a TraceFile,
     live: LivePath<'a>,
     snapshots: &'a Snapshots,
-    /// The whole path, once it is asked for.
+    /// The whole path, once requested.
     path: OnceCell<RecordedPath>,
 }
 
-/// Asks about a recording that has snapshots and the words of its path, but no values. `None` if it has not.
+/// Asks about a recording that has snapshots and the words of its path, but no values; `None` for
+/// others.
 ///
 /// # Errors
 /// If it is damaged, or `ask` fails.
@@ -76,7 +77,8 @@ impl Early<'_> {
         self.live.length()
     }
 
-    /// The whole path, of which stretches are made as they are needed; all of it at once if the recording does not say where they begin.
+    /// The whole path. Its stretches are made on demand; all at once if the recording does not say
+    /// where they begin.
     ///
     /// # Errors
     /// If the file is damaged.
@@ -98,7 +100,8 @@ impl Early<'_> {
         Ok(self.path.get_or_init(|| path))
     }
 
-    /// The path from the last snapshot before a block to the block, and the first block that it has. Of everything else only how many blocks it has.
+    /// The path from the last snapshot before a block to the block, and its first block. Of
+    /// everything else, it only knows the number of blocks.
     ///
     /// # Errors
     /// If the file is damaged.
@@ -110,7 +113,8 @@ impl Early<'_> {
         Ok((path, first))
     }
 
-    /// Where the stretch begins that holds the wanted steps: at the last snapshot before them. It ends with block `wanted.window.last`. `None` if it has too many blocks.
+    /// Where the stretch begins that contains the requested steps: at the last snapshot before
+    /// them. It ends with block `wanted.window.last`. `None` if it has too many blocks.
     ///
     /// # Errors
     /// If the file is damaged.
@@ -120,7 +124,8 @@ impl Early<'_> {
         let mut number = self.snapshots.at(last.saturating_sub(1));
         for further in 0.. {
             let first = number.map_or(0, |number| times[number]) + 1;
-            // From the last snapshot on it is always looked: without one, all of the run would be followed.
+            // The stretch from the last snapshot is always searched: without one, the whole run
+            // would be followed.
             if further > 0 && last - first > MOST_UNBUILT {
                 break;
             }
@@ -141,7 +146,7 @@ impl Early<'_> {
         Ok(None)
     }
 
-    /// Gives `ask` the run with this path, to be followed from its snapshots.
+    /// Passes `ask` the run with this path, to be followed from its snapshots.
     ///
     /// # Errors
     /// If the file is damaged, or `ask` fails.
@@ -181,7 +186,7 @@ impl Early<'_> {
         })
     }
 
-    /// A variable of the activation that executes a block, before an operator of it.
+    /// A variable of the activation that executes a block, before an operator in it.
     ///
     /// # Errors
     /// If the file is damaged.
@@ -222,7 +227,8 @@ impl MakeSegment for FromWords {
     }
 }
 
-/// Opens the path of a run and makes its segments on demand, `most` at most. `None` if the file has no words of the path.
+/// Opens the path of a run and makes its segments on demand, at most `most`. `None` if the file has
+/// no words of the path.
 fn path_from_words(
     file: &TraceFile,
     module: &Arc<Module>,
@@ -240,7 +246,8 @@ fn path_from_words(
 /// A question may always make this many segments of the path.
 const FEW_SEGMENTS: usize = 32;
 
-/// Polls of a run that takes some ten milliseconds. Building all values of a shorter run is faster than executing it again for snapshots.
+/// The number of polls of a run that takes some ten milliseconds. For a shorter run, building all
+/// values is faster than executing it again for snapshots.
 const LONG: u64 = 1 << 14;
 
 /// Whether a run is long.
@@ -253,7 +260,8 @@ pub(crate) fn is_long(session: &Session) -> Result<bool> {
     Ok(clock.is_some_and(|polls| polls >= LONG))
 }
 
-/// The recording with stretches of the path and the values, of which no more than one in `share` is built.
+/// The recording with stretches of the path and the values, of which at most one in `share` is
+/// built.
 ///
 /// # Errors
 /// If the run cannot be executed again, or the recording is damaged.
@@ -277,7 +285,8 @@ pub(crate) fn stretched(session: &Session, share: usize) -> Result<Option<Record
     let Some(snapshots) = Snapshots::open(&file)? else {
         return Ok(None);
     };
-    // A segment that was dropped from memory is made again. A question may follow the run from one snapshot to the next.
+    // A segment dropped from memory must be made again. A question may follow the run from one
+    // snapshot to the next.
     let apart = most_apart(snapshots.times(), &directory.summaries);
     let most = FEW_SEGMENTS + 2 * apart.max(directory.summaries.len() / share);
     let Some(path) = path_from_words(&file, session.module(), directory, most)? else {
@@ -290,7 +299,8 @@ pub(crate) fn stretched(session: &Session, share: usize) -> Result<Option<Record
     Ok(used.then_some(recording))
 }
 
-/// The largest number of stretches between two snapshots; the run's beginning and end count as snapshots.
+/// The largest number of stretches between two snapshots; the run's beginning and end count as
+/// snapshots.
 fn most_apart(snapshots: &[u64], stretches: &[Summary]) -> usize {
     let at = |time: &u64| stretches.partition_point(|stretch| stretch.before < *time);
     let ends = snapshots.iter().map(at).chain([stretches.len()]);
@@ -328,16 +338,19 @@ fn on_path<T>(
     ask(recording.run()?, file.log()?)
 }
 
-/// How snapshots are made.
+/// How to make snapshots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Snapshotting {
-    /// By running the program again, which writes the words of its path, too.
+    /// By running the program again, which also writes the words of its path.
     Executed(Spacing),
-    /// By following the run along the words of its path, with about this many blocks between two snapshots. Slow.
+    /// By following the run along the words of its path, with about this many blocks between
+    /// snapshots. Slow.
     Followed(u64),
 }
 
-/// Snapshots, made if there are none. Those that were followed are in memory if the file cannot be written. `None` if there are some already, or they cannot be made so: of such a program, or without the words of the path.
+/// Makes snapshots if there are none. Followed snapshots stay in memory if the file cannot be
+/// written. `None` if there are some already, or they cannot be made in this way: for this program,
+/// or without the words of the path.
 ///
 /// # Errors
 /// If the recording is damaged, or the file cannot be written.
@@ -387,14 +400,16 @@ pub(crate) fn ensure_snapshots(session: &Session, how: Snapshotting) -> Result<O
     }
 }
 
-/// The distance of snapshots and of cuts, in time of the re-execution. Following the run from a snapshot to a cut is fast; building the values of a stretch is slow, so stretches are short.
+/// The distance of snapshots and of cuts, in time of the re-execution. Following the run from a
+/// snapshot to a cut is fast; building the values of a stretch is slow, so stretches are short.
 const SPACING: Spacing = Spacing::Time {
     snapshots: Duration::from_millis(40),
     cuts: Duration::from_micros(250),
 };
 
-/// Snapshots for a question about a moment, if the recording has neither these nor values. Nothing is done where they cannot be made: while the run goes on, of one that was cut off, of such a
-/// program, or if nothing can be added to the file.
+/// Makes snapshots for a question about a moment, if the recording has neither snapshots nor
+/// values. Does nothing where they cannot be made: while the program runs, if the recording was cut
+/// off, for some programs, or if nothing can be added to the file.
 ///
 /// # Errors
 /// If the run cannot be executed again, or the recording is damaged.
@@ -413,7 +428,8 @@ pub(crate) fn ensure_for_questions(session: &Session) -> Result<()> {
     }
 }
 
-/// Snapshots by running the program again; the words of its path are added to the file. `None` if none can be made of such a program, or such a run.
+/// Makes snapshots by running the program again, and adds the words of its path to the file. `None`
+/// if that is impossible for this program or run.
 fn executed(
     session: &Session,
     file: &TraceFile,
@@ -431,7 +447,7 @@ fn executed(
         progress: &progress,
     };
     let mut found = SnapshotBuilder::new(ROOM);
-    // Of one that is not later than the one before, the pages are those of the next one, too.
+    // If a snapshot is not later than the one before, its pages belong to the next one, too.
     let mut changed = Vec::new();
     let made = build_snapshots(&run, spacing, out, |mut taken| {
         changed.append(&mut taken.pages);
@@ -442,7 +458,7 @@ fn executed(
         Ok(found.spacing())
     });
     match made {
-        // With snapshots frames are larger: a deep recursion may find no room.
+        // Snapshots make frames larger, so a deep recursion may run out of stack.
         Err(
             RecordError::NoSnapshots(_)
             | RecordError::OverflowNotFound
@@ -458,7 +474,8 @@ fn executed(
     Ok(Some(complete?))
 }
 
-/// Snapshots about `every` blocks apart, by following the run. `None` if the words of the path are not there.
+/// Makes snapshots about `every` blocks apart by following the run. `None` if the words of the path
+/// do not exist.
 fn followed(session: &Session, file: &TraceFile, every: u64) -> Result<Option<SnapshotBuilder>> {
     let live = LivePath::open(file, session.bytes(), session.program())?;
     let Some(live) = live else {
@@ -473,10 +490,12 @@ fn followed(session: &Session, file: &TraceFile, every: u64) -> Result<Option<Sn
     Ok(Some(found))
 }
 
-/// Bytes that all snapshots may have before they are compressed.
+/// The largest total size of snapshots in bytes before compression.
 const ROOM: usize = 1 << 28;
 
-/// Whether the snapshots of a recording are what its run comes to: what is wrong, if anything is. Follows the run. Nothing is looked at where there are values, or no path: no question uses them then.
+/// Verifies that the snapshots of a recording are states of its run. Returns what is wrong, if
+/// anything. Follows the run. Checks nothing if there are values, or no path, since no question
+/// then uses them.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -486,7 +505,7 @@ pub(crate) fn verify_snapshots(
     module: &Arc<Module>,
     progress: &dyn Fn(u64),
 ) -> Result<Option<String>> {
-    // Where there are values, these answer.
+    // If there are values, they answer.
     if file.last(Kind::VALUES_INDEX).is_some() {
         return Ok(None);
     }
@@ -546,12 +565,12 @@ pub(crate) fn verify_snapshots(
     )?)
 }
 
-/// The first thing that failed where no error can be handed on.
+/// The first failure where no error can be returned.
 #[derive(Default)]
 pub(crate) struct Failure(RefCell<Option<anyhow::Error>>);
 
 impl Failure {
-    /// Keeps an error, and returns what was found otherwise.
+    /// Keeps an error; otherwise returns the value.
     pub fn keep<T>(&self, found: Result<T>) -> Option<T> {
         match found {
             Ok(found) => Some(found),
@@ -562,6 +581,8 @@ impl Failure {
         }
     }
 
+    /// Reports the failure.
+    ///
     /// # Errors
     /// If something failed.
     pub fn told(&self) -> Result<()> {

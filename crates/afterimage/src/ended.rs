@@ -1,4 +1,5 @@
-//! Values of source variables at a moment or at the end of a run, and the results of an invoked function.
+//! Values of source variables at a moment or at the end of a run, and the results of an invoked
+//! function.
 
 use std::cell::RefCell;
 
@@ -45,7 +46,8 @@ fn result(value: RawValue) -> ResultValue {
     }
 }
 
-/// The results of the function that was invoked instead of `_start`; `None` if `_start` ran, the function did not return, or the log was stripped. Reads the whole log.
+/// The results of the function that was invoked instead of `_start`. `None` if `_start` ran, the
+/// function did not return, or the log was stripped. Reads the whole log.
 pub fn results(file: &TraceFile) -> Result<Option<Vec<ResultValue>>> {
     let ending = file.end()?.map(|end| end.ending);
     let meta = file.meta()?;
@@ -62,7 +64,8 @@ pub fn results(file: &TraceFile) -> Result<Option<Vec<ResultValue>>> {
     Ok(last.map(rows))
 }
 
-/// Where the run stood when it ended, if that is what a text asks for and it stood anywhere: it trapped, was stopped, or the host did not return.
+/// Where the run stood when it ended, if the text asks for that and it stood anywhere: it trapped,
+/// was stopped, or the host did not return.
 pub fn stood(traced: &Session, at: &str) -> Result<Option<At>> {
     if at.trim() != "end" {
         return Ok(None);
@@ -72,26 +75,28 @@ pub fn stood(traced: &Session, at: &str) -> Result<Option<At>> {
     Ok(stood.map(|(_, op)| At { time, op: Some(op) }))
 }
 
-/// Whether a text asks for the end of a run that came to its end: then functions, and what was theirs, are gone.
+/// Whether a text asks for the end of a run that completed. Its functions and their variables are
+/// then gone.
 pub fn is_over(traced: &Session, at: &str) -> Result<bool> {
     Ok(at.trim() == "end" && traced.final_operator()?.is_none())
 }
 
 /// An object and its value, as reports show them.
 pub struct Shown {
-    /// Where it is: of vectors and strings of Rust, their elements are before themselves.
+    /// Where it is. The elements of Rust vectors and strings come before the vectors and strings
+    /// themselves.
     pub pieces: Vec<Piece>,
     /// Its value.
     pub rendered: Rendered,
-    /// Which bits of its bytes it has, if it shares them with others.
+    /// The bits of its bytes that belong to it, if it shares them with others.
     pub bits: Option<BitField>,
     /// The bytes of its first piece, if that is short and in memory.
     pub held: Vec<u8>,
-    /// It begins with a parameter whose place may hold something else: why.
+    /// If it begins with a parameter whose place may hold something else, the reason.
     pub written: Option<Written>,
 }
 
-/// No number is longer.
+/// The size of the longest number.
 const HELD: u64 = 16;
 
 /// The bytes of an object's first piece, if that is short and in memory.
@@ -110,7 +115,7 @@ pub fn held(pieces: &[Piece], machine: &dyn Machine) -> Vec<u8> {
     }
 }
 
-/// Where an object is whose content is known.
+/// An object with its known contents.
 pub fn shown(
     variables: &Variables<'_>,
     object: &Object,
@@ -128,7 +133,8 @@ pub fn shown(
     }
 }
 
-/// Where a variable, or an expression, is right before a moment, and what it holds. `None` if the run ended before.
+/// The place and value of a variable, or an expression, right before a moment. `None` if the run
+/// ended before it.
 pub fn before<'a>(
     traced: &'a Session,
     values: &RecordedValues<'a>,
@@ -170,12 +176,12 @@ pub fn before<'a>(
     }))
 }
 
-/// The mark of a value that may be something else, as part of a sentence.
+/// The mark of a doubtful value, as part of a sentence.
 pub fn marked(written: Option<Written>) -> String {
     written_text(written).replacen("  ", " ", 1)
 }
 
-/// Looks at what there is when the run has ended.
+/// Examines the state at the end of the run.
 pub fn at_end<T>(traced: &Session, look: impl FnOnce(&Ended<'_>) -> T) -> Result<T> {
     let failed = RefCell::default();
     let program = traced.program();
@@ -194,7 +200,7 @@ pub fn at_end<T>(traced: &Session, look: impl FnOnce(&Ended<'_>) -> T) -> Result
     }
 }
 
-/// Where a variable is when the run has come to its end, and what it holds.
+/// The place and value of a variable at the end of a completed run.
 pub fn variable(
     traced: &Session,
     variables: &Variables<'_>,

@@ -1,4 +1,4 @@
-//! Why a session cannot do something.
+//! Why a session fails.
 
 use std::error::Error;
 use std::fmt::{self, Debug, Display, Formatter};
@@ -11,15 +11,16 @@ use afterimage_trace::{TraceError, Writer};
 
 use crate::text::sentence;
 
-/// Why a session cannot do something, and of which recording. It reads as one sentence that begins with the file.
+/// Why a session failed, and for which recording. It reads as one sentence that begins with the
+/// file.
 pub struct SessionError {
     /// The recording.
     pub at: PathBuf,
-    /// Why.
+    /// The reason.
     pub why: Box<Reason>,
 }
 
-/// Why a session cannot do something.
+/// Why a session failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Reason {
@@ -43,7 +44,7 @@ pub enum Reason {
     Lost {
         /// What cannot be added.
         lost: &'static str,
-        /// Why.
+        /// The reason.
         #[source]
         why: Box<dyn Error + Send + Sync>,
     },
@@ -52,7 +53,7 @@ pub enum Reason {
         "the path lacks {left_out}, and this needs all of it; build the whole path with: afterimage build --lens paths --again {file}"
     )]
     Gaps {
-        /// What, in words.
+        /// What was left out, in words.
         left_out: String,
         /// The recording, as a word of a command line.
         file: String,
@@ -62,45 +63,45 @@ pub enum Reason {
         "the program is still being recorded, by another process{0}; ask again when it has ended, or look at what is there with `afterimage trace`"
     )]
     StillRecorded(Writer),
-    /// The program is still running, and none of its path is there yet.
+    /// The program is still running, and its path does not exist yet.
     #[error(
         "it is still being recorded by another process{0}, and nothing of its path is there yet: with `record --lens paths` it comes by the megabyte; ask again later, or when the program has ended"
     )]
     NothingYet(Writer),
-    /// The end of the run is not known.
+    /// The end of the run is unknown.
     #[error(
         "the recording was cut off before its end was written, so its path cannot be followed; record the program again (with --lens paths, a recording keeps its path up to the last full megabyte of it)"
     )]
     CutOff,
-    /// Its parts could not be made again if they were dropped.
+    /// Dropped parts could not be made again.
     #[error(
         "nothing was dropped from the recording, because {0}: what it holds could not be made again"
     )]
     NotAgain(String),
-    /// Without what the program was given, nothing would be left to ask.
+    /// Without the program's input, no question could be answered.
     #[error(
         "the recording has neither counts nor a path, and without what the program was given they cannot be made; make them first: afterimage profile {0}, or afterimage build --lens paths {0}"
     )]
     NothingToKeep(String),
-    /// Its end must be known before what the program was given goes.
+    /// The end must be known before the program's input is dropped.
     #[error(
         "nothing was dropped from the recording, because it was cut off: what is left of it is known only by following it"
     )]
     CutOffWithInputs,
-    /// The end of the run is not known, so nothing can be counted.
+    /// The end of the run is unknown, so nothing can be counted.
     #[error(
         "the recording was cut off before its end was written, so exact counts cannot be made; record the program again"
     )]
     NoCounts,
-    /// The earlier run whose counts were to say where counters are cheap does not have them.
+    /// The earlier run that should say where counters are cheap has no counts.
     #[error("--weights {}: {why}", at.display())]
     Weights {
         /// Its recording.
         at: PathBuf,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// Counts that were made again are not those in the file.
+    /// Repeated counts differ from those in the file.
     #[error(
         "these counts differ from those in the file, so none can be trusted; this is a fault in afterimage"
     )]
@@ -110,21 +111,21 @@ pub enum Reason {
         "nothing of the path would be kept: the run has {blocks} blocks, from t=1 to t={blocks}, and no mark or function was met; the recording stays as it was"
     )]
     NothingKept {
-        /// How many blocks were executed.
+        /// The number of executed blocks.
         blocks: u64,
     },
-    /// Somebody removed what was built as soon as it was there.
+    /// Somebody removed what was built as soon as it existed.
     #[error("the {0} that was built is not there")]
     Gone(&'static str),
     /// The work was cancelled.
     #[error("building the values was interrupted {how}")]
     Cancelled {
-        /// How far it came, and what is kept.
+        /// How far it got, and what is kept.
         how: String,
     },
 }
 
-/// Another file took the recording's place.
+/// Another file has replaced the recording.
 #[derive(Debug, thiserror::Error)]
 #[error("another file was put there meanwhile, to which nothing was added; ask again")]
 pub(crate) struct Replaced;
@@ -149,7 +150,7 @@ impl Display for QuestionError {
     }
 }
 
-/// The same sentence: `main` shows errors so.
+/// The same sentence, since `main` prints errors with `Debug`.
 impl Debug for QuestionError {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         Display::fmt(self, f)
@@ -172,7 +173,7 @@ impl SessionError {
     }
 }
 
-/// The same sentence: `main` shows errors so.
+/// The same sentence, since `main` prints errors with `Debug`.
 impl Debug for SessionError {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         Display::fmt(self, f)

@@ -1,4 +1,5 @@
-//! What the commands that explain have in common: a recording with its values, and how its places are told.
+//! Common parts of the commands that explain: a recording with its values, and how to describe its
+//! places.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -20,7 +21,7 @@ use crate::Session;
 use crate::source::is_library;
 use crate::sources::SourceLines;
 
-/// A recording that is asked about.
+/// A recording that is being questioned.
 pub struct Scene<'s, 'a> {
     pub traced: &'a Session,
     pub names: &'a Names,
@@ -37,7 +38,7 @@ pub struct Scene<'s, 'a> {
     files: RefCell<HashMap<String, Option<SourceLines>>>,
 }
 
-/// Opens what a question about a recording needs, whose values must be there, and asks.
+/// Opens what a question about a recording needs, and asks. The values must exist.
 ///
 /// # Errors
 /// If the recording is damaged, or `ask` fails.
@@ -49,20 +50,21 @@ pub fn explain<R>(traced: &Session, ask: impl FnOnce(&Scene<'_, '_>) -> Result<R
     ask(&Scene::new((traced, &names, &source), &values)?)
 }
 
-/// As [`explain`]. `build` builds the values if they are not there yet. Line tables are read meanwhile: who needs them waits for them.
+/// Like [`explain`], but `build` builds the values if they do not exist yet. Meanwhile the line
+/// tables are read; whoever needs them waits.
 ///
 /// # Errors
-/// As there, and if `build` fails.
+/// As for [`explain`], and if `build` fails.
 pub fn explain_with<R>(
     session: &Session,
     build: impl for<'r> FnOnce(&'r Session) -> Result<RecordedValues<'r>>,
     ask: impl FnOnce(&Scene<'_, '_>) -> Result<R>,
 ) -> Result<R> {
-    // What the source map lives with must be there until it is gone.
+    // What the source map borrows must outlive it.
     let (with, known) = (OnceCell::new(), OnceLock::new());
     let source = || known.get_or_init(|| session.source_map());
     thread::scope(|scope| {
-        // Where no thread can be had, who asks first reads them.
+        // Without a second thread, the first user reads them.
         let _ = thread::Builder::new().spawn_scoped(scope, source);
         session.ensure_path()?;
         session.stops()?;
@@ -72,10 +74,10 @@ pub fn explain_with<R>(
     })
 }
 
-/// As [`explain`], about two recordings.
+/// Like [`explain`], for two recordings.
 ///
 /// # Errors
-/// As there.
+/// As for [`explain`].
 pub fn explain_both<R>(
     [a, b]: [&Session; 2],
     ask: impl for<'s, 'a> FnOnce([&Scene<'s, 'a>; 2]) -> Result<R>,
@@ -90,6 +92,8 @@ pub fn explain_both<R>(
 }
 
 impl<'s, 'a> Scene<'s, 'a> {
+    /// Opens a scene.
+    ///
     /// # Errors
     /// If the recording is damaged.
     pub fn new(
@@ -114,12 +118,13 @@ impl<'s, 'a> Scene<'s, 'a> {
         })
     }
 
-    /// Where operators come from. Who asks first waits until the line tables are read.
+    /// The source map. The first user waits until the line tables are read.
     pub fn source(&self) -> &'a SourceMap<'a> {
         (self.source)()
     }
 
-    /// The source map in which code of libraries has the lines of the user's own code that it was inlined for.
+    /// The source map in which library code has the lines of the user's own code that it was
+    /// inlined for.
     pub fn folded(&self) -> &Folded<'a> {
         let folded = || self.traced.folded(self.source());
         self.folded.get_or_init(folded)
@@ -132,7 +137,7 @@ impl<'s, 'a> Scene<'s, 'a> {
         })
     }
 
-    /// Goes back through the run.
+    /// Follows values back through the run.
     pub fn walk(&self) -> Walk<'s, 'a> {
         Walk {
             values: self.values,
@@ -140,7 +145,7 @@ impl<'s, 'a> Scene<'s, 'a> {
         }
     }
 
-    /// The number of the execution of an operator at block T, from 1.
+    /// The number of an operator's execution at block T, from 1.
     pub fn number(&self, function: FuncId, op: OpId, time: u64) -> Result<u64> {
         if let Some(&known) = self.numbers.borrow().get(&(function, op, time)) {
             return Ok(known);
@@ -156,7 +161,7 @@ impl<'s, 'a> Scene<'s, 'a> {
         Ok(all.by(time)?)
     }
 
-    /// The number of an execution that was found by it.
+    /// Notes the number of an execution that was found by it.
     pub fn numbered(&self, spot: Spot, number: u64) {
         let mut numbers = self.numbers.borrow_mut();
         numbers.insert((spot.function, spot.op, spot.time), number);
@@ -171,7 +176,7 @@ impl<'s, 'a> Scene<'s, 'a> {
         Ok(place)
     }
 
-    /// An operator, of no execution.
+    /// An operator, without an execution.
     pub fn operator(&self, function: FuncId, op: OpId) -> Result<WhyPlace> {
         let found = self.operators().get(function, op)?;
         let found = found.context("an operator that the program does not have")?;
@@ -207,19 +212,19 @@ impl<'s, 'a> Scene<'s, 'a> {
         })
     }
 
-    /// Where an operator comes from.
+    /// The source position of an operator.
     pub fn position(&self, function: FuncId, op: OpId) -> Result<Option<Location>> {
         let found = self.operators().get(function, op)?;
         Ok(found.and_then(|found| found.position))
     }
 
-    /// Where an offset of the module comes from.
+    /// The source line of an offset in the module.
     pub fn located(&self, offset: OrigOffset) -> Option<SourceLine> {
         let source = self.source();
         source.locate(offset).map(|at| source.line(at))
     }
 
-    /// The function of the source that an operator belongs to, the innermost inlined one, as it is written there.
+    /// The source name of the function that an operator belongs to, the innermost inlined one.
     pub fn written_in(&self, function: FuncId, op: OpId) -> Result<Option<String>> {
         let Some(found) = self.operators().get(function, op)? else {
             return Ok(None);
@@ -228,13 +233,13 @@ impl<'s, 'a> Scene<'s, 'a> {
         Ok(frames.into_iter().next().and_then(|frame| frame.function))
     }
 
-    /// The functions that were inlined at an operator, the innermost first.
+    /// The functions inlined at an operator, the innermost first.
     pub fn inlined(&self, function: FuncId, op: OpId) -> Result<Vec<String>> {
         let found = self.operators().get(function, op)?;
         Ok(found.map_or_else(Vec::new, |found| inlined_names(self.source(), found.offset)))
     }
 
-    /// The source file that a function is from.
+    /// The source file of a function.
     pub fn path(&self, function: FuncId) -> Result<Option<&str>> {
         let Some(known) = self.traced.program().function(function) else {
             return Ok(None);
@@ -245,7 +250,7 @@ impl<'s, 'a> Scene<'s, 'a> {
         Ok(found.map(|found| self.source().path(found.file)))
     }
 
-    /// The innermost call around inlined code of which the source is at hand, and its text.
+    /// The innermost call around inlined code whose source is available, with its text.
     fn around(&self, offset: OrigOffset) -> Option<(SourceLine, String)> {
         let frames = self.source().inlined_frames(offset);
         let calls = frames.iter().skip(1).filter_map(|frame| frame.location);

@@ -1,4 +1,4 @@
-//! The calls of a run, for other tools.
+//! Exports the calls of a run for other tools.
 
 use std::str::FromStr;
 
@@ -18,20 +18,20 @@ use crate::named::with_names;
 use crate::rows::Output;
 use crate::trace::Bounds;
 
-/// The calls of a stretch of a run, in a format of another tool.
+/// The calls in a stretch of a run, in the format of another tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ExportQuery {
     /// The format.
     pub format: ExportFormat,
     /// The stretch.
     pub bounds: Bounds,
-    /// Calls that are deeper are merged.
+    /// Deeper calls are merged.
     pub depth: usize,
-    /// Calls or contexts with less are merged. `None` is what tools show well.
+    /// Smaller calls or contexts are merged. `None` chooses what tools show well.
     pub least: Option<Least>,
-    /// Whose functions are shown; what others execute counts for those that called them. Timelines show all.
+    /// Whose functions to show; the work of others counts for their callers. Timelines show all.
     pub code: CodeFilter,
-    /// Whether functions that the compiler inlined are shown like those that are called. Timelines show calls only.
+    /// Whether to show inlined functions like called ones. Timelines show only calls.
     #[serde(default = "shown")]
     pub inlined: bool,
 }
@@ -50,9 +50,9 @@ pub enum ExportFormat {
     Firefox,
     /// Blocks by stack, for flame graphs.
     Collapsed,
-    /// The same for speedscope.
+    /// Blocks by stack, for speedscope.
     Speedscope,
-    /// The same for pprof.
+    /// Blocks by stack, for pprof.
     Pprof,
     /// Blocks by function and inclusive cost of calls, for KCachegrind.
     Callgrind,
@@ -60,19 +60,20 @@ pub enum ExportFormat {
     Dot,
 }
 
-/// The least that is not merged.
+/// The least amount that is not merged.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Least {
-    /// Executed blocks.
+    /// A number of executed blocks.
     Blocks(u64),
-    /// A share of those of the stretch.
+    /// A share of the blocks of the stretch.
     Percent(f64),
 }
 
-/// Calls that a timeline shows if nothing else is asked for: 100 bytes each, so that tools can open it.
+/// The default number of calls in a timeline: at 100 bytes each, tools can open it.
 const CALLS: u64 = 150_000;
-/// Calls that a timeline may have: tools open no more, and some formats need all of them in memory.
+/// The largest number of calls in a timeline. Tools open no more, and some formats need all of them
+/// in memory.
 const MOST_CALLS: u64 = 20_000_000;
 
 impl FromStr for Least {
@@ -102,13 +103,15 @@ impl Least {
 }
 
 impl ExportQuery {
-    /// Levels of calls that are told apart: more than tools show, and enough for programs that do not recurse without end.
+    /// The number of levels of calls to keep apart: more than tools show, and enough for programs
+    /// without endless recursion.
     pub const DEPTH: usize = 256;
 
-    /// Writes the calls. The path must be there.
+    /// Writes the calls. The path must exist.
     ///
     /// # Errors
-    /// If the run has no such stretch, the format cannot take so many calls, or they cannot be written.
+    /// If the run has no such stretch, the format cannot take so many calls, or they cannot be
+    /// written.
     pub fn write(&self, session: &Session, output: &dyn Output) -> Result<()> {
         let path = session.path()?;
         if path.length() == 0 {

@@ -23,14 +23,14 @@ pub enum FileError {
     /// There is no such file.
     #[error("{0}")]
     NotFound(String),
-    /// It holds no program that can be run.
+    /// It contains no program that can be run.
     #[error("{0}")]
     NoProgram(String),
 }
 
-/// A program as it was given: its bytes, and what they mean.
+/// A loaded program: its bytes, and the parsed module.
 pub struct Loaded {
-    /// Where it is, or the recording that it is in.
+    /// Its path, or that of the recording that contains it.
     pub path: PathBuf,
     /// The program.
     pub module: Arc<Module>,
@@ -44,21 +44,21 @@ impl Deref for Loaded {
     }
 }
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A recording.
     Recording,
-    /// A program, if anything.
+    /// Possibly a program.
     Program,
 }
 
-/// Opens a file to read it. A pipe or a device is refused.
+/// Opens a file for reading. Refuses a pipe or a device.
 ///
 /// # Errors
-/// If there is none, it is no file, or cannot be read.
+/// If it does not exist, is not a file, or cannot be read.
 pub fn open(path: &Path) -> Result<std::fs::File> {
-    // A pipe without a writer is not waited for.
+    // Does not wait for a writer of a pipe.
     let nonblocking = OFlags::NONBLOCK.bits() as i32;
     let mut options = std::fs::File::options();
     let file = options.read(true).custom_flags(nonblocking).open(path);
@@ -78,10 +78,10 @@ pub fn open(path: &Path) -> Result<std::fs::File> {
     bail!("{} is a {what}; a file is wanted here", path.display())
 }
 
-/// Whether a file is a recording, by its first bytes or its name.
+/// Whether a file is a recording, judged by its first bytes or its name.
 ///
 /// # Errors
-/// As [`open`].
+/// As for [`open`].
 pub fn kind(path: &Path) -> Result<Kind> {
     let mut start = Vec::with_capacity(LABEL.len());
     let read = open(path)?.take(LABEL.len() as u64).read_to_end(&mut start);
@@ -97,10 +97,10 @@ pub fn kind(path: &Path) -> Result<Kind> {
 /// No engine takes larger modules.
 const LARGEST_PROGRAM: u64 = 1 << 30;
 
-/// Reads a module, in binary or text form.
+/// Reads a module in binary or text form.
 ///
 /// # Errors
-/// As [`open`], or if it is no module.
+/// As for [`open`], or if it is not a module.
 pub fn program(path: &Path) -> Result<Loaded> {
     let mut bytes = Vec::new();
     open(path)?
@@ -129,7 +129,7 @@ pub fn program(path: &Path) -> Result<Loaded> {
 /// Opens a recording.
 ///
 /// # Errors
-/// As [`open`], or if it is none, or is damaged.
+/// As for [`open`], or if it is not a recording, or is damaged.
 pub fn recording(path: &Path) -> Result<TraceFile> {
     open(path)?;
     TraceFile::open(path).map_err(|error| match error {
@@ -149,7 +149,8 @@ pub fn recording(path: &Path) -> Result<TraceFile> {
     })
 }
 
-/// Who records a file at this moment, if it is being recorded. Whoever adds something to a recording that was cut off commits that first.
+/// The process that is recording this file, if any. (A process that adds to a cut-off recording
+/// commits the recording first.)
 pub fn recorder(path: &Path, file: &TraceFile) -> Option<Writer> {
     match file.state() {
         Some(_) => None,
@@ -157,18 +158,18 @@ pub fn recorder(path: &Path, file: &TraceFile) -> Option<Writer> {
     }
 }
 
-/// Refuses a recording that goes on: its end is not known yet, and nobody else may add to it.
+/// Refuses an unfinished recording: its end is unknown, and nobody else may add to it.
 ///
 /// # Errors
-/// If it goes on, or cannot be opened.
+/// If it is unfinished, or cannot be opened.
 pub fn ended(path: &Path) -> Result<()> {
     is_over(path, &recording(path)?)
 }
 
-/// The same, of a recording that is open.
+/// The same for an open recording.
 ///
 /// # Errors
-/// If it goes on.
+/// If it is unfinished.
 pub fn is_over(path: &Path, file: &TraceFile) -> Result<()> {
     if let Some(recorder) = recorder(path, file) {
         bail!(
@@ -182,7 +183,7 @@ pub fn is_over(path: &Path, file: &TraceFile) -> Result<()> {
 /// The program inside a recording.
 ///
 /// # Errors
-/// If it is not there, or damaged.
+/// If it does not exist, or is damaged.
 pub fn recorded_program(path: &Path, file: &TraceFile) -> Result<Loaded> {
     let bytes = file.module().map_err(|error| match error {
         TraceError::Missing(Section::MODULE) | TraceError::Cut(Section::MODULE) if file.state().is_none() => anyhow!(
@@ -200,7 +201,7 @@ pub fn recorded_program(path: &Path, file: &TraceFile) -> Result<Loaded> {
 }
 
 impl Loaded {
-    /// The program of a recording that is open.
+    /// The program of an open recording.
     pub fn of(recording: &Recording) -> Self {
         Self {
             path: recording.at().to_owned(),
@@ -208,12 +209,13 @@ impl Loaded {
         }
     }
 
-    /// Where the program's code comes from. The monitor hears what part of the debug information cannot be read. Near-linear in it.
+    /// The source map of the code. The monitor is told which debug information cannot be read.
+    /// Near-linear in the debug information.
     pub fn source_map(&self, monitor: &dyn Monitor) -> SourceMap<'_> {
         source_map(&self.path, &self.module, monitor)
     }
 
-    /// The same, with the sources that are at hand.
+    /// The same, with the available sources.
     pub fn source_map_with(
         &self,
         monitor: &dyn Monitor,

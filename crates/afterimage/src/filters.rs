@@ -1,4 +1,4 @@
-//! What of a path, or of values, is kept.
+//! Filters: which parts of a path, or of values, to keep.
 
 use std::collections::BTreeSet;
 
@@ -15,27 +15,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::values::KeptValues;
 
-/// What is done with a window that ends after the run.
+/// How to treat a window that ends after the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beyond {
-    /// It is refused.
+    /// Refuse it.
     Refused,
-    /// It ends with the run, which was not known when the window was chosen.
+    /// End it with the run, whose length was unknown when the window was chosen.
     Cut,
 }
 
-/// What of a path, or of values, is kept: what all of these keep. Nothing is left out where none is given.
+/// Filters for a path or for values. What all of them keep is kept. Without filters, nothing is
+/// left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filters {
-    /// Only these functions, by their names.
+    /// Only these functions, by name.
     pub include: Vec<String>,
     /// Not these functions.
     pub exclude: Vec<String>,
     /// What is executed between two times, both included: `1000..2000`.
     pub window: Option<String>,
-    /// Nothing before the K-th call of a function, arrival at a line, or execution of an instruction: `parse#3`.
+    /// Nothing before the K-th call of a function, arrival at a line, or execution of an
+    /// instruction: `parse#3`.
     pub start: Option<String>,
-    /// Nothing after it.
+    /// Nothing after this mark.
     pub stop: Option<String>,
 }
 
@@ -45,7 +47,8 @@ impl Filters {
         *self == Self::default()
     }
 
-    /// Of which part of a run values are kept, which has `length` blocks. `time` tells when the run was at a place.
+    /// The part of a run of `length` blocks whose values are kept. `time` returns the time at which
+    /// the run was at a place.
     ///
     /// # Errors
     /// If the program has no such function or place, or nothing is left.
@@ -94,7 +97,7 @@ impl Filters {
         })
     }
 
-    /// The functions of which no values are kept.
+    /// The functions whose values are not kept.
     ///
     /// # Errors
     /// If the program has no such function, or all are left out.
@@ -179,7 +182,8 @@ impl Filters {
     }
 }
 
-/// Which functions the words of a file say to be left out: whether one is. `None` if they name functions that the program does not have.
+/// Parses the words in a file that say which functions are left out, into a predicate. `None` if
+/// they name functions that the program does not have.
 pub(crate) fn said(names: &Names, words: &str) -> Option<impl Fn(FuncId) -> bool + use<>> {
     let (mut include, mut exclude) = (None, BTreeSet::new());
     for part in words.split("; ").filter(|part| !part.is_empty()) {
@@ -201,13 +205,13 @@ pub(crate) fn said(names: &Names, words: &str) -> Option<impl Fn(FuncId) -> bool
     })
 }
 
-/// Whether words are about times, and not about functions.
+/// Whether words are about times rather than functions.
 fn is_time(part: &str, of: &str) -> bool {
     let of_time = |verb: &str| part.starts_with(&format!("what {verb} {of} "));
     of_time("is") || of_time("came")
 }
 
-/// Functions that are listed by name, with commas between names and in some of them.
+/// Parses a list of function names separated by commas; names may contain commas, too.
 fn listed(names: &Names, list: &str) -> Option<BTreeSet<FuncId>> {
     let parts = Vec::from_iter(list.split(", "));
     let (mut found, mut at) = (BTreeSet::new(), 0);
@@ -223,7 +227,7 @@ fn listed(names: &Names, list: &str) -> Option<BTreeSet<FuncId>> {
     Some(found)
 }
 
-/// Names with more commas are not looked for.
+/// Names with more commas are not tried.
 const MOST_COMMAS: usize = 64;
 
 /// Functions by name.

@@ -1,4 +1,4 @@
-//! Whether the host gave two runs the same, and whether they ended alike.
+//! Compares what the host gave two runs, and how they ended.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,8 @@ use anyhow::Result;
 use crate::monitor::Note;
 use crate::text::pasted;
 
-/// Says where the host gave two runs of versions of a program something else, or whoever recorded them did: what differs then differs `whatever` happened.
+/// Reports where the host, or whoever recorded the runs, gave two versions of a program different
+/// input. Differences then arise `whatever` happened.
 ///
 /// # Errors
 /// If a log is damaged.
@@ -34,7 +35,7 @@ pub fn say_if_given_otherwise(runs: [&Session; 2], whatever: &str) -> Result<()>
     Ok(())
 }
 
-/// How two runs ended, if one did otherwise than the other.
+/// How two runs ended, if they ended differently.
 ///
 /// # Errors
 /// If an ending is damaged.
@@ -62,7 +63,8 @@ fn ending(run: &Session) -> Result<DiffEnding> {
     })
 }
 
-/// What whoever recorded the runs gave them otherwise, in words, if the programs ask for it.
+/// Which inputs chosen at recording differ between the runs, in words, if the programs ask for
+/// them.
 fn recorded_otherwise(runs: [&Session; 2]) -> Result<Vec<String>> {
     let [a, b] = [runs[0].file().meta()?, runs[1].file().meta()?];
     let asks = |calls: [&str; 2]| {
@@ -85,14 +87,14 @@ fn recorded_otherwise(runs: [&Session; 2]) -> Result<Vec<String>> {
     Ok(others)
 }
 
-/// By which calls a program asks for its arguments.
+/// The calls by which a program asks for its arguments.
 const ARGUMENTS: [&str; 2] = ["args_get", "args_sizes_get"];
-/// And for random numbers.
+/// The call by which it asks for random numbers.
 const RANDOM: &str = "random_get";
-/// And for its environment.
+/// The calls by which it asks for its environment.
 const ENVIRONMENT: [&str; 2] = ["environ_get", "environ_sizes_get"];
 
-/// Calls that say by lists of addresses and lengths what is to be read or written.
+/// Calls that take lists of addresses and lengths to read or write.
 const OF_LISTS: [&str; 6] = [
     "fd_read",
     "fd_pread",
@@ -102,7 +104,7 @@ const OF_LISTS: [&str; 6] = [
     "sock_send",
 ];
 
-/// What a program asked of the host, and what it was given.
+/// What a program asked of the host, and what it got.
 struct Exchange {
     name: String,
     args: Vec<RawValue>,
@@ -113,7 +115,8 @@ struct Exchange {
 }
 
 impl Exchange {
-    /// Whether an argument is an address: by the function, or of one that is not known, because the host read or wrote there.
+    /// Whether an argument is an address: by the function's description, or for an unknown
+    /// function, because the host read or wrote there.
     fn is_address(&self, index: usize) -> bool {
         if let Some(known) = addresses(&self.name) {
             return known.contains(&index);
@@ -132,7 +135,8 @@ impl Exchange {
         read.chain(self.writes.iter().map(|write| write.address))
     }
 
-    /// Whether the same was asked as in a call of the same function. Where in memory it is depends on the version, and so do lists of addresses.
+    /// Whether another call of the same function asked for the same. Addresses, and so lists of
+    /// addresses, depend on the version.
     fn asked_the_same(&self, other: &Self) -> bool {
         let lengths = |of: &Self| Vec::from_iter(of.reads.iter().map(|read| read.length));
         let has_moved = || self.args != other.args || self.places().ne(other.places());
@@ -146,7 +150,7 @@ impl Exchange {
                 || OF_LISTS.contains(&self.name.as_str()) && has_moved())
     }
 
-    /// Whether the same was given.
+    /// Whether both got the same.
     fn gave_the_same(&self, other: &Self) -> bool {
         let bytes = |of: &Self| {
             let writes = of.writes.iter().map(|write| write.bytes.as_slice());
@@ -155,7 +159,7 @@ impl Exchange {
         self.results == other.results && bytes(self) == bytes(other)
     }
 
-    /// The descriptor of a file that it is about.
+    /// The file descriptor that it is about.
     fn descriptor(&self) -> Option<i32> {
         match self.args.first() {
             Some(&RawValue::I32(descriptor)) if self.name.starts_with("fd_") => Some(descriptor),
@@ -167,7 +171,7 @@ impl Exchange {
         matches!(self.results.as_slice(), [RawValue::I32(0)])
     }
 
-    /// The descriptors that stand for another file from then on, or for none.
+    /// The descriptors that stand for another file, or for none, from then on.
     fn renewed(&self) -> impl Iterator<Item = i32> {
         let number = |index: usize| match self.args.get(index) {
             Some(&RawValue::I32(number)) => Some(number),
@@ -188,8 +192,10 @@ impl Exchange {
     }
 }
 
-/// The first call of the host that asked for the same in two runs and gave different results or bytes, in words. Arguments and the environment are known otherwise; where they were put depends on
-/// the version, and is not compared. Nor is what is given of a file of which something else was asked before.
+/// The first host call that asked for the same in two runs but got different results or bytes, in
+/// words. Arguments and the environment are compared elsewhere; their addresses depend on the
+/// version and are ignored. So is the content of a file once the runs have made different requests
+/// about it.
 fn given_otherwise(runs: [&Session; 2]) -> Result<Option<String>> {
     let calls = |run: &Session| -> Result<_> {
         let imports = &run.program().imports;
@@ -223,7 +229,7 @@ fn given_otherwise(runs: [&Session; 2]) -> Result<Option<String>> {
     for (number, (a, b)) in (1u64..).zip(calls(a)?.zip(calls(b)?)) {
         let (a, b): (Exchange, Exchange) = (a?, b?);
         let mut known = ARGUMENTS.iter().chain(&ENVIRONMENT);
-        // If they are different functions, it is said elsewhere that the runs did not do the same.
+        // If the functions differ, another message says that the runs did not do the same.
         if a.name != b.name || known.any(|name| *name == a.name) {
             continue;
         }
@@ -232,7 +238,7 @@ fn given_otherwise(runs: [&Session; 2]) -> Result<Option<String>> {
             otherwise.remove(&renewed);
         }
         if !a.asked_the_same(&b) {
-            // What failed has changed nothing.
+            // A failed call has changed nothing.
             if a.has_succeeded() || b.has_succeeded() {
                 otherwise.extend(of.into_iter().flatten());
             }

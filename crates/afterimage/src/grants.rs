@@ -1,4 +1,4 @@
-//! What a guest is given: nothing that is not named.
+//! What a guest is granted: nothing that is not named.
 
 use std::env::VarError;
 use std::path::{Path, PathBuf};
@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 use afterimage_record::Command;
 use anyhow::{Result, anyhow, bail};
 
-/// What a guest is given, as a user writes it.
+/// The grants to a guest, as a user writes them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Grants<'g> {
     /// Folders: `HOST` or `HOST::GUEST`.
     pub dirs: &'g [String],
-    /// Environment variables: `NAME=VALUE`, or `NAME` for the value that it has here.
+    /// Environment variables: `NAME=VALUE`, or `NAME` for its value here.
     pub env: &'g [String],
-    /// What it reads as standard input; ours, if nothing.
+    /// The file for standard input; ours if `None`.
     pub stdin: Option<&'g Path>,
-    /// The exported function to be called in place of `_start`.
+    /// The exported function to call instead of `_start`.
     pub invoke: Option<&'g str>,
 }
 
@@ -23,7 +23,7 @@ impl Grants<'_> {
     /// The command for the recorder.
     ///
     /// # Errors
-    /// If a folder, a variable or the file is not there.
+    /// If a folder, a variable or the file does not exist.
     pub fn command(&self, program: &Path, args: &[String]) -> Result<Command> {
         let env = self.env.iter().map(|text| variable(text));
         let dirs = self.dirs.iter().map(|text| folder(text));

@@ -1,4 +1,4 @@
-//! Modules with counters, for other engines, and reading what these leave behind.
+//! Makes modules with counters for other engines, and reads the resulting dumps.
 
 use std::io::Read;
 use std::path::Path;
@@ -23,7 +23,7 @@ fn options(mode: u16, standalone: bool) -> Result<PlanOptions<'static>> {
     let mode = match mode {
         QUICK => Mode::Quick,
         PROGRAM => Mode::Program,
-        // A counter on every edge: what a counter per block leaves open is measured too.
+        // A counter on every edge also measures what a counter per block leaves open.
         SLOW => Mode::Edges,
         other => bail!(
             "the dump says that its counters were placed in mode {other}, which this version does not know"
@@ -37,7 +37,7 @@ fn options(mode: u16, standalone: bool) -> Result<PlanOptions<'static>> {
     })
 }
 
-/// The counters that one function gets, for a reader.
+/// The counters of one function, for a reader.
 ///
 /// # Errors
 /// If the module cannot have counters.
@@ -58,7 +58,7 @@ pub fn counters(module: &Module, function: FuncId, mode: Mode) -> Result<Vec<Cfg
     })))
 }
 
-/// What ties a dump to a program and a plan.
+/// Ties a dump to a program and a plan.
 fn digest(module: &Module, plan: &Plan) -> [u8; 32] {
     let mut hasher = Sha256::new();
     hasher.update(&module.bytes);
@@ -74,14 +74,15 @@ fn digest(module: &Module, plan: &Plan) -> [u8; 32] {
 pub struct Instrumented {
     /// The module.
     pub module: Vec<u8>,
-    /// How many counters it has.
+    /// The number of counters.
     pub counters: u32,
 }
 
-/// Puts counters into a module. `standalone`: enough of them that a dump taken inside host calls, or after an exit from one, is exact.
+/// Adds counters to a module. With `standalone`, there are enough of them that a dump taken inside
+/// host calls, or after an exit from one, is exact.
 ///
 /// # Errors
-/// If the placement cannot be had, or the module has more than engines take.
+/// If there is no such placement, or the module has more than engines take.
 pub fn instrument(module: &Module, mode: Mode, standalone: bool) -> Result<Instrumented> {
     let mode = match mode {
         Mode::Quick => QUICK,
@@ -111,19 +112,19 @@ pub fn instrument(module: &Module, mode: Mode, standalone: bool) -> Result<Instr
 pub struct ReadDump {
     /// How often each block was executed.
     pub counts: Counts,
-    /// Where the open activations stand.
+    /// Where the open activations stood.
     pub stops: Vec<Stop>,
-    /// What a reader should know about how exact this is.
+    /// What a reader should know about how exact the counts are.
     pub note: Option<String>,
 }
 
-/// Largest dump that is read: the counters of a module with all the edges that there may be.
+/// The largest dump to read: the counters of a module with the largest number of edges.
 const LARGEST_DUMP: u64 = 1 << 31;
 
-/// Makes counts of a dump of an instrumented module's counters. `program` is what the module is called.
+/// Derives counts from a dump of an instrumented module's counters. `program` is the module's name.
 ///
 /// # Errors
-/// If the file is no dump, or one of another module.
+/// If the file is not a dump, or belongs to another module.
 pub fn read_dump(
     path: &Path,
     dump: impl Read,
@@ -195,7 +196,8 @@ pub fn read_dump(
 /// More activations than any stack holds.
 const MOST_ACTIVATIONS: u64 = 1 << 24;
 
-/// Where the open activations that the counters tell of stand: at the ends of their blocks, which are calls.
+/// Where the open activations stood, according to the counters: at the ends of their blocks, which
+/// are calls.
 fn standing(module: &Module, counts: &Counts) -> Result<Vec<Stop>> {
     let mut stops = Vec::new();
     for (function, counted) in module.program.functions.iter().zip(&counts.functions) {

@@ -1,7 +1,8 @@
-//! Record the run of a WebAssembly program once, then ask anything about it.
+//! Record a run of a WebAssembly program once, then ask anything about it.
 //!
-//! A [`Recording`] only reads. A [`Session`] owns one and builds what is missing: the path of the run, and its values. For that it runs the
-//! program again, along what was recorded, so the result is the same.
+//! A [`Recording`] only reads. A [`Session`] owns one and builds what is missing: the path of the
+//! run, and its values. To do so, it runs the program again along the recorded log, so the result
+//! is the same.
 //!
 //! ```no_run
 //! use afterimage::{Session, WhyAbout, WhyQuery, why::Byte};
@@ -15,26 +16,27 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Each question is a plain struct that can be serialised, and so is each report; how a report is shown is in [`present`].
+//! Each question is a plain struct that can be serialised, and so is each report. [`present`]
+//! defines how a report is shown.
 //!
 //! | question | answer |
 //! |---|---|
-//! | [`ProfileQuery`] | [`Session::execution_counts`]: how often what was executed |
-//! | [`ProfileQuery`] | [`Session::compare_counts`]: how many times more often what was executed than in another run |
+//! | [`ProfileQuery`] | [`Session::execution_counts`]: how often code was executed |
+//! | [`ProfileQuery`] | [`Session::compare_counts`]: how many times more often than in another run |
 //! | [`WhyQuery`] | [`Session::why`]: where a value came from |
 //! | [`WhyNotQuery`] | [`Session::why_not`]: why a place was not executed |
 //! | [`DepsQuery`] | [`Session::deps`]: what an execution depends on, or what depends on it |
-//! | [`SliceQuery`] | [`Session::slice`]: the same, directly or not |
+//! | [`SliceQuery`] | [`Session::slice`]: the same, directly or indirectly |
 //! | [`StateQuery`] | [`Session::state`]: the call stack and the variables at a moment |
-//! | [`ValuesQuery`] | [`Session::statement_values`]: what statements gave |
-//! | [`VariableQuery`] | [`Session::variable_values`]: what a variable held, again and again |
-//! | [`MemoryQuery`] | [`Session::memory`]: what memory held, who wrote it, who reads it |
+//! | [`ValuesQuery`] | [`Session::statement_values`]: the values of statements |
+//! | [`VariableQuery`] | [`Session::variable_values`]: the values of a variable over time |
+//! | [`MemoryQuery`] | [`Session::memory`]: the contents of memory, its writers and readers |
 //! | [`TraceQuery`] | [`Session::trace`]: what was executed, in order |
-//! | [`PathsQuery`] | [`Session::paths`]: which paths the run took |
-//! | [`AddressesQuery`] | [`Session::addresses`], [`Session::address_stats`]: what loads and stores accessed |
-//! | [`DataflowQuery`] | [`Session::dataflow`]: whether a fact held, and what decided |
-//! | [`RedundancyQuery`] | [`Session::redundancy`]: what was read or computed again |
-//! | [`SimulateQuery`] | [`Session::simulate`]: what predictors and caches would have missed |
+//! | [`PathsQuery`] | [`Session::paths`]: the paths that the run took |
+//! | [`AddressesQuery`] | [`Session::addresses`], [`Session::address_stats`]: the addresses of loads and stores |
+//! | [`DataflowQuery`] | [`Session::dataflow`]: whether a fact held, and what decided it |
+//! | [`RedundancyQuery`] | [`Session::redundancy`]: redundant loads and computations |
+//! | [`SimulateQuery`] | [`Session::simulate`]: simulated misses of predictors and caches |
 //! | [`DiffQuery`] | [`Session::diff`]: where two runs differ |
 //! | [`MatchQuery`] | [`Session::matching`]: which statements of two versions correspond |
 //! | [`CurrencyQuery`] | [`Session::currency`]: whether a variable of an optimised program is current |

@@ -1,4 +1,4 @@
-//! What libtest, the test harness of Rust, takes and prints.
+//! The arguments and the output of libtest, Rust's test harness.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -6,13 +6,13 @@ use std::time::Duration;
 /// What the user of `cargo test` asks of a harness.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HarnessArguments {
-    /// What selects tests: names and options, as they are.
+    /// Names and options that select tests, unchanged.
     pub selection: Vec<String>,
-    /// `--nocapture`: what a test prints is shown while it runs.
+    /// `--nocapture`: show what a test prints while it runs.
     pub streams: bool,
-    /// `--show-output`: what tests that pass print is shown at the end.
+    /// `--show-output`: show what passing tests print, at the end.
     pub shows_output: bool,
-    /// `--quiet`: one character a test.
+    /// `--quiet`: one character per test.
     pub is_quiet: bool,
 }
 
@@ -20,18 +20,18 @@ pub struct HarnessArguments {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
     Passed,
-    /// Why, as libtest says it after the word.
+    /// The reason, as libtest prints it after the word.
     Ignored(String),
     Failed,
-    /// It ended the process, so nobody knows whether it would have passed.
+    /// It ended the process, so the result is unknown.
     Exited,
 }
 
 impl HarnessArguments {
-    /// Separates what selects tests from what says how they are shown.
+    /// Separates options that select tests from options for the output.
     ///
     /// # Errors
-    /// If a form of output is asked for that only libtest itself writes.
+    /// If the output form is one that only libtest itself writes.
     pub fn of(args: &[String]) -> Result<Self, String> {
         let mut asked = Self::default();
         let mut args = args.iter();
@@ -45,7 +45,7 @@ impl HarnessArguments {
                 "--nocapture" | "--no-capture" => asked.streams = true,
                 "--show-output" => asked.shows_output = true,
                 "--quiet" | "-q" => asked.is_quiet = true,
-                // Tests run one after the other, and in the colors of a pipe.
+                // Tests run one after the other, with the colors of a pipe.
                 "--test-threads" | "--color" => drop(value()),
                 "--report-time" => {}
                 "--format" => match value() {
@@ -58,7 +58,7 @@ impl HarnessArguments {
                         ));
                     }
                 },
-                // They take a value, which is no filter.
+                // They take a value, which is not a filter.
                 "--skip" | "--logfile" | "--shuffle-seed" => {
                     asked.selection.push(arg.clone());
                     if !arg.contains('=') {
@@ -71,7 +71,7 @@ impl HarnessArguments {
         Ok(asked)
     }
 
-    /// Those of the options that let ignored tests run.
+    /// The options that let ignored tests run.
     pub fn ignored(&self) -> Vec<String> {
         let options = self.selection.iter();
         let options = options.filter(|arg| arg.ends_with("ignored"));
@@ -173,7 +173,7 @@ pub fn listed(printed: &str) -> Vec<String> {
     tests.map(str::to_owned).collect()
 }
 
-/// How a test ended that ran by itself, from what was printed and whether the process ended well.
+/// How a single test ended, from its output and the success of the process.
 pub fn ended(printed: &str, test: &str, is_success: bool) -> Ended {
     let result = printed.rsplit_once("\ntest result: ").map(|(_, text)| text);
     match result {
@@ -189,7 +189,7 @@ pub fn ended(printed: &str, test: &str, is_success: bool) -> Ended {
     }
 }
 
-/// What a test that ran by itself printed, without what libtest says around it.
+/// The output of a single test, without what libtest prints around it.
 pub fn said(printed: &str, test: &str) -> String {
     let after = after(printed, test).unwrap_or(printed);
     let end = after.rfind("\ntest result: ").unwrap_or(after.len());
@@ -203,7 +203,7 @@ pub fn said(printed: &str, test: &str) -> String {
     }
 }
 
-/// What is printed after a test's name.
+/// The text printed after a test's name.
 fn after<'p>(printed: &'p str, test: &str) -> Option<&'p str> {
     ["", " - should panic"].iter().find_map(|kind| {
         let name = format!("test {test}{kind} ... ");

@@ -1,4 +1,4 @@
-//! A run line by line, with the variables that changed.
+//! Shows a run line by line, with the variables that changed.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
@@ -22,16 +22,17 @@ use anyhow::{Context, Result, bail};
 
 use crate::named::NamedProgram;
 
-/// How many lines are found before the run is followed to them.
+/// How many lines to find before following the run to them.
 const AT_ONCE: usize = 1024;
 
-/// How deep values are printed: pointers are followed once, because what they point to may change while they do not.
+/// The depth of printed values. Pointers are followed once, because their targets may change while
+/// they do not.
 const LIMITS: Limits = Limits {
     pointers: 1,
     ..Limits::DEFAULT
 };
 
-/// Lines of a stretch, with the variables that changed.
+/// The lines of a stretch, with the variables that changed.
 pub(crate) struct Lines<'l, 'p> {
     program: NamedProgram<'p>,
     positions: &'l Positions<'p, FileSegments>,
@@ -47,24 +48,25 @@ pub(crate) struct Lines<'l, 'p> {
     found: VecDeque<LineEntry>,
 }
 
-/// Where steps come from.
+/// The source of steps.
 enum Steps<'l> {
     Path(Box<LineSteps<'l, FileSegments>>),
-    /// They are known.
+    /// They are already known.
     Kept(VecDeque<LineStep>),
 }
 
-/// A step and the activation that it is in.
+/// A step, with its activation.
 #[derive(Clone, Copy)]
 struct Stood {
     step: LineStep,
     entered: u64,
-    /// When its variables are read: at the step, but not before the end of the function's prologue, which sets them.
+    /// When to read its variables: at the step, but not before the end of the function's prologue,
+    /// which sets them.
     at: (u64, Option<OpId>),
 }
 
 impl<'l, 'p> Lines<'l, 'p> {
-    /// The wanted lines, or only the `last` of them.
+    /// The requested lines, or only the `last` of them.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -145,7 +147,7 @@ impl<'l, 'p> Lines<'l, 'p> {
 
     /// The entries of some steps, which are in the order of time.
     fn entries(&self, steps: &[LineStep]) -> Result<Vec<LineEntry>> {
-        // Each step, and that of its activation before it.
+        // Each step, and the previous one of its activation.
         let mut moments: Vec<Stood> = Vec::new();
         let mut pairs = Vec::new();
         let mut latest: HashMap<u64, Stood> = HashMap::new();
@@ -223,7 +225,7 @@ impl<'l, 'p> Lines<'l, 'p> {
         Ok(Stood { step, entered, at })
     }
 
-    /// The step of an activation before one of its steps.
+    /// The previous step of an activation.
     fn before(&self, stood: Stood) -> Result<Option<Stood>> {
         let Stood { step, entered, .. } = stood;
         let window = Window {
@@ -322,7 +324,8 @@ impl<'l, 'p> Lines<'l, 'p> {
         }
     }
 
-    /// Whether the code of a moment's function, and of the calls inlined there, from the outermost one on, is shown.
+    /// For the function of a moment, and for the calls inlined there from the outermost on, whether
+    /// their code is shown.
     fn own(&self, activation: &Activation<'_>) -> Vec<bool> {
         let frames = self.program.source.inlined_frames(activation.offset);
         let is_shown = |at: Location| self.folded.shows(at.file);
@@ -365,7 +368,7 @@ impl<'l, 'p> Lines<'l, 'p> {
             found = Some(inside.low.iter().copied().zip(high).take(count).collect());
         };
         let log = self.log().ok()?;
-        // Without them, what depends on them has no value.
+        // Without them, values that depend on them are missing.
         let _ = follow_to(self.run, log, slice::from_ref(&halt), show);
         self.given.borrow_mut().insert(entered, found.clone());
         found
@@ -389,7 +392,7 @@ fn changed(now: &[Shown], before: &[Shown], step: &LineStep) -> Vec<ChangedVaria
         let Ok(value) = &one.value else { continue };
         let is_other = match before {
             Some(before) => before.value.as_ref() != Ok(value),
-            // In C a variable is in scope before its line gave it a value.
+            // In C, a variable is in scope before its line has given it a value.
             None => one.line != Some(step.line.number),
         };
         if is_other {
@@ -403,7 +406,7 @@ fn changed(now: &[Shown], before: &[Shown], step: &LineStep) -> Vec<ChangedVaria
     found
 }
 
-/// Where an activation begins: its parameters.
+/// The parameters, where an activation begins.
 fn begun(now: &[Shown]) -> Vec<ChangedVariable> {
     let parameters = now
         .iter()
@@ -418,7 +421,7 @@ fn begun(now: &[Shown]) -> Vec<ChangedVariable> {
 /// Refuses a program without lines.
 ///
 /// # Errors
-/// If it is one.
+/// If it has none.
 pub(crate) fn check(source: &SourceMap<'_>) -> Result<()> {
     if source.rows().is_empty() {
         bail!("--level line: {}", source.missing());

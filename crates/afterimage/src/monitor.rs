@@ -1,4 +1,4 @@
-//! What a session tells whoever waits for it.
+//! What a session reports while it works.
 
 use std::fmt::{self, Display, Formatter};
 use std::path::Path;
@@ -8,9 +8,10 @@ use afterimage_present::{counted, grouped, shell_name, size, time};
 use afterimage_record::Progress;
 use afterimage_trace::Writer;
 
-/// Hears what a session does. Threads of the session may call it at the same time.
+/// Receives reports from a session. Threads of the session may call it at the same time.
 pub trait Monitor: Sync {
-    /// Long work begins, of `total` units if that is known. What is returned is told how many of them are done, and dropped when the work ends.
+    /// Long work begins, with `total` units if known. The returned value receives the number of
+    /// finished units, and is dropped when the work ends.
     fn begin(&self, _work: Work, _total: Option<u64>) -> Progress {
         Arc::new(|_| {})
     }
@@ -19,7 +20,7 @@ pub trait Monitor: Sync {
     fn note(&self, _at: &Path, _note: &Note) {}
 }
 
-/// Hears nothing.
+/// Ignores all reports.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 
@@ -28,22 +29,23 @@ impl Monitor for Silent {}
 /// Long work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// The path is being built; the units are events of the log, or megabytes that the run wrote of its path.
+    /// Building the path. The units are events of the log, or megabytes that the run wrote of its
+    /// path.
     Path,
-    /// The values are being built; the units are executed blocks.
+    /// Building the values. The units are executed blocks.
     Values,
-    /// Snapshots are being taken; the units are events of the log.
+    /// Taking snapshots. The units are events of the log.
     Snapshots,
-    /// The run is executed again to find who wrote a byte; the units are stretches of it.
+    /// Executing the run again to find who wrote a byte. The units are stretches of it.
     Writer,
-    /// Blocks are being counted; the units are events of the log.
+    /// Counting blocks. The units are events of the log.
     Counts,
-    /// A question follows the run, for what is said; the units are executed blocks.
+    /// Following the run for a question, for the stated purpose. The units are executed blocks.
     Question(&'static str),
 }
 
 impl Work {
-    /// The units, where a user knows them.
+    /// The units, if a user knows them.
     pub fn units(&self) -> Option<&'static str> {
         (*self == Self::Values).then_some("blocks")
     }
@@ -62,83 +64,83 @@ impl Display for Work {
     }
 }
 
-/// What happened to a recording.
+/// An event in the life of a recording.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Note {
-    /// Another process adds to it, and is waited for.
+    /// Another process is adding to it; the session waits.
     Waiting(Writer),
-    /// What an interrupted addition left is removed.
+    /// The remains of an interrupted addition are removed.
     Removed {
-        /// How many bytes.
+        /// The number of bytes.
         bytes: u64,
     },
-    /// The program still runs; questions are about what is there.
+    /// The program is still running; questions are about the part recorded so far.
     StillRecorded {
-        /// Who records it.
+        /// The process that records it.
         recorder: Writer,
-        /// How many blocks are there.
+        /// The number of blocks so far.
         blocks: u64,
     },
     /// A filter left something out of the path.
     PathLacks {
-        /// What, in words.
+        /// What was left out, in words.
         left_out: String,
-        /// Whether exact counts of everything can be had.
+        /// Whether exact counts of everything are available.
         counts: bool,
     },
     /// The path was built.
     PathBuilt {
-        /// How many blocks were executed.
+        /// The number of executed blocks.
         blocks: u64,
-        /// How many bytes it takes.
+        /// Its size in bytes.
         bytes: u64,
         /// What a filter left out, in words.
         left_out: String,
     },
-    /// A filter left nothing of a path of so many blocks.
+    /// A filter left nothing of a path.
     PathEmpty {
-        /// How many.
+        /// The number of blocks.
         blocks: u64,
     },
-    /// What the run wrote of its path could not be dropped after the path was built.
+    /// The words that the run wrote of its path could not be dropped after the path was built.
     WordsStay {
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// Snapshots were taken.
     SnapshotsTaken {
-        /// How many.
+        /// The number of snapshots.
         snapshots: usize,
-        /// How many bytes they take, with what was written of the path and of its stretches.
+        /// Their size in bytes, together with what was written of the path and its stretches.
         bytes: u64,
     },
     /// Counts could not be added to the file.
     CountsNotKept {
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// Building values takes long.
     ValuesTake {
-        /// About how many seconds more.
+        /// About how many more seconds.
         seconds: u64,
-        /// About how many bytes the build adds to the file in all.
+        /// About how many bytes the build adds to the file in total.
         bytes: u64,
     },
     /// Values were built.
     ValuesBuilt {
-        /// How many statements were executed.
+        /// The number of executed statements.
         statements: u64,
-        /// From which block on to which one, if not of the whole run.
+        /// The first and the last block, if not the whole run.
         part: Option<(u64, u64)>,
-        /// How many bytes the values in the file take.
+        /// The size of the values in the file, in bytes.
         bytes: u64,
         /// What was left out, in words.
         left_out: String,
     },
     /// Something about a question, or the program's debug information, as a sentence.
     Remark(String),
-    /// The recording was cut off, so there are values of a part of its path.
+    /// The recording was cut off, so only a part of its path has values.
     CutOff {
         /// The last block with values.
         values: u64,
@@ -148,7 +150,7 @@ pub enum Note {
 }
 
 impl Note {
-    /// Whether it says what went well.
+    /// Whether it reports a success.
     pub fn is_good_news(&self) -> bool {
         matches!(
             self,
@@ -159,7 +161,7 @@ impl Note {
         )
     }
 
-    /// The note as a sentence about the recording at a place.
+    /// The note as a sentence about the recording with this path.
     pub fn about(&self, at: &Path) -> String {
         let file = at.display();
         match self {

@@ -40,20 +40,20 @@ pub fn with_names<R>(
 }
 
 impl<'a> NamedProgram<'a> {
-    /// What texts stand for.
+    /// Resolves places in the program.
     pub fn resolver(&self) -> Resolver<'a> {
         self.session.resolver(self.names, self.source)
     }
 
-    /// Where texts are in the run.
+    /// Resolves positions in the run.
     ///
     /// # Errors
-    /// If there is no path, or it or the end of the run is damaged.
+    /// If there is no path, or the path or the end of the run is damaged.
     pub fn positions(&self) -> Result<Positions<'a, FileSegments>, RecordingError> {
         self.session.positions(self.names, self.source)
     }
 
-    /// What steps are shown with.
+    /// What is needed to show steps.
     pub fn scene(&self, style: Style) -> StepScene<'a> {
         StepScene {
             names: self.names,
@@ -64,7 +64,7 @@ impl<'a> NamedProgram<'a> {
         }
     }
 
-    /// A function that the module defines, by what a user calls it.
+    /// A defined function, by the name a user gives.
     ///
     /// # Errors
     /// If there is none.

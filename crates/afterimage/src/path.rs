@@ -1,4 +1,4 @@
-//! Building the path of a run, and adding it to the recording.
+//! Builds the path of a run, and adds it to the recording.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -21,28 +21,30 @@ use crate::error::Reason;
 use crate::monitor::{Monitor, Note, Work};
 use crate::text::pasted;
 
-/// So many events tell how far a run has come; one with fewer hardly asked the host.
+/// The number of events from which progress can be told. With fewer, the run hardly called the
+/// host.
 pub(crate) const TELLING: u64 = 1000;
 
-/// What is done with a path of which a filter leaves nothing.
+/// What to do with a path if a filter leaves nothing of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Empty {
-    /// It is added.
+    /// Add it.
     Kept,
-    /// The recording stays as it was.
+    /// Leave the recording as it is.
     Refused,
 }
 
-/// What became of what was to be added.
+/// The outcome of adding something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Added {
-    /// It was.
+    /// It was added.
     Here,
     /// Another process added something; that may be it.
     Elsewhere,
 }
 
-/// The path of a recording, built if it is not there yet, unless another process builds it meanwhile.
+/// The path of a recording, built if it does not exist yet, unless another process builds it
+/// meanwhile.
 pub(crate) fn ensure_path<'r>(
     recording: &'r Recording,
     filter: &PathFilter,
@@ -64,13 +66,13 @@ pub(crate) fn ensure_path<'r>(
     }
 }
 
-/// Says what a path lacks.
+/// Reports what a path lacks.
 pub(crate) fn note_gaps(recording: &Recording, monitor: &dyn Monitor) -> Result<(), Reason> {
     let left_out = &recording.path()?.segments().directory().left_out;
     if !left_out.is_empty() {
         let note = Note::PathLacks {
             left_out: left_out.clone(),
-            // Without its end a run cannot be followed, nor counted.
+            // Without its end, a run can neither be followed nor counted.
             counts: matches!(recording.newest().end(), Ok(Some(_))),
         };
         monitor.note(recording.at(), &note);
@@ -78,7 +80,7 @@ pub(crate) fn note_gaps(recording: &Recording, monitor: &dyn Monitor) -> Result<
     Ok(())
 }
 
-/// Refuses a path of which something was left out.
+/// Refuses a path with gaps.
 pub fn refuse_gaps(at: &Path, path: &RecordedPath) -> Result<(), Reason> {
     match gaps(path) {
         Some(left_out) => Err(Reason::Gaps {
@@ -89,7 +91,7 @@ pub fn refuse_gaps(at: &Path, path: &RecordedPath) -> Result<(), Reason> {
     }
 }
 
-/// Refuses a recording that goes on: its end is not known yet, and nobody else may add to it.
+/// Refuses an unfinished recording: its end is unknown, and nobody else may add to it.
 pub(crate) fn refuse_running(recording: &Recording) -> Result<(), Reason> {
     let now = TraceFile::open(recording.at())?;
     match recorder(recording.at(), &now) {
@@ -98,7 +100,8 @@ pub(crate) fn refuse_running(recording: &Recording) -> Result<(), Reason> {
     }
 }
 
-/// Who records a file at this moment, if it is being recorded. Whoever adds something to a recording that was cut off commits that first.
+/// The process that is recording this file, if any. (A process that adds to a cut-off recording
+/// commits the recording first.)
 pub(crate) fn recorder(at: &Path, file: &TraceFile) -> Option<Writer> {
     match file.state() {
         Some(_) => None,
@@ -170,7 +173,8 @@ fn build(
     Ok(build_paths(&run, counts, filter, out)?)
 }
 
-/// Drops what the live run wrote of its path, once that is built: it can be built again by re-execution.
+/// Drops the words that the live run wrote of its path, after the path was built: re-execution can
+/// write them again.
 pub(crate) fn drop_words(at: &Path, monitor: &dyn Monitor) -> Result<(), Reason> {
     let file = TraceFile::open(at)?;
     let is_built = file.last(Kind::PATH_INDEX).is_some() && file.end()?.is_some();
@@ -178,7 +182,7 @@ pub(crate) fn drop_words(at: &Path, monitor: &dyn Monitor) -> Result<(), Reason>
         return Ok(());
     }
     match TraceWriter::rewrite_without(at, &[Kind::PATH_WORDS]) {
-        // Somebody asks already, and adds what that needs.
+        // Another question is already using the recording, and adds what it needs.
         Ok(()) | Err(TraceError::BeingWritten(_)) => {}
         Err(error) => {
             let why = error.to_string();
@@ -188,7 +192,8 @@ pub(crate) fn drop_words(at: &Path, monitor: &dyn Monitor) -> Result<(), Reason>
     Ok(())
 }
 
-/// The path of a run that goes on, as far as it is written: compacted in memory, for the file is not ours.
+/// The path of an unfinished run, as far as it is written. It is compacted in memory, since the
+/// file belongs to the recorder.
 pub(crate) fn so_far(
     recording: &Recording,
     recorder: Writer,
@@ -207,7 +212,8 @@ pub(crate) fn so_far(
     Ok(path_in_memory(file, all.directory, all.segments)?)
 }
 
-/// A stretch of a path that is not built, but was written while the program ran; see [`Session::use_stretch`](crate::Session::use_stretch).
+/// A stretch of a path that was not built, but was written while the program ran. See
+/// [`Session::use_stretch`](crate::Session::use_stretch).
 pub(crate) fn stretch<E>(
     recording: &Recording,
     wanted: impl FnOnce(u64, u64) -> Result<Option<(u64, u64)>, E>,
@@ -231,18 +237,19 @@ pub(crate) fn stretch<E>(
     path.map(Some).map_err(|error| failed(error.into()))
 }
 
-/// What a filter left out of a path, in words. `None` if nothing lacks but what came after its end.
+/// What a filter left out of a path, in words. `None` if only what came after its end is missing.
 pub fn gaps(path: &RecordedPath) -> Option<&str> {
     let gaps = path.nodes().values().any(|node| node.left_out > 0);
     gaps.then_some(path.segments().directory().left_out.as_str())
 }
 
-/// Which calls of the whole run those of the path are.
+/// The numbers of the path's calls in the whole run.
 pub fn numbering(path: &RecordedPath) -> Numbering {
     Numbering::of(path.segments().directory())
 }
 
-/// Which of a function's calls in the path is the one that a user asks for: its number there, and how many there were in the run.
+/// Finds the call of a function that a user names: its number in the path, and how many calls there
+/// were in the run.
 ///
 /// # Errors
 /// If there is no such call, or the path is damaged.
@@ -265,7 +272,7 @@ pub fn which_call(
     }
 }
 
-/// What a dynamic control-flow graph is of.
+/// What a dynamic control-flow graph shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GraphOf {
     /// A call of the function.
@@ -274,7 +281,7 @@ pub enum GraphOf {
     Trace(usize),
 }
 
-/// The dynamic control-flow graph of a function with a name.
+/// The dynamic control-flow graph of a named function.
 ///
 /// # Errors
 /// If there is no such call or trace, or the path is damaged.

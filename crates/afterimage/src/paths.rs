@@ -1,4 +1,4 @@
-//! Which paths the run took.
+//! The paths that the run took.
 
 use afterimage_ids::FuncId;
 use afterimage_present::{PathNames, PathsJson};
@@ -15,19 +15,19 @@ use crate::path::numbering;
 /// Which paths did the run take?
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathsQuery {
-    /// What is asked.
+    /// The question.
     pub about: PathsAbout,
     /// Only this function.
     pub function: Option<String>,
-    /// Only so many, the first ones.
+    /// The largest number of entries.
     pub top: Option<usize>,
 }
 
-/// What is asked about paths.
+/// A question about paths.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PathsAbout {
-    /// How many path traces each function has, in this order; of one function, which.
+    /// How many path traces each function has, in this order; for one function, which.
     Traces(CountOrder),
     /// Which acyclic stretches were executed most often.
     Hot,
@@ -35,11 +35,12 @@ pub enum PathsAbout {
     Occurrences(String),
 }
 
-/// Occurrences that are listed if nothing else is asked for: there may be billions.
+/// The default number of listed occurrences, since there may be billions.
 const OCCURRENCES: usize = 1000;
 
 impl PathsQuery {
-    /// Gives `ask` the answer. The path is built if it is not there yet, once what is asked for is understood.
+    /// Passes the answer to `ask`. Builds the path if it does not exist yet, once the question is
+    /// understood.
     ///
     /// # Errors
     /// If there is no such function or block, the recording is damaged, or `ask` fails.

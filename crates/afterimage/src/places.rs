@@ -1,4 +1,4 @@
-//! Statements at a place, for commands about values.
+//! Resolves places into statements, for commands about values.
 
 use std::path::Path;
 
@@ -26,7 +26,7 @@ pub struct Site {
     pub text: String,
 }
 
-/// What a user named: statements, and which execution.
+/// The statements that a user named, and the execution.
 #[derive(Debug)]
 pub struct Sites {
     pub sites: Vec<Site>,
@@ -34,33 +34,34 @@ pub struct Sites {
     counts: Counts,
 }
 
-/// What the number behind a place counts.
+/// What the number after a place counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Counts {
     /// Arrivals at a line, or calls of a function.
     Whole,
-    /// Executions of each statement: of an operator, or of a column, whose arrivals nobody counts.
+    /// Executions of each statement: for an operator, or for a column, whose arrivals are not
+    /// counted.
     Each,
 }
 
-/// An execution of one of the statements that a user named.
+/// An execution of one of the named statements.
 #[derive(Clone, Copy)]
 pub struct Chosen<'f> {
     pub site: &'f Site,
     which: Which,
 }
 
-/// Which of a statement's executions.
+/// Selects an execution of a statement.
 #[derive(Clone, Copy)]
 enum Which {
     /// By its number, from 1.
     Number(u64),
-    /// The one at a time.
+    /// The one at this time.
     At(u64),
 }
 
 impl Chosen<'_> {
-    /// The number of the execution, and the execution itself. Nothing, if the run ended before it.
+    /// The number of the execution, and the execution itself; `None` if the run ended before it.
     pub fn get<'a>(
         &self,
         traced: &'a Session,
@@ -96,7 +97,7 @@ pub fn statements<'a>(
     Ok(found)
 }
 
-/// Whether a text names a moment, if it is not the name of a function.
+/// Whether a text names a moment, unless it is the name of a function.
 pub fn is_moment(text: &str) -> bool {
     let time = text.strip_prefix("t=").unwrap_or(text);
     let share = text.strip_suffix('%');
@@ -108,7 +109,7 @@ pub fn is_moment(text: &str) -> bool {
     ["start", "end"].contains(&text) || is_number(time) || share.is_some_and(is_number)
 }
 
-/// The same without their texts, for which the module has to be gone through.
+/// Like [`statements`], without their texts, which would take a pass over the module.
 pub fn nameless_statements<'a>(
     traced: &'a Session,
     names: &'a Names,
@@ -167,7 +168,7 @@ pub fn nameless_statements<'a>(
             Place::Line(_, operators) => operators.last().copied(),
             Place::Function(_) => None,
         };
-        // What was moved is mostly used soon after.
+        // A moved value is mostly used soon after.
         let near = here.and_then(|(function, op)| {
             let distance = |other: &OpId| (*other < op, other.as_u32().abs_diff(op.as_u32()));
             let all = statements(function, &|_| true)
@@ -209,7 +210,7 @@ pub fn nameless_statements<'a>(
     })
 }
 
-/// Whether a number behind a place counts arrivals at it, or calls, and not the executions of a statement.
+/// Whether a number after a place counts arrivals or calls, rather than executions of a statement.
 pub fn counts_whole(place: &Place, text: &str) -> bool {
     match place {
         Place::Operator(..) => false,
@@ -230,15 +231,16 @@ pub fn has_column(text: &str) -> bool {
     )
 }
 
-/// `file.c:42` of an operator, or nothing if it is not known.
+/// `file.c:42` for an operator; empty if unknown.
 pub fn line_of(source: &dyn Source, offset: OrigOffset) -> String {
     source.locate(offset).map_or_else(String::new, |location| {
         format!("{}:{}", source.short_path(location.file), location.line)
     })
 }
 
-/// Which executions a user named, in the order of time: of a line those of the k-th arrival, of a function the first of each
-/// statement in the k-th call, of an operator or a column the k-th of each statement. At least one.
+/// The executions that a user named, in the order of time, at least one. For a line, those of the
+/// k-th arrival; for a function, the first of each statement in the k-th call; for an operator or a
+/// column, the k-th of each statement.
 pub fn chosen<'f, 'a>(
     traced: &'a Session,
     values: &RecordedValues<'a>,
@@ -276,7 +278,7 @@ pub fn chosen<'f, 'a>(
                         site,
                         which: Which::Number(number),
                     }),
-                    // Of several some may be executed less often.
+                    // Some of several may be executed less often.
                     Err(_) if found.sites.len() > 1 => {}
                     Err(error) => return Err(error),
                 }
@@ -311,7 +313,7 @@ fn other_executions(at: &str) -> String {
     )
 }
 
-/// The executions of a statement. The last one is not among them if the run ended before it.
+/// The executions of a statement. The last one is excluded if the run ended before it.
 pub fn executions<'a>(
     traced: &'a Session,
     values: &RecordedValues<'a>,
@@ -324,8 +326,9 @@ pub fn executions<'a>(
     Ok((all, count))
 }
 
-/// How many of the executions of an operator's block came to the operator: `count`, or one less if the run ended in the last one before it. `by` tells how
-/// many of the block's there were at a time and before.
+/// How many of the `count` executions of an operator's block reached the operator: all, or one less
+/// if the run ended before it in the last one. `by` returns how many executions of the block there
+/// were up to a time.
 pub fn reached(
     traced: &Session,
     (function, op): (FuncId, OpId),
@@ -346,7 +349,7 @@ pub fn reached(
     Ok(count)
 }
 
-/// The number of an execution that a user names.
+/// Resolves the number of an execution that a user names.
 pub fn number(which: Occurrence, count: u64, what: &str) -> Result<u64> {
     let number = match which {
         Occurrence::Kth(number) => number,
@@ -365,7 +368,7 @@ pub fn number(which: Occurrence, count: u64, what: &str) -> Result<u64> {
         })
 }
 
-/// The command that tells why a place was not executed.
+/// The command that explains why a place was not executed.
 pub fn why_not(file: &Path, at: &str) -> String {
     let place = split_occurrence(at).map_or(at, |split| split.0);
     format!(
@@ -375,12 +378,13 @@ pub fn why_not(file: &Path, at: &str) -> String {
     )
 }
 
-/// The command that tells what let a place be executed.
+/// The command that shows what let a place be executed.
 pub fn what_let_run(file: &Path, at: &str) -> String {
     format!("afterimage deps {} --at {}", pasted(file), shell_word(at))
 }
 
-/// An error that says that a place was never there, with what tells why; others as they are.
+/// Adds the command that explains it to an error that says a place was never reached. Other errors
+/// are unchanged.
 pub fn and_why_not(error: Error, file: &Path, at: &str) -> Error {
     let is_it = |error: &(dyn std::error::Error + 'static)| {
         let error = error.downcast_ref::<PositionError<PathFileError>>();
@@ -393,7 +397,8 @@ pub fn and_why_not(error: Error, file: &Path, at: &str) -> Error {
     }
 }
 
-/// Which operand of a statement a user means: by what it is for it (of an address that an offset is added to, `address`, too), or by its number from 1.
+/// The operand that a user means: by its role (also `address` for an address with an offset), or by
+/// its number from 1.
 pub fn operand(all: &[Operand], wanted: &str) -> Option<usize> {
     let is_it = |role: &str| role == wanted || role.strip_prefix("base ") == Some(wanted);
     let named = all.iter().position(|one| is_it(one.role));

@@ -1,4 +1,4 @@
-//! What a session can be asked.
+//! The questions that a session answers.
 
 use std::sync::atomic::AtomicBool;
 
@@ -36,14 +36,16 @@ use crate::values::{ConditionQuery, Detail, ValuesQuery, VariableQuery};
 use crate::why::{WhyQuery, WhyReport};
 use crate::why_not::WhyNotQuery;
 
-/// Each question builds what it needs of the path and the values if that is not there yet. Each fails if the program has no such place, the run no such
-/// execution, the run cannot be executed or followed again, or the recording is damaged.
+/// Each question builds what it needs of the path and the values, if that does not exist yet. Each
+/// fails if the program has no such place, the run no such execution, the run cannot be executed or
+/// followed again, or the recording is damaged.
 impl Session {
-    /// How often were functions, lines, blocks, edges or instructions executed: in this run, and in the runs of `others`, which are added up? Each run is executed once more
-    /// if its recording has no counts yet.
+    /// How often were functions, lines, blocks, edges or instructions executed, in this run and in
+    /// those of `others` together? A run is executed once more if its recording has no counts yet.
     ///
     /// # Errors
-    /// If the recordings are of several programs, the end of a run is not known, or there is no such function.
+    /// If the recordings are of several programs, the end of a run is unknown, or there is no such
+    /// function.
     pub fn execution_counts(
         &self,
         others: &[&Self],
@@ -59,10 +61,12 @@ impl Session {
         Ok(ask()?)
     }
 
-    /// How many times more often were functions or lines executed in another run, B, than in this one, A? The program may be another one: its functions are matched by name then.
+    /// How many times more often were functions or lines executed in another run, B, than in this
+    /// one, A? If the programs differ, functions are matched by name.
     ///
     /// # Errors
-    /// If the end of a run is not known, there is no such function, or lines of different programs are to be compared.
+    /// If the end of a run is unknown, there is no such function, or lines of different programs
+    /// are to be compared.
     pub fn compare_counts(
         &self,
         other: &Self,
@@ -78,7 +82,8 @@ impl Session {
         Ok(ask()?)
     }
 
-    /// Where did a value come from? Without values, the stretches of the run are followed that the answer needs. O(steps gone back) after that, each O(log n).
+    /// Where did a value come from? Without values, follows only the stretches of the run that the
+    /// answer needs. After that O(steps back), each O(log n).
     ///
     /// # Errors
     /// If the program has no such place, the run no such execution, or the recording is damaged.
@@ -86,8 +91,9 @@ impl Session {
         self.first(|session| session.prepared(|scene| query.answer(scene)))
     }
 
-    /// Which values did the statements at a place give? Builds the path and the values if they are not there yet. After that O(log n) for each
-    /// value, or as long as it takes to follow the run where that is less.
+    /// Which values did the statements at a place give? Builds the path and the values if they do
+    /// not exist yet. After that O(log n) for each value, or the time of following the run if that
+    /// is less.
     ///
     /// # Errors
     /// If the program has no such place, the run no such executions, or the recording is damaged.
@@ -98,7 +104,8 @@ impl Session {
         }
     }
 
-    /// Which values did a variable of the source have, each time that the run was at a place? Builds the path and the values if they are not there yet.
+    /// Which values did a source variable have each time the run was at a place? Builds the path
+    /// and the values if they do not exist yet.
     ///
     /// # Errors
     /// If there is no such place or variable, the run was never there, or the recording is damaged.
@@ -109,19 +116,23 @@ impl Session {
         }
     }
 
-    /// When does a condition about variables hold? As [`variable_values`](Self::variable_values), for all times at the place.
+    /// When does a condition about variables hold? Works like
+    /// [`variable_values`](Self::variable_values), for all times at the place.
     ///
     /// # Errors
-    /// If there is no such place or variable, it is no condition, or the recording is damaged.
+    /// If there is no such place or variable, it is not a condition, or the recording is damaged.
     pub fn condition(&self, query: &ConditionQuery) -> Result<ConditionReport, QuestionError> {
         self.first(|session| session.ensured(|| query.answer(session)))
     }
 
-    /// What did memory hold at a moment, who wrote it last, and who reads and writes it next? Without values, the search is limited: about four
-    /// million blocks forward, and sixteen million back. The answer marks what lies beyond. With values O(log n) for each part of the bytes.
+    /// What did memory contain at a moment, who wrote it last, and who reads and writes it next?
+    /// Without values, the search is limited to about four million blocks forward and sixteen
+    /// million back; the answer marks what lies beyond. With values O(log n) for each part of the
+    /// bytes.
     ///
     /// # Errors
-    /// If the program has no such memory, place or variable, the variable is not in memory then, or the recording is damaged.
+    /// If the program has no such memory, place or variable, the variable is not in memory then, or
+    /// the recording is damaged.
     pub fn memory(&self, query: &MemoryQuery) -> Result<MemoryReport, QuestionError> {
         self.about(|| {
             let early = self.ask_stretches(|session| query.answer(session, &|| Ok(())))?;
@@ -133,7 +144,7 @@ impl Session {
         })
     }
 
-    /// Why was a place not executed? Builds the path and the values if they are not there yet.
+    /// Why was a place not executed? Builds the path and the values if they do not exist yet.
     ///
     /// # Errors
     /// If the program has no such place, it was executed, or the recording is damaged.
@@ -141,7 +152,8 @@ impl Session {
         self.prepared(|scene| query.answer(scene))
     }
 
-    /// What does an execution of a statement depend on, or what depends on it? Builds the path and the values if they are not there yet.
+    /// What does an execution of a statement depend on, or what depends on it? Builds the path and
+    /// the values if they do not exist yet.
     ///
     /// # Errors
     /// If the program has no such place, the run no such execution, or the recording is damaged.
@@ -154,8 +166,9 @@ impl Session {
         }
     }
 
-    /// What does an execution depend on, directly or not, or what depends on it? With a depth, builds only the stretches of the run that the
-    /// slice needs, if these are few. Otherwise builds the path and the values if they are not there yet, and follows the run.
+    /// What does an execution depend on, directly or indirectly, or what depends on it? With a
+    /// depth, builds only the stretches of the run that the slice needs, if these are few.
+    /// Otherwise builds the path and the values if they do not exist yet, and follows the run.
     ///
     /// # Errors
     /// If the program has no such place, the run no such execution, or the recording is damaged.
@@ -170,8 +183,10 @@ impl Session {
         }
     }
 
-    /// What was the state at a moment: the call stack, and what the variables held? If the moment is a time and the recording has no values, snapshots are taken by one re-execution if there
-    /// are none, and the run is followed from the snapshot before. Otherwise builds the path and the values if they are not there yet.
+    /// What was the state at a moment: the call stack, and the variables? If the moment is a time
+    /// and the recording has no values, takes snapshots by one re-execution unless they exist, and
+    /// follows the run from the snapshot before. Otherwise builds the path and the values if they
+    /// do not exist yet.
     ///
     /// # Errors
     /// If the run has no such moment, or the recording is damaged.
@@ -182,10 +197,11 @@ impl Session {
         }
     }
 
-    /// The same, if it can be answered without the path and the values, and they are not there.
+    /// Like [`state`](Self::state), but only if neither the path nor the values exist, and neither
+    /// is needed.
     ///
     /// # Errors
-    /// As [`state`](Self::state).
+    /// As for [`state`](Self::state).
     pub fn early_state(&self, query: &StateQuery) -> Result<Option<StateView>, QuestionError> {
         let early = || {
             if query.is_at_time() {
@@ -197,8 +213,8 @@ impl Session {
         Ok(early.map_err(|error| error.context(self.at().display().to_string()))?)
     }
 
-    /// What did the run execute, in order? Builds the path if it is not there yet. All entries are in memory at once: a run has billions, so say
-    /// which, or how many.
+    /// What did the run execute, in order? Builds the path if it does not exist yet. All entries
+    /// are in memory at once: a run has billions, so select a stretch or a number.
     ///
     /// # Errors
     /// If the run has no such stretch, the program no such function, or the recording is damaged.
@@ -210,7 +226,7 @@ impl Session {
         })
     }
 
-    /// Which paths did the run take? Builds the path if it is not there yet.
+    /// Which paths did the run take? Builds the path if it does not exist yet.
     ///
     /// # Errors
     /// If there is no such function or block, or the recording is damaged.
@@ -218,8 +234,9 @@ impl Session {
         self.about(|| query.answer(self, |found, names| Ok(paths_document(found, names))))
     }
 
-    /// Which addresses did loads and stores access? For a few named executions, builds only the stretches of the run that they are in. Otherwise builds the path if it is not there yet, and follows the run.
-    /// All executions are in memory at once.
+    /// Which addresses did loads and stores access? For a few named executions, builds only the
+    /// stretches of the run that contain them. Otherwise builds the path if it does not exist yet,
+    /// and follows the run. All executions are in memory at once.
     ///
     /// # Errors
     /// If there are none at the place, or the recording is damaged.
@@ -233,10 +250,10 @@ impl Session {
         }
     }
 
-    /// The same, summed up: of the loads and stores at a place, or of the whole program.
+    /// A summary of these addresses, for the loads and stores at a place, or in the whole program.
     ///
     /// # Errors
-    /// As [`addresses`](Self::addresses).
+    /// As for [`addresses`](Self::addresses).
     pub fn address_stats(
         &self,
         at: Option<&str>,
@@ -244,10 +261,11 @@ impl Session {
         self.followed(|program| addresses::summed(program, at))
     }
 
-    /// Did a fact hold at the executions of a place, and what decided? Builds the path if it is not there yet.
+    /// Did a fact hold at the executions of a place, and what decided it? Builds the path if it
+    /// does not exist yet.
     ///
     /// # Errors
-    /// If the fact has no known form, it can be about nothing at its place, or the recording is damaged.
+    /// If the fact has no known form, it does not apply at its place, or the recording is damaged.
     pub fn dataflow(&self, query: &DataflowQuery) -> Result<DataflowDocument, QuestionError> {
         self.followed(|program| {
             let found = query.answer(program)?;
@@ -260,7 +278,8 @@ impl Session {
         })
     }
 
-    /// Which executions read, or computed, again what was there? Builds the path if it is not there yet, and follows the run.
+    /// Which executions read or computed again what was already available? Builds the path if it
+    /// does not exist yet, and follows the run.
     ///
     /// # Errors
     /// If there is no such function, or the run cannot be followed.
@@ -268,10 +287,12 @@ impl Session {
         self.followed(|program| Ok(query.shown(program, Style::default())?.document()?))
     }
 
-    /// What would branch predictors and caches have missed? One answer for each that is simulated. Builds the path if it is not there yet, and follows the run.
+    /// What would branch predictors and caches have missed? Returns one answer for each simulation.
+    /// Builds the path if it does not exist yet, and follows the run.
     ///
     /// # Errors
-    /// If the run cannot be followed, what was kept is damaged, or nothing can be added to the file.
+    /// If the run cannot be followed, stored simulations are damaged, or nothing can be added to
+    /// the file.
     pub fn simulate(
         &self,
         query: &SimulateQuery,
@@ -279,7 +300,8 @@ impl Session {
         self.followed(|program| query.answer(program))
     }
 
-    /// Where does another execution first differ from this one? Builds both paths if they are not there yet, and follows both runs.
+    /// Where does another execution first differ from this one? Builds both paths if they do not
+    /// exist yet, and follows both runs.
     ///
     /// # Errors
     /// If a run cannot be followed, or a recording is damaged.
@@ -291,10 +313,12 @@ impl Session {
         })
     }
 
-    /// Which statements of another version correspond to those of this one? Builds both paths if they are not there yet, and follows both runs several times.
+    /// Which statements of another version correspond to those of this one? Builds both paths if
+    /// they do not exist yet, and follows both runs several times.
     ///
     /// # Errors
-    /// If a run cannot be followed, line tables are to be compared and there are none, or a recording is damaged.
+    /// If a run cannot be followed, line tables are to be compared but do not exist, or a recording
+    /// is damaged.
     pub fn matching(
         &self,
         other: &Self,
@@ -312,11 +336,13 @@ impl Session {
         })
     }
 
-    /// Is what a debugger shows of a variable in this run, of an optimised program, what the unoptimised one says? One answer for each variable. Builds the
-    /// paths and the values of both if they are not there yet.
+    /// In this run of an optimised program, does a debugger show for a variable what the
+    /// unoptimised one says? Returns one answer for each variable. Builds the paths and the values
+    /// of both if they do not exist yet.
     ///
     /// # Errors
-    /// If the runs cannot be compared, there is no such line or variable, or a recording is damaged.
+    /// If the runs cannot be compared, there is no such line or variable, or a recording is
+    /// damaged.
     pub fn currency(
         &self,
         unoptimised: &Self,
@@ -336,7 +362,7 @@ impl Session {
         })
     }
 
-    /// Asks stretches of the run first, and all of it only if these do not tell.
+    /// Asks stretches of the run first, and the whole run only if these are not enough.
     fn first<R>(
         &self,
         ask: impl Fn(&Self) -> Result<R, QuestionError>,
@@ -375,7 +401,7 @@ impl Session {
         })
     }
 
-    /// What fails says which recording it is about.
+    /// Adds the recording to an error.
     fn about<R>(&self, ask: impl FnOnce() -> anyhow::Result<R>) -> Result<R, QuestionError> {
         ask().map_err(|error| error.context(self.at().display().to_string()).into())
     }

@@ -1,9 +1,9 @@
-//! What is told of a run that has just been recorded.
+//! Messages about a run that has just been recorded.
 
 use afterimage_record::{RecordError, Uncertain};
 use afterimage_trace::{Interrupter, RawValue};
 
-/// What is said of a recording that may name another operator than the one that trapped, or none.
+/// A remark for a recording that may name another operator than the one that trapped, or none.
 pub fn remark(uncertain: &Uncertain, asked: Option<Interrupter>) -> String {
     let what = if uncertain.in_block {
         "the operator that the recording says trapped may be one that takes the value of the load that did"

@@ -1,4 +1,4 @@
-//! Which loads read again what was available, and which expressions were computed again.
+//! Redundant loads, and redundant computations of expressions.
 
 use afterimage_analyses::dataflow::{path_expressions, path_redundancy};
 use afterimage_analyses::redundancy::{expression_redundancy, load_redundancy};
@@ -14,22 +14,25 @@ use crate::steps::follow;
 /// Which executions were redundant?
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RedundancyQuery {
-    /// Of loads, or of operators that only compute.
+    /// Loads, or pure operators.
     pub of: RedundancyOf,
-    /// Only those of this function.
+    /// Only operators of this function.
     pub function: Option<String>,
-    /// Only those with the most redundant executions, so many.
+    /// The largest number of operators, those with the most redundant executions first.
     pub top: Option<u64>,
-    /// How many of the most frequent ways are told for each.
+    /// How many of the most frequent ways to list for each.
     pub ways: u64,
-    /// What the path alone tells, too: of as many as are shown, or of [`BY_PATH`](Self::BY_PATH) if all are.
+    /// Whether to also show what the path alone says, for as many operators as are shown, or for
+    /// [`BY_PATH`](Self::BY_PATH) if all are.
     pub by_path: bool,
 }
 
 impl RedundancyQuery {
-    /// Of so many it is told what the path alone tells, if all are shown.
+    /// For how many operators to show what the path alone says if all are shown.
     pub const BY_PATH: u64 = 20;
 
+    /// Answers the question.
+    ///
     /// # Errors
     /// If there is no such function, or the run cannot be followed.
     pub fn answer(&self, program: NamedProgram<'_>) -> Result<RedundancyReport> {
@@ -74,10 +77,10 @@ impl RedundancyQuery {
         Ok(report)
     }
 
-    /// The same, with what it is shown with.
+    /// The answer, with what is needed to show it.
     ///
     /// # Errors
-    /// As [`answer`](Self::answer).
+    /// As for [`answer`](Self::answer).
     pub fn shown<'a>(&self, program: NamedProgram<'a>, style: Style) -> Result<RedundancyView<'a>> {
         Ok(RedundancyView {
             report: self.answer(program)?,

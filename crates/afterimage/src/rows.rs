@@ -6,14 +6,14 @@ use std::io::Write;
 use afterimage_present::{PresentError, Style};
 use anyhow::Result;
 
-/// How rows are written.
+/// The form of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// For people.
     Text,
-    /// One object a line.
+    /// One object per line.
     Json,
-    /// Fixed records for other programs: docs/TRACE.md.
+    /// Fixed-size records for other programs: see docs/TRACE.md.
     Bin,
 }
 
@@ -22,7 +22,7 @@ pub trait Output {
     /// Writes a report.
     ///
     /// # Errors
-    /// If it fails, or cannot be written.
+    /// If `report` fails, or its output cannot be written.
     fn write(
         &self,
         is_binary: bool,
@@ -30,7 +30,7 @@ pub trait Output {
     ) -> Result<()>;
 }
 
-/// Where rows go, and how they are written.
+/// Where rows go, and in which form.
 pub struct Rows<'o> {
     pub output: Box<dyn Output + 'o>,
     pub form: Form,
@@ -39,18 +39,19 @@ pub struct Rows<'o> {
     pub limit: Option<u64>,
 }
 
-/// The next part of a run that is followed, for what writes it.
+/// Wraps the next part of a followed run for the writer.
 pub(crate) fn next_of<T, E: Error + Send + Sync + 'static>(
     found: std::result::Result<T, E>,
 ) -> std::result::Result<T, PresentError> {
     found.map_err(|error| PresentError::Path(Box::new(error)))
 }
 
-/// How to see more rows than text has.
+/// How to see more rows than text shows.
 pub(crate) const MORE: &str = "--limit N, or -o FILE";
 
 impl Rows<'_> {
-    /// Lets `report` write rows. It says whether there are more than it wrote, and `more` how to see these.
+    /// Lets `report` write rows. It returns whether there are more than it wrote; `more` says how
+    /// to see these.
     pub(crate) fn write(
         &self,
         more: &str,

@@ -28,24 +28,26 @@ use crate::source::source_map_with;
 use crate::sources::{SourceFiles, SourcePaths};
 use crate::values::{self, Adds, KeptValues};
 
-/// A question builds at most one stretch in eight. Beyond that, building all values at once is no slower.
+/// A question builds at most one stretch in eight. Beyond that, building all values at once is as
+/// fast.
 const SHARE: usize = 8;
 
 /// A recording, and what builds the parts of it that questions need.
 ///
-/// What is built is added to the file, where the next session finds it. Two processes may build at the same time: one waits for the other.
+/// Whatever is built is added to the file, where the next session finds it. If two processes build
+/// at the same time, one waits for the other.
 ///
-/// It is a [`Recording`] for all that only reads.
+/// Everything that only reads is in its [`Recording`].
 pub struct Session {
     recording: Recording,
     monitor: Arc<dyn Monitor + Send>,
-    /// What the monitor heard already.
+    /// What the monitor has already heard.
     remarked: Arc<Mutex<HashSet<String>>>,
     snapshots: OnceLock<Snapshots>,
     /// Which code is the user's own.
     code: CodeFilter,
     sources: Arc<SourceFiles>,
-    /// The same recording, whose stretches are built when they are needed.
+    /// The same recording, with stretches that are built on demand.
     stretched: OnceLock<Option<Box<Session>>>,
 }
 
@@ -67,28 +69,29 @@ impl Deref for Session {
 }
 
 impl Session {
-    /// Opens a recording, and tells nobody what is built.
+    /// Opens a recording, without reporting what is built.
     ///
     /// # Errors
-    /// If the file is no recording, or is damaged.
+    /// If the file is not a recording, or is damaged.
     pub fn open(at: &Path) -> Result<Self, QuestionError> {
         Ok(Self::open_with(at, Silent)?)
     }
 
-    /// As [`open`](Self::open). The monitor hears what is built.
+    /// Like [`open`](Self::open), with a monitor for what is built.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`open`](Self::open).
     pub fn open_with(at: &Path, monitor: impl Monitor + Send + 'static) -> anyhow::Result<Self> {
         let file = files::recording(at)?;
         let module = files::recorded_program(at, &file)?.module;
         Ok(Self::of(Recording::of(at, file, module), monitor))
     }
 
-    /// As [`open_with`](Self::open_with), for what needs the end of the run. The path is read at the same time as the program.
+    /// Like [`open_with`](Self::open_with), for questions that need the end of the run. Reads the
+    /// path at the same time as the program.
     ///
     /// # Errors
-    /// As there, and if the program is still running.
+    /// As for [`open`](Self::open), and if the program is still running.
     pub fn open_finished(
         at: &Path,
         monitor: impl Monitor + Send + 'static,
@@ -99,7 +102,7 @@ impl Session {
             let read = || recorded_directory(&file);
             let other = thread::Builder::new().spawn_scoped(scope, read);
             let loaded = files::recorded_program(at, &file);
-            // Where no thread can be had, this one does it.
+            // Without a second thread, this one does it.
             let directory = match other.map(thread::ScopedJoinHandle::join) {
                 Ok(Ok(directory)) => directory,
                 Ok(Err(panic)) => std::panic::resume_unwind(panic),
@@ -110,14 +113,14 @@ impl Session {
         let module = loaded?.module;
         let path = directory.and_then(|found| recorded_path_of(&file, &module.program, found));
         let recording = Recording::of(at, file, module);
-        // What is damaged, or lacks, is so when it is looked for again.
+        // Damage or absence is reported again at the next look-up.
         if let Ok(Some(path)) = path {
             recording.use_path(path);
         }
         Ok(Self::of(recording, monitor))
     }
 
-    /// A session about a recording that is open, and who hears what is built.
+    /// A session for an open recording.
     pub fn of(recording: Recording, monitor: impl Monitor + Send + 'static) -> Self {
         let sources = sources_of(&recording, SourcePaths::default());
         Self {
@@ -131,7 +134,7 @@ impl Session {
         }
     }
 
-    /// The same session with another idea of which code is the user's own. Text output folds the rest.
+    /// Changes which code counts as the user's own. Text output folds the rest.
     #[must_use]
     pub fn looking_at(self, code: CodeFilter) -> Self {
         Self {
@@ -141,7 +144,7 @@ impl Session {
         }
     }
 
-    /// The same session with source files where the user says that they are.
+    /// Changes where source files are.
     #[must_use]
     pub fn reading(self, paths: SourcePaths) -> Self {
         let sources = sources_of(&self.recording, paths);
@@ -162,8 +165,8 @@ impl Session {
         &self.code
     }
 
-    /// A source map in which code that is not the user's own has the lines of the user's own that it was inlined for. Of a program that has no code of the user's own, all is
-    /// taken for it.
+    /// A source map in which library code has the lines of the user's own code that it was inlined
+    /// for. In a program without code of the user's own, all code counts as such.
     pub(crate) fn folded<'s>(&self, source: &'s SourceMap<'s>) -> Folded<'s> {
         let folded = Folded::new(source, &self.code);
         match folded.shows_any() {
@@ -172,8 +175,9 @@ impl Session {
         }
     }
 
-    /// The same recording with stretches of its path and values in place of all of these: each is built when a question needs it, and nothing is added to the file but snapshots, which one
-    /// re-execution takes. `None` if the values are there, or snapshots cannot be taken.
+    /// The same recording, with stretches of its path and values instead of all of them. Each is
+    /// built when a question needs it. Only snapshots are added to the file, which one re-execution
+    /// takes. `None` if the values exist, or snapshots cannot be taken.
     ///
     /// # Errors
     /// If the run cannot be executed again, or the recording is damaged.
@@ -191,10 +195,10 @@ impl Session {
         Ok(self.stretched.get_or_init(|| found).as_deref())
     }
 
-    /// The same, of which no more than one in `share` stretches is built.
+    /// Like [`stretched`](Self::stretched), with at most one in `share` stretches built.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`stretched`](Self::stretched).
     #[doc(hidden)]
     pub fn on_stretches(&self, share: usize) -> anyhow::Result<Option<Self>> {
         let found = early::stretched(self, share)?;
@@ -209,7 +213,8 @@ impl Session {
         }))
     }
 
-    /// Asks about stretches of the run first, if the recording has no values: `None` if there are none, or not enough for the answer.
+    /// Asks about stretches of the run first, if the recording has no values. `None` if there are
+    /// no stretches, or they are not enough for the answer.
     ///
     /// # Errors
     /// If the run cannot be executed again, the recording is damaged, or `ask` fails.
@@ -232,25 +237,26 @@ impl Session {
     /// Whether more stretches were needed than a question may build.
     ///
     /// # Errors
-    /// If there is no path, or no values.
+    /// If there is no path, or there are no values.
     pub(crate) fn needs_too_many_stretches(&self) -> Result<bool, RecordingError> {
         let of_path = self.path()?.segments().are_too_many();
         Ok(of_path || self.epochs()?.are_too_many())
     }
 
-    /// Where the program's code comes from. The monitor hears what part of the debug information cannot be read. Near-linear in it.
+    /// The source map of the program. The monitor is told which debug information cannot be read.
+    /// Near-linear in the debug information.
     pub fn source_map(&self) -> SourceMap<'_> {
         let sources = Arc::clone(&self.sources);
         source_map_with(self.at(), self.module(), self.monitor(), sources)
     }
 
-    /// Finds places of the program. The monitor hears of one that is taken for something else than it says.
+    /// Resolves places in the program. The monitor is told if a place is not interpreted literally.
     pub fn resolver<'a>(&'a self, names: &'a Names, source: &'a SourceMap<'a>) -> Resolver<'a> {
         let resolver = Resolver::new(self.program(), self.bytes(), names, source);
         resolver.heard_by(Some(self))
     }
 
-    /// Finds positions in the run, and is heard likewise.
+    /// Resolves positions in the run; the monitor is told in the same way.
     ///
     /// # Errors
     /// If the path was not built, or is damaged.
@@ -266,21 +272,22 @@ impl Session {
         Arc::clone(&self.monitor)
     }
 
-    /// Who hears what is built.
+    /// The monitor.
     pub fn monitor(&self) -> &dyn Monitor {
         &*self.monitor
     }
 
-    /// Refuses a recording from which what the program was given was stripped.
+    /// Refuses a recording whose program input was stripped.
     ///
     /// # Errors
-    /// If it was, or the recording is damaged.
+    /// If it was stripped, or the recording is damaged.
     pub fn ensure_inputs(&self) -> Result<(), SessionError> {
         let log = self.file().log();
         self.named(log.map(drop).map_err(Reason::from))
     }
 
-    /// The path, built if it is not there yet. Of a program that still runs it is the path up to now.
+    /// The path, built if it does not exist yet. For a program that is still running, the path up
+    /// to now.
     ///
     /// # Errors
     /// If the run cannot be executed again, or nothing can be added to the file.
@@ -290,10 +297,10 @@ impl Session {
         Ok(found)
     }
 
-    /// The path, built if it is not there yet, and refused if a filter left something out of it.
+    /// The path, built if it does not exist yet, and refused if it has gaps.
     ///
     /// # Errors
-    /// As [`ensure_path`](Self::ensure_path), and if something was left out.
+    /// As for [`ensure_path`](Self::ensure_path), and if something was left out.
     pub fn ensure_whole_path(&self) -> Result<&RecordedPath, SessionError> {
         let found = self.named(self.built_path())?;
         self.named(path::refuse_gaps(self.recording.at(), found))?;
@@ -308,9 +315,10 @@ impl Session {
         path::ensure_path(recording, &PathFilter::default(), self.monitor())
     }
 
-    /// Reads a stretch of a path that is not built, but was written while the program ran, and uses it as the recording's path. `wanted` gets how
-    /// many blocks the run has, and the most that one of its paths may have, and gives the first and the last block. Nothing is read, and the
-    /// result is `false`, if it gives `None`, or if the path is built.
+    /// Reads a stretch of a path that was not built, but was written while the program ran, and
+    /// uses it as the recording's path. `wanted` receives the number of blocks of the run, and the
+    /// largest number that one of its paths may have; it returns the first and the last block. If
+    /// it returns `None`, or the path is built, reads nothing and returns `false`.
     ///
     /// # Errors
     /// If the file is damaged, or `wanted` fails.
@@ -338,7 +346,8 @@ impl Session {
     /// Makes snapshots if there are none. `false` if none can be made.
     ///
     /// # Errors
-    /// If the run cannot be executed again, the recording is damaged, or nothing can be added to the file.
+    /// If the run cannot be executed again, the recording is damaged, or nothing can be added to
+    /// the file.
     #[doc(hidden)]
     pub fn ensure_snapshots(&self, how: Snapshotting) -> Result<bool, QuestionError> {
         let made = self.snapshots_made(how);
@@ -353,29 +362,31 @@ impl Session {
         Ok(true)
     }
 
-    /// Builds the values if they are not there yet; the path must be. `cancel` stops that where what was built up to then is kept.
+    /// Builds the values if they do not exist yet; the path must exist. `cancel` stops the build at
+    /// a point up to which the values are kept.
     ///
     /// # Errors
-    /// If the program still runs, something was left out of the path, the run cannot be followed, or nothing can be added to the file; or if
-    /// it was cancelled.
+    /// If the program is still running, the path has gaps, the run cannot be followed, or nothing
+    /// can be added to the file; or if it was cancelled.
     pub fn ensure_values(&self, cancel: &AtomicBool) -> Result<(), SessionError> {
         let found = values::ensure_values(&self.recording, self.monitor(), cancel);
         self.named(found).map(|_| ())
     }
 
-    /// Adds a path that a filter chose, in place of the one that is there.
+    /// Adds a filtered path in place of the present one.
     ///
     /// # Errors
-    /// As [`ensure_path`](Self::ensure_path), and if nothing would be kept and that is refused.
+    /// As for [`ensure_path`](Self::ensure_path), and if nothing would be kept and that is refused.
     pub fn add_path(&self, filter: &PathFilter, empty: Empty) -> Result<bool, SessionError> {
         let added = path::add_path(&self.recording, filter, empty, self.monitor());
         Ok(self.named(added)? == Added::Here)
     }
 
-    /// Builds the path of a run that has ended just now from what the run wrote of it, which is dropped then.
+    /// Builds the path of a run that has just ended from the words that the run wrote, and drops
+    /// these.
     ///
     /// # Errors
-    /// As [`ensure_path`](Self::ensure_path).
+    /// As for [`ensure_path`](Self::ensure_path).
     pub fn compact_path(&self, filter: &PathFilter) -> Result<(), SessionError> {
         self.named(path::ensure_path(&self.recording, filter, self.monitor()))?;
         self.named(path::drop_words(self.recording.at(), self.monitor()))
@@ -384,7 +395,7 @@ impl Session {
     /// Adds values.
     ///
     /// # Errors
-    /// As [`ensure_values`](Self::ensure_values).
+    /// As for [`ensure_values`](Self::ensure_values).
     pub fn add_values(
         &self,
         kept: &KeptValues,
@@ -395,8 +406,8 @@ impl Session {
         Ok(self.named(added)? == Added::Here)
     }
 
-    /// How often each block was executed, counted by running the program once more if the file does not have that yet. `None` if the recording
-    /// was cut off before the end of the run was written.
+    /// How often each block was executed, counted by running the program once more if the file does
+    /// not say. `None` if the recording was cut off before the end of the run was written.
     ///
     /// # Errors
     /// If the run cannot be executed again.
@@ -404,19 +415,20 @@ impl Session {
         self.named(counts::ensure_counts(self))
     }
 
-    /// Counts again, as `counting` says, and compares the result with the counts in the file, or keeps it there. `None` as in
-    /// [`ensure_counts`](Self::ensure_counts).
+    /// Counts again, as `counting` says. Compares the result with the counts in the file, or stores
+    /// it. `None` as for [`ensure_counts`](Self::ensure_counts).
     ///
     /// # Errors
-    /// As there, and if the counts differ.
+    /// As for [`ensure_counts`](Self::ensure_counts), and if the counts differ.
     pub fn count(&self, counting: &Counting<'_>) -> Result<Option<Counts>, SessionError> {
         self.named(counts::made(self, counting))
     }
 
-    /// Gives `ask` the profile of the run: how often its functions, lines, blocks, edges and instructions were executed, exactly.
+    /// Passes `ask` the profile of the run: exactly how often its functions, lines, blocks, edges
+    /// and instructions were executed.
     ///
     /// # Errors
-    /// If the run cannot be executed again, its end is not known, or `ask` fails.
+    /// If the run cannot be executed again, its end is unknown, or `ask` fails.
     pub fn profile<R>(
         &self,
         ask: impl FnOnce(&Profile<'_>) -> anyhow::Result<R>,

@@ -1,4 +1,5 @@
-//! The user's settings: a file `.afterimage.toml` in the current folder, or in the nearest one around it that has one.
+//! The user's settings: a file `.afterimage.toml` in the current folder, or in the nearest folder
+//! above it that has one.
 
 use std::env;
 use std::fs;
@@ -13,23 +14,24 @@ use crate::sources::{Moved, SourcePaths};
 
 const NAME: &str = ".afterimage.toml";
 
-/// What a user has set.
+/// The user's settings.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// Whose code is shown.
     #[serde(deserialize_with = "code")]
     pub code: CodeFilter,
-    /// Where sources are that are elsewhere than the debug information says: `source-path = ["OLD=NEW"]`. A relative NEW is meant from the folder of the file on.
+    /// Where sources are, if elsewhere than the debug information says: `source-path =
+    /// ["OLD=NEW"]`. A relative NEW is relative to the folder of the settings file.
     #[serde(rename = "source-path", deserialize_with = "source_path")]
     pub source_path: Vec<Moved>,
 }
 
 impl Settings {
-    /// Reads them. Without a file they are the defaults.
+    /// Reads the settings. Without a file, they are the defaults.
     ///
     /// # Errors
-    /// If the file cannot be read, or does not say what it may.
+    /// If the file cannot be read, or has unknown contents.
     pub fn read() -> Result<Self> {
         let here = env::current_dir().unwrap_or_default();
         for folder in here.ancestors() {
@@ -60,10 +62,10 @@ impl Settings {
         }
     }
 
-    /// Where sources are: first as a command says, then as they are set here.
+    /// Where sources are: first as given by a command, then as set here.
     ///
     /// # Errors
-    /// If the command names a place that is not there.
+    /// If the command names a place that does not exist.
     pub fn source_paths(self, given: &[Moved]) -> Result<SourcePaths> {
         for moved in given {
             let place = moved.new_place();

@@ -1,4 +1,4 @@
-//! Simulations of branch predictors and caches: made, kept in the recording, and what they met at a place.
+//! Simulations of branch predictors and caches: running, storing and querying them.
 
 use std::io::Write;
 
@@ -27,7 +27,7 @@ use crate::named::NamedProgram;
 use crate::steps::follow;
 use crate::text::pasted;
 
-/// What is simulated if nothing is said, and nothing was: caches and a predictor like those of a processor of today.
+/// The default simulations: caches and a predictor like those of a present-day processor.
 ///
 /// # Errors
 /// None.
@@ -43,13 +43,14 @@ pub fn default_specs() -> Result<Vec<Spec>> {
 /// What would branch predictors and caches have missed?
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SimulateQuery {
-    /// What is simulated, as the command line writes it: `--cache 32k,8,64`. If nothing, what the recording has; or else what is usual.
+    /// What to simulate, as on the command line: `--cache 32k,8,64`. If empty, the recording's
+    /// simulations, or else the defaults.
     pub specs: Vec<Spec>,
-    /// What has a row: if nothing is said, a line, or a function where no line is known.
+    /// What has a row. The default is a line, or a function where no line is known.
     pub by: Option<MissesBy>,
-    /// The greatest number of rows of each simulation.
+    /// The largest number of rows of each simulation.
     pub top: Option<u64>,
-    /// Whether what every execution met is kept in the recording.
+    /// Whether to store the outcome of every execution in the recording.
     pub save: bool,
 }
 
@@ -81,7 +82,8 @@ impl SimulateQuery {
     }
 }
 
-/// Gives `ask` what simulations missed, by what has a row: a line if nothing is said, or a function where no line is known.
+/// Passes `ask` the misses of simulations, by row. The default row is a line, or a function where
+/// no line is known.
 ///
 /// # Errors
 /// If the module cannot be read, or `ask` fails.
@@ -113,7 +115,7 @@ pub fn missed<R>(
     })))
 }
 
-/// Simulates, and keeps nothing.
+/// Simulates without storing anything.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -128,7 +130,7 @@ fn remark(traced: &Session, text: String) {
     traced.monitor().note(traced.at(), &Note::Remark(text));
 }
 
-/// Says that the recording was cut off before its path ends, if it was.
+/// Reports if the recording was cut off before its path ends.
 fn say_cut(traced: &Session, summary: &Summary) -> Result<()> {
     let length = traced.path()?.length();
     if summary.blocks < length {
@@ -142,7 +144,8 @@ fn say_cut(traced: &Session, summary: &Summary) -> Result<()> {
     Ok(())
 }
 
-/// The simulations that are asked for, or if none are, all that the recording has; and what is to be said of one of these that is damaged. `again` does them anew, without reading them.
+/// The requested simulations, or all that the recording has if none are requested; and the error to
+/// report if one of these is damaged. `again` repeats them without reading them.
 ///
 /// # Errors
 /// If the run cannot be followed, or nothing can be added to the file.
@@ -170,7 +173,7 @@ pub fn stored(
                     anyhow!("{error}: afterimage simulate {file} {spec} --again")
                 });
             }
-            // It cannot be told which one to replace, so what is said of it is no error for ever.
+            // It is unknown which one to replace, so the report must not stay an error for ever.
             None => {
                 let at = traced.at().display();
                 let text = format!(
@@ -192,7 +195,7 @@ pub fn stored(
     }
 }
 
-/// Some simulations, done if they are not there, or `again`.
+/// Some simulations, made if they do not exist, or if `again`.
 fn asked(traced: &Session, specs: &[Spec], again: bool) -> Result<Vec<StoredSimulation>> {
     let at = traced.at();
     let file = loop {
@@ -217,7 +220,8 @@ fn asked(traced: &Session, specs: &[Spec], again: bool) -> Result<Vec<StoredSimu
     found.collect()
 }
 
-/// Simulates, and adds what comes of it. Not, if another process added something meanwhile, which may be that.
+/// Simulates and adds the results. Adds nothing if another process added something meanwhile, which
+/// may be the same.
 fn add(traced: &Session, seen: &TraceFile, specs: &[Spec]) -> Result<bool> {
     let at = traced.at();
     let lost = "histories cannot be added to the recording (--no-save simulates without)";
@@ -252,7 +256,7 @@ fn add(traced: &Session, seen: &TraceFile, specs: &[Spec]) -> Result<bool> {
 /// The histories of the sites at a place, in the order of the program.
 ///
 /// # Errors
-/// If nothing of the kind was ever executed there; `name` is the place as it was written.
+/// If nothing of the kind was ever executed there; `name` is the place as written.
 pub fn histories<'a>(
     stored: &'a [StoredSimulation],
     place: &Place,
@@ -292,7 +296,7 @@ pub fn histories<'a>(
     bail!("no {kind} at {name} was ever executed; see those that were with --by instruction")
 }
 
-/// Writes what one execution of each met, as text. `name` is the place as it was written.
+/// Writes the outcome of one execution of each as text. `name` is the place as written.
 ///
 /// # Errors
 /// If there is no such execution, the recording is damaged, or `out` fails.
@@ -330,7 +334,7 @@ pub fn outcomes(
     }
 }
 
-/// Of so many misses it is looked up who made the address.
+/// For how many misses to look up who made the address.
 const SAMPLE: u64 = 16;
 
 /// The worst sites of a simulation.
@@ -357,7 +361,7 @@ pub fn worst<'a, 'p>(
         else {
             continue;
         };
-        // A store is not waited for, and of what is done at once there is no single address.
+        // Nothing waits for a store, and a bulk operator has no single address.
         if !kind.is_branch() && *kind != SiteKind::Load {
             continue;
         }
@@ -368,7 +372,7 @@ pub fn worst<'a, 'p>(
         let (function, op): (FuncId, OpId) = (*function, *op);
         let made = values.map(|values| producers(values, traced.program(), function, op, &sample));
         let last = sample.last().copied().unwrap_or(1);
-        // A call's index is behind its arguments: of that, the slice of all is shown.
+        // A call's index comes after its arguments: for it, the slice of all operands is shown.
         let at = format!("@{}#{last}", place.offset);
         let about = match kind {
             SiteKind::Call => SliceAbout::Statement { at },

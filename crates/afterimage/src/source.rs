@@ -1,4 +1,4 @@
-//! Where the code of a program comes from.
+//! Maps the code of a program to its source.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -14,10 +14,10 @@ use crate::monitor::{Monitor, Note};
 use crate::sources::{SourceFiles, SourcePaths};
 use crate::text::harmless;
 
-/// Parses a module, which may be in text form if it does not begin as one in binary form.
+/// Parses a module, which may be in text form if it does not begin like a binary one.
 ///
 /// # Errors
-/// If it is none.
+/// If it is not a module.
 pub fn parse_module(bytes: Vec<u8>, is_text: bool) -> Result<Module> {
     if !is_text || bytes.starts_with(b"\0asm") {
         return Ok(Module::parse(bytes)?);
@@ -38,13 +38,14 @@ pub fn parse_module(bytes: Vec<u8>, is_text: bool) -> Result<Module> {
     Ok(Module::parse(bytes)?)
 }
 
-/// Where the code of a module comes from, which messages call `name`. The monitor hears what part of the debug information cannot be read.
+/// The source map of a module, which messages call `name`. The monitor is told which debug
+/// information cannot be read.
 pub fn source_map<'a>(name: &Path, module: &'a Module, monitor: &dyn Monitor) -> SourceMap<'a> {
     let sources = SourceFiles::new(name, SourcePaths::default());
     source_map_with(name, module, monitor, Arc::new(sources))
 }
 
-/// The same, with the sources that are at hand.
+/// The same, with the available sources.
 pub fn source_map_with<'a>(
     name: &Path,
     module: &'a Module,
@@ -74,8 +75,10 @@ fn some<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> String {
     named.join(", ")
 }
 
-/// What a report by line leaves out: functions that ran and have no line. `None` if there are none, and if no line of the module is known, which such
-/// reports say themselves. What only the linker makes has no source. Less than a hundredth of the run is worth no word, if nothing says that it is described elsewhere.
+/// What a report by line leaves out: executed functions without lines. `None` if there are none, or
+/// if the module has no lines at all, which such reports say themselves. Functions that only the
+/// linker makes do not count: they have no source. Less than a hundredth of the run is not worth
+/// mentioning, unless the code says that it is described elsewhere.
 pub fn without_lines(
     name: &Path,
     profile: &Profile<'_>,
@@ -116,7 +119,7 @@ pub fn without_lines(
     })
 }
 
-/// What is said of debug information that does not belong to the code.
+/// The message about debug information that does not belong to the code.
 fn foreign(name: &Path, module: &Module, map: &SourceMap<'_>) -> Option<String> {
     let foreign = map
         .foreign()
@@ -135,7 +138,7 @@ fn foreign(name: &Path, module: &Module, map: &SourceMap<'_>) -> Option<String> 
     ))
 }
 
-/// What is said of debug information that cannot be read.
+/// The message about debug information that cannot be read.
 fn unread(name: &Path, map: &SourceMap<'_>) -> Option<String> {
     let mut warnings = map.warnings();
     let first = warnings.next()?;
@@ -149,7 +152,8 @@ fn unread(name: &Path, map: &SourceMap<'_>) -> Option<String> {
     ))
 }
 
-/// Whether an operator at `offset`, which comes from `position`, is not of the user's own code, nor inlined into that. Of a function without lines, its `name` tells.
+/// Whether an operator at `offset`, with source position `position`, is neither in the user's own
+/// code nor inlined into it. For a function without lines, its `name` decides.
 pub(crate) fn is_library(
     folded: &Folded<'_>,
     offset: OrigOffset,

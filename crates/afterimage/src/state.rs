@@ -1,4 +1,4 @@
-//! The call stack at a moment, and what its variables hold.
+//! The call stack at a moment, and the values of its variables.
 
 use std::cell::{Cell, OnceCell};
 
@@ -29,22 +29,22 @@ use crate::steps::follow;
 pub struct StateQuery {
     /// The moment: `parser.c:42#7`, `main#last`, `t=123456`, `50%`, `end`.
     pub at: String,
-    /// How many activations, from the innermost one.
+    /// The number of activations, from the innermost.
     pub depth: usize,
-    /// Only this activation, counted from the innermost one, which is 0.
+    /// Only this activation, counted from the innermost, which is 0.
     pub frame: Option<usize>,
-    /// The globals, too.
+    /// Whether to include the globals.
     pub globals: bool,
 }
 
 /// How many library calls a stack may show besides the user's own.
 const LIBRARY: usize = 256;
 
-/// How many global variables of the source are shown.
+/// How many global variables of the source to show.
 const GLOBALS: usize = 200;
 
 impl StateQuery {
-    /// So many activations are shown if nothing else is asked for.
+    /// The default number of activations.
     pub const DEPTH: usize = 10;
 
     /// The innermost activations at a moment.
@@ -105,7 +105,8 @@ impl StateQuery {
         found.is_ok_and(|time| time.is_some())
     }
 
-    /// The same by the snapshots of a recording, without its path and values. `None` if it has none, or they do not tell all that is asked.
+    /// Answers from the snapshots of a recording, without its path and values. `None` if it has
+    /// none, or they are not enough for the question.
     pub(crate) fn answer_early(&self, session: &Session) -> Result<Option<StateView>> {
         early(session, |early| {
             let length = early.length();
@@ -148,7 +149,7 @@ impl StateQuery {
         let arguments = |entered| failure.keep(early.arguments(&bodies, entered)).flatten();
         let at_call = |activation: &Activation<'_>, variable| {
             let (time, op) = (activation.time, activation.op);
-            // What cannot be told so is asked of the values.
+            // The rest is looked up in the values.
             let found = early.variable_before(&bodies, (time, op), variable);
             found.ok().flatten()
         };
@@ -194,7 +195,7 @@ impl StateQuery {
         found.transpose().map(Option::flatten)
     }
 
-    /// How many activations are needed.
+    /// The number of activations needed.
     fn most(&self) -> usize {
         match self.frame {
             Some(frame) => frame.saturating_add(1),
@@ -214,7 +215,7 @@ impl StateQuery {
     fn view(&self, session: &Session, report: StateReport) -> Result<StateView> {
         Ok(StateView {
             report,
-            // Where the run stood when it ended is shown, unless it returned.
+            // Where the run stood at its end is shown, unless it returned.
             results: match self.at.trim() {
                 "end" => results(session.file())?,
                 _ => None,
@@ -223,12 +224,13 @@ impl StateQuery {
     }
 }
 
-/// What is known of the activations that are open at a moment.
+/// Access to the activations that are open at a moment.
 trait Activations<'a> {
-    /// One that waits for a call, before the call: the number is its position, from 0 for the innermost.
+    /// One that waits for a call, before the call. The number is its position, from 0 for the
+    /// innermost.
     fn outer(&self, number: usize, call: &Call) -> Result<Activation<'a>>;
 
-    /// One where it began.
+    /// An activation at its beginning.
     fn entry(&self, call: &Call) -> Result<Activation<'a>>;
 
     /// The last write to a local since it began.
@@ -240,7 +242,7 @@ trait Activations<'a> {
     ) -> Result<Option<Written>, StateError>;
 }
 
-/// By the whole execution trace.
+/// Activations from the whole execution trace.
 struct ByValues<'s, 'a> {
     values: &'s RecordedValues<'a>,
     bodies: &'s Bodies<'a>,
@@ -269,7 +271,7 @@ impl<'a> Activations<'a> for ByValues<'_, 'a> {
     }
 }
 
-/// By stretches of the path that are followed from snapshots.
+/// Activations from stretches of the path that are followed from snapshots.
 struct ByStretches<'s, 'a> {
     early: &'s Early<'s>,
     bodies: &'s Bodies<'a>,
@@ -278,7 +280,7 @@ struct ByStretches<'s, 'a> {
 }
 
 impl ByStretches<'_, '_> {
-    /// The position of an activation from the outermost one on.
+    /// The position of an activation from the outermost.
     fn depth(&self, number: usize) -> usize {
         self.standing.open.len() - 1 - number
     }
@@ -311,7 +313,7 @@ impl<'a> Activations<'a> for ByStretches<'_, 'a> {
         activation: &Activation<'a>,
         local: u32,
     ) -> Result<Option<Written>, StateError> {
-        // What failed is told instead.
+        // The failure is reported instead.
         let path = self.failure.keep(self.early.path());
         let path = path.ok_or(StateError::NoMoment(activation.time))?;
         activation.written(path, self.bodies, call.entered, local)
@@ -319,14 +321,15 @@ impl<'a> Activations<'a> for ByStretches<'_, 'a> {
 }
 
 impl<'a> ByValues<'_, 'a> {
-    /// The report: by the trace alone if that is enough, otherwise by following the run to the moment.
+    /// The report: from the trace alone if that is enough, otherwise by following the run to the
+    /// moment.
     fn report(&self, scene: &Scene<'_, 'a>, asked: &Asked<'_, 'a>) -> Result<StateReport> {
         let recorded = Recorded::new(self.values);
         let outside = || recorded.outside();
         if let Some(report) = asked.of_contents(&recorded, &outside, &|| recorded.is_enough())? {
             return Ok(report);
         }
-        // What the trace does not have of one that waits for a call is nowhere else.
+        // Values of a waiting activation that the trace lacks are nowhere else.
         if let Some(error) = recorded.failure()
             && asked.stack.len() > 1
         {
@@ -357,29 +360,29 @@ impl<'a> ByValues<'_, 'a> {
     }
 }
 
-/// A moment that is asked about.
+/// The moment in question.
 pub(crate) struct Asked<'s, 'a> {
     query: &'s StateQuery,
     session: &'a Session,
     names: &'s Names,
     source: &'s SourceMap<'a>,
     folded: &'s Folded<'s>,
-    /// Where an operator comes from.
+    /// The source position of an operator.
     position: &'s dyn Fn(FuncId, OpId) -> Result<Option<Location>>,
-    /// How many blocks the run executed.
+    /// The number of blocks that the run executed.
     length: u64,
     activations: &'s dyn Activations<'a>,
     variables: &'s Result<Variables<'a>, DebugError>,
     /// The activation that executes at the moment.
     innermost: &'s Activation<'a>,
-    /// The moment is within a block.
+    /// Whether the moment is within a block.
     within: bool,
     stack: Vec<Call>,
     open: usize,
 }
 
 impl<'a> Asked<'_, 'a> {
-    /// `None` as soon as it is seen that what is known is not enough.
+    /// The report from these contents; `None` as soon as they turn out not to be enough.
     fn of_contents(
         &self,
         contents: &dyn Contents,
@@ -444,7 +447,7 @@ impl<'a> Asked<'_, 'a> {
         );
         let around = position.filter(|at| !self.folded.shows(at.file));
         let around = around.and_then(|_| self.folded.locate(activation.offset));
-        // A library call is shown by the line that made it, unless it was asked for.
+        // A library call is shown by the line that made it, unless it was requested.
         let is_told = !library || number == 0 || self.query.frame.is_some();
         let activations = self.activations;
         let written = |local| activations.written(call, activation, local);

@@ -1,4 +1,4 @@
-//! Following a run, for questions that need all of it.
+//! Follows a run, for questions that need all of it.
 
 use afterimage_replay::paths::FileSegments;
 use afterimage_replay::steps::Run;
@@ -9,10 +9,10 @@ use crate::Session;
 use crate::monitor::Work;
 use crate::path::{gaps, refuse_gaps};
 
-/// Lets a question follow the run, and tells the session's monitor how far it has come.
+/// Lets a question follow the run, and reports progress to the session's monitor.
 ///
 /// # Errors
-/// If something was left out of the path, the recording is damaged, or the question fails.
+/// If the path has gaps, the recording is damaged, or the question fails.
 pub fn follow<T>(
     session: &Session,
     question: impl FnOnce(Run<'_, FileSegments>, LogReader) -> Result<T>,
@@ -20,10 +20,10 @@ pub fn follow<T>(
     follow_for(session, "following the run", question)
 }
 
-/// As [`follow`]; `doing` says what for.
+/// Like [`follow`]; `doing` states the purpose.
 ///
 /// # Errors
-/// As there.
+/// As for [`follow`].
 pub fn follow_for<T>(
     session: &Session,
     doing: &'static str,
@@ -34,10 +34,10 @@ pub fn follow_for<T>(
     follow_telling(session, &*progress, question)
 }
 
-/// As [`follow`]; how far it has come is told to `progress`.
+/// Like [`follow`]; `progress` receives the progress.
 ///
 /// # Errors
-/// As there.
+/// As for [`follow`].
 pub fn follow_telling<T>(
     session: &Session,
     progress: &dyn Fn(u64),
@@ -45,7 +45,8 @@ pub fn follow_telling<T>(
 ) -> Result<T> {
     let path = session.path()?;
     let mut run = session.run_from_checkpoints()?;
-    // A stretch of a path is followed from the snapshot before. Who asks about a whole path may need what was before a snapshot, too: who wrote a byte.
+    // A stretch of a path is followed from the snapshot before it. Questions about a whole path may
+    // also need what came before a snapshot, such as who wrote a byte.
     if gaps(path).is_some() {
         run.snapshots = session.snapshots()?;
     }

@@ -1,8 +1,11 @@
-//! Dropping parts of a recording: what can be made again, or what the program was given.
+//! Drops parts of a recording: what can be made again, or the program's input.
 //!
-//! What the program was given is the boundary log, with every byte that the host wrote: what was read of files and of standard input, the time, random numbers; and the arguments,
-//! the environment and the names of folders. Without these no run can be repeated. So all that tells them in another way goes, too: values, snapshots, accesses, slices, embedded
-//! sources. A log with other bytes in their place was rejected: answers would be wrong. What stays is listed, so that a section of a later version goes.
+//! The input is the boundary log, with every byte that the host wrote: data read from files and
+//! standard input, the time, random numbers; and the arguments, the environment and the names of
+//! folders. Without it, no run can be repeated. Everything that reveals the input in another form
+//! goes, too: values, snapshots, accesses, slices, embedded sources. A log with other bytes in
+//! place of the input was rejected, because answers would be wrong. The sections that stay are
+//! listed, so that unknown sections of a later version go.
 
 use std::fs;
 use std::path::Path;
@@ -36,7 +39,7 @@ const MADE: [Kind; 15] = [
     Kind::OPEN,
 ];
 
-/// Sections that stay without what the program was given.
+/// Sections that stay when the input is dropped.
 const KEPT: [Kind; 7] = [
     Kind::META,
     Kind::MODULE,
@@ -47,7 +50,7 @@ const KEPT: [Kind; 7] = [
     Kind::PATH_GRAMMARS,
 ];
 
-/// How many bytes a recording had, and has.
+/// The size of a recording in bytes, before and after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stripped {
     /// Before.
@@ -56,10 +59,13 @@ pub struct Stripped {
     pub after: u64,
 }
 
-/// Drops from a recording what can be made again. The rest is checked first, and written to a new file, which then replaces the old one. A recording that has nothing to drop is not touched. Linear in what is kept.
+/// Drops from a recording what can be made again. Checks the rest first and writes it to a new
+/// file, which then replaces the old one. Leaves a recording alone that has nothing to drop. Linear
+/// in what is kept.
 ///
 /// # Errors
-/// If the recording was cut off or made with another engine, so that nothing can be made again; if it is damaged or cannot be written, or the program still runs.
+/// If the recording was cut off or made with another engine, so that nothing can be made again; if
+/// it is damaged or cannot be written, or the program is still running.
 pub fn strip(at: &Path, monitor: &dyn Monitor) -> Result<Stripped, SessionError> {
     stripped(at, monitor).map_err(|why| SessionError::new(at, why))
 }
@@ -91,20 +97,22 @@ fn stripped(at: &Path, monitor: &dyn Monitor) -> Result<Stripped, Reason> {
     )
 }
 
-/// What is left of a recording without what the program was given.
+/// What is left of a recording without the program's input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// It has counts.
+    /// Whether it has counts.
     pub counts: bool,
-    /// It has the path.
+    /// Whether it has the path.
     pub path: bool,
 }
 
-/// Drops from a recording what the program was given, and all that tells it. The run cannot be executed again then; counts and path stay, if they were built. The rest is checked first, and written
-/// to a new file, which then replaces the old one. Linear in what is kept.
+/// Drops from a recording the program's input, and everything that reveals it. The run can then no
+/// longer be executed again; counts and path stay if they were built. Checks the rest first and
+/// writes it to a new file, which then replaces the old one. Linear in what is kept.
 ///
 /// # Errors
-/// If there are neither counts nor a path, the recording was cut off, is damaged or cannot be written, or the program still runs.
+/// If there are neither counts nor a path, the recording was cut off, is damaged or cannot be
+/// written, or the program is still running.
 pub fn strip_inputs(at: &Path, monitor: &dyn Monitor) -> Result<(Stripped, Kept), SessionError> {
     without_inputs(at, monitor).map_err(|why| SessionError::new(at, why))
 }
@@ -136,7 +144,8 @@ fn without_inputs(at: &Path, monitor: &dyn Monitor) -> Result<(Stripped, Kept), 
     Ok((stripped, kept))
 }
 
-/// Writes a recording again, if anything goes: what stays is read to its end first.
+/// Rewrites a recording if anything is to be dropped. Reads the remaining parts to their ends
+/// first.
 fn rewritten(
     at: &Path,
     file: &TraceFile,

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use afterimage_present::{is_hidden, shell_name};
 
-/// The name of a file, to be pasted into a command.
+/// The name of a file, for pasting into a command.
 pub fn pasted(path: &Path) -> String {
     shell_name(&path.display().to_string())
 }
 
-/// Text that may come from a guest or a hostile file, in one line that cannot drive a terminal.
+/// Text that may come from a guest or a hostile file, on one line that cannot control a terminal.
 pub fn harmless(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -22,7 +22,7 @@ pub fn harmless(text: &str) -> String {
     safe
 }
 
-/// The causes of an error in one line, outermost first, without saying anything twice.
+/// The causes of an error on one line, outermost first, without repetition.
 pub fn sentence(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain() {

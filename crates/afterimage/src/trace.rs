@@ -33,9 +33,9 @@ use crate::steps::follow;
 /// A stretch of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
-    /// Where it begins; at the run's beginning if it is not said.
+    /// Where it begins; by default, at the beginning of the run.
     pub from: Option<String>,
-    /// Where it ends; this block, or statement, belongs to it.
+    /// Where it ends; this block or statement is included.
     pub to: Option<String>,
 }
 
@@ -56,7 +56,8 @@ impl Bounds {
         )
     }
 
-    /// The stretch from one statement to another, both included; a time or a call names a whole block.
+    /// The stretch from one statement to another, both included. A time or a call names a whole
+    /// block.
     fn exactly(
         &self,
         positions: &Positions<'_, FileSegments>,
@@ -110,7 +111,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// The level of what is found by following the run.
+    /// The level of steps that are found by following the run.
     fn of_steps(self) -> Option<steps::Level> {
         match self {
             Self::Statement => Some(steps::Level::Statement),
@@ -120,16 +121,16 @@ impl Level {
     }
 }
 
-/// Which calls a walk by lines enters.
+/// The calls that a walk by lines enters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepInto {
-    /// Into all.
+    /// All calls.
     #[default]
     Calls,
     /// Calls of one function, by the name that a user gives.
     Function(String),
-    /// Into none.
+    /// No calls.
     Nothing,
 }
 
@@ -140,22 +141,22 @@ pub type TraceReport = WithRows<TraceHead>;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceQuery {
     pub bounds: Bounds,
-    /// Only so many entries, the last ones.
+    /// The largest number of entries, counted from the end.
     pub last: Option<u64>,
-    /// Backwards.
+    /// Whether to go backward.
     pub reverse: bool,
     /// Only entries of this function.
     pub function: Option<String>,
     pub level: Level,
-    /// So many levels of calls, counted from where the stretch begins.
+    /// The number of levels of calls, counted from the beginning of the stretch.
     pub depth: usize,
-    /// At level `line`: into which calls.
+    /// At level `line`: the calls to enter.
     pub into: StepInto,
-    /// At most so many entries.
+    /// The largest number of entries.
     pub limit: Option<u64>,
 }
 
-/// Where entries go, and in what form.
+/// Where entries go, and in which form.
 enum Target<'o> {
     Text(&'o mut dyn Write),
     Bin(&'o mut dyn Write),
@@ -178,16 +179,18 @@ impl TraceQuery {
     }
 }
 
-/// Most statements or accesses that may be asked for from the end: they are kept.
+/// The largest number of statements or accesses that may be requested from the end: they are kept
+/// in memory.
 const MOST_LAST: u64 = 10_000_000;
-/// Most blocks that are read from a path that is not compacted: to compact all of it takes longer than to read these twice.
+/// The largest number of blocks to read from a path that is not compacted. Compacting all of it
+/// takes longer than reading these twice.
 pub(crate) const MOST_UNBUILT: u64 = 10_000_000;
 
 impl TraceQuery {
-    /// Refuses what is too much.
+    /// Refuses too large requests.
     ///
     /// # Errors
-    /// If more is asked for from the end than can be kept.
+    /// If more is requested from the end than can be kept.
     pub fn check(&self) -> Result<()> {
         let name = match self.level {
             Level::Block | Level::Path | Level::Call => return Ok(()),
@@ -204,8 +207,9 @@ impl TraceQuery {
         Ok(())
     }
 
-    /// Uses only what is asked for, from the words of a path that is not compacted: there is no need to compact all of it if times say
-    /// what is wanted, and it may be a run that goes on. Whether that can be.
+    /// Uses only the requested part of the words of a path that is not compacted. If times bound
+    /// the request, there is no need to compact the whole path, which may belong to an unfinished
+    /// run. Returns whether this is possible.
     ///
     /// # Errors
     /// If the file is damaged, or the stretch is empty.
@@ -218,7 +222,7 @@ impl TraceQuery {
             return self.use_last(session, level, count);
         }
         let blocks = self.level == Level::Block;
-        // When activations that are open began is not in the words.
+        // The words do not say when open activations began.
         if !matches!(self.level, Level::Block | Level::Path) || self.function.is_some() {
             return Ok(false);
         }
@@ -257,7 +261,8 @@ impl TraceQuery {
         })
     }
 
-    /// The same for the last steps, if the run is long or has snapshots: what they are is found by following it from one of these.
+    /// The same for the last steps, if the run is long or has snapshots: they are found by
+    /// following the run from a snapshot.
     fn use_last(&self, session: &Session, level: steps::Level, count: u64) -> Result<bool> {
         if is_long(session)? {
             ensure_for_questions(session)?;
@@ -284,8 +289,8 @@ impl TraceQuery {
         }
     }
 
-    /// Writes the entries. `is_stretch` says that only a stretch of the path is there: then no more is known of the rest than how many blocks it has. `writing` calls
-    /// what writes.
+    /// Writes the entries. `is_stretch` says that only a stretch of the path exists, so that only
+    /// the number of blocks is known for the rest. `writing` runs the writer.
     ///
     /// # Errors
     /// If there is no such stretch or function, the recording is damaged, or writing fails.
@@ -306,7 +311,7 @@ impl TraceQuery {
         })
     }
 
-    /// The entries. The path must be there.
+    /// The entries. The path must exist.
     pub(crate) fn answer(&self, session: &Session) -> Result<TraceReport> {
         let mut rows = Listed::default();
         let shown = (&NoSources as &dyn Sources, Style::default());
@@ -411,7 +416,7 @@ impl TraceQuery {
                     }
                     Level::Call => self.calls(&mut to, &scene, &stretch, limit)?,
                 };
-                // After a stretch only the number of blocks is known.
+                // After a stretch, only the number of blocks is known.
                 let unknown = is_stretch && self.level != Level::Block;
                 let rest = rest.map(|rest| Rest {
                     count: rest.count.filter(|_| !unknown),
@@ -492,7 +497,7 @@ impl TraceQuery {
                             let next = exact.unwrap_or_else(|| time.to_string());
                             ending(out, traced, stretch, Some(Rest { next, count: None }))?;
                         } else {
-                            // From there on the same lines would come again.
+                            // From there on, the same lines would come again.
                             writeln!(out, "… and more: see them with --limit N, or --limit all")?;
                         }
                     }
@@ -629,7 +634,7 @@ impl TraceQuery {
                 let next = calls_in_text(out, scene, &mut source, stretch, limit)?;
                 return Ok(next.map(|next| Rest {
                     next: next.to_string(),
-                    // The one that does not fit has been taken.
+                    // The entry that does not fit has been taken.
                     count: match &source {
                         CallSource::Of(calls, _) => Some(calls.count() + 1),
                         CallSource::Tree(_) => None,
@@ -641,7 +646,7 @@ impl TraceQuery {
     }
 }
 
-/// Whether a function is open at a time: it may return without executing another block.
+/// Whether a function is open at a time. It may return without executing another block.
 fn is_open(path: &RecordedPath, function: FuncId, time: u64) -> Result<bool> {
     let mut cursor = path.cursor();
     cursor.seek(time)?;
@@ -681,11 +686,11 @@ fn executed(path: &RecordedPath, function: FuncId, window: Window, name: &str) -
 struct Rest {
     /// The position of the first entry.
     next: String,
-    /// How many entries it has, if that is known.
+    /// The number of entries, if known.
     count: Option<u64>,
 }
 
-/// The last line: how to go on, or how the run ended.
+/// The last line: how to continue, or how the run ended.
 fn ending(
     out: &mut dyn Write,
     traced: &Session,

@@ -1,4 +1,4 @@
-//! Whether a recording is sound: every byte, every invariant, and that it repeats.
+//! Verifies a recording: every byte, every invariant, and that it repeats.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,16 +22,17 @@ use crate::monitor::{Monitor, Work};
 use crate::path::TELLING;
 use crate::source::source_map;
 
-/// Whether a recording is executed and followed again to see that it repeats.
+/// Whether to execute and follow the run again to check that it repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Execute {
-    /// It is.
+    /// Execute it again.
     Again,
-    /// The file is read only.
+    /// Only read the file.
     Not,
 }
 
-/// Checks a recording. `module` gives its program, which is not asked for if the file itself is damaged.
+/// Verifies a recording. `module` supplies its program, and is not called if the file itself is
+/// damaged.
 ///
 /// # Errors
 /// If the program cannot be read, or cannot be executed on this machine.
@@ -43,7 +44,7 @@ pub fn verify(
     monitor: &dyn Monitor,
 ) -> Result<VerifyReport> {
     let found = file.verify();
-    // Where a recording was cut off, the log and the words of the path have no last chunk.
+    // If a recording was cut off, the log and the words of the path have no last chunk.
     let torn = |rule| !found.ended && rule == Rule::Complete;
     let findings = found.findings.iter().filter(|one| !torn(one.rule));
     let mut report = VerifyReport {
@@ -88,7 +89,7 @@ pub fn verify(
     Ok(report)
 }
 
-/// Checks a file that is sound as a file.
+/// Checks a recording whose file is sound.
 struct Checker<'c> {
     at: &'c Path,
     file: &'c TraceFile,
@@ -98,7 +99,7 @@ struct Checker<'c> {
 }
 
 impl Checker<'_> {
-    /// What is stored of counts and path, against each other and against the program.
+    /// Checks the stored counts and path against each other and against the program.
     fn stored(&self, report: &mut VerifyReport) -> Result<()> {
         let &Self { file, module, .. } = self;
         let counts = file.counts().with_context(|| self.name())?;
@@ -145,7 +146,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// What was made along the path, by following it again.
+    /// Checks what was made along the path, by following it again.
     fn followed(&self, report: &mut VerifyReport) {
         let &Self { file, module, .. } = self;
         let (program, bytes) = (&module.program, module.bytes.as_slice());
@@ -201,7 +202,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The whole run, by executing it again.
+    /// Checks the whole run, by executing it again.
     fn executed(&self, report: &mut VerifyReport) -> Result<()> {
         if !report.ended {
             return Ok(());
@@ -217,7 +218,7 @@ impl Checker<'_> {
                 report.findings.extend(self.recounted()?);
             }
             Err(error @ RecordError::NoClock(_)) => report.obstacle = Some(error.to_string()),
-            // These say something about this machine, and nothing about the recording.
+            // These are about this machine, not about the recording.
             Err(
                 error @ (RecordError::Engine(_)
                 | RecordError::Compile(_)
@@ -237,13 +238,15 @@ impl Checker<'_> {
         self.at.display().to_string()
     }
 
-    /// Tells how far an execution has come, by the events of its log. Of a run that hardly asked the host, these do not tell.
+    /// Reports the progress of an execution, in events of its log. If the run hardly called the
+    /// host, events do not show progress.
     fn events(&self, doing: &'static str, events: u64) -> Progress {
         let total = Some(events).filter(|events| *events >= TELLING);
         self.monitor.begin(Work::Question(doing), total)
     }
 
-    /// What is wrong with the words that say which functions a path and values lack.
+    /// What is wrong with the words that say which functions are missing from a path and from
+    /// values.
     fn left_out(&self) -> Option<String> {
         let &Self { file, module, .. } = self;
         let source = source_map(self.at, module, self.monitor);
@@ -263,7 +266,7 @@ impl Checker<'_> {
             Some(said) if !there.any(&said) => {}
             _ => return wrong("the path", words),
         }
-        // What is wrong with the values is said by those who follow them.
+        // Another check, which follows them, reports what is wrong with the values.
         let epochs = recorded_epochs(file, &path).ok()??;
         for index in epochs.windows() {
             let words = &index.left_out.words;
@@ -278,7 +281,7 @@ impl Checker<'_> {
         None
     }
 
-    /// What is wrong with the counts in a file: they are made again.
+    /// What is wrong with the counts in a file, found by counting again.
     fn recounted(&self) -> Result<Option<String>> {
         let &Self { file, module, .. } = self;
         let name = || self.name();
@@ -304,7 +307,7 @@ impl Checker<'_> {
             Ok(again) if again.counts != kept.counts => {
                 Some("Counts: they are not what running the recording again gives".into())
             }
-            // By the same plan, so do the costs have to agree.
+            // With the same plan, the costs must agree, too.
             Ok(again) if again.mode == kept.mode && again != kept => Some(
                 "Counts: the numbers of counters and increments are not those of the plan".into(),
             ),
@@ -314,7 +317,8 @@ impl Checker<'_> {
     }
 }
 
-/// What was made along a path that the file does not have: nothing can compare it.
+/// Reports data that was made along a path which the file does not have, so that it cannot be
+/// compared.
 fn along_no_path(file: &TraceFile) -> Option<String> {
     let made = [
         Section::VALUES_INDEX,

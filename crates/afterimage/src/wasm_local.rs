@@ -1,4 +1,5 @@
-//! Locals of WebAssembly, by the names that the name section gives them: for functions of which the debug information describes no variables.
+//! WebAssembly locals by their names in the name section, for functions whose variables the debug
+//! information does not describe.
 
 use afterimage_analyses::why::ValType;
 use afterimage_ids::FuncId;
@@ -9,7 +10,8 @@ use afterimage_replay::state::{
 use afterimage_replay::values::{Bits, RecordedValues, ValuesError};
 use anyhow::Result;
 
-/// The local of a function that a text names, `n` or `$n`, if the debug information does not describe the function.
+/// The local of a function named in a text, `n` or `$n`, if the debug information does not describe
+/// the function.
 pub fn wasm_local(module: &Module, names: &Names, function: FuncId, text: &str) -> Option<u32> {
     let text = text.trim();
     let local = names.find_local(function, text.strip_prefix('$').unwrap_or(text))?;
@@ -17,7 +19,7 @@ pub fn wasm_local(module: &Module, names: &Names, function: FuncId, text: &str) 
     described.is_err().then_some(local)
 }
 
-/// What a local holds at moments.
+/// The value of a local at moments.
 pub struct WasmLocal<'w, 'a> {
     pub values: &'w RecordedValues<'a>,
     pub bodies: &'w Bodies<'a>,
@@ -25,7 +27,7 @@ pub struct WasmLocal<'w, 'a> {
 }
 
 impl WasmLocal<'_, '_> {
-    /// What is wanted of it at each of the moments. It has no value where the trace does not have it.
+    /// Computes `wanted` from it at each of the moments. It has no value where the trace lacks it.
     ///
     /// # Errors
     /// If the trace is damaged.

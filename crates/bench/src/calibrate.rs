@@ -1,7 +1,7 @@
-//! What splitting an edge costs on this engine.
+//! Measures what splitting an edge costs on this engine.
 //!
-//! Plans made under several charges run in turn; the charge whose plans run fastest is the right one, whatever the
-//! number of their increments.
+//! Plans made under several charges run in turn. The charge with the fastest plans is right,
+//! whatever the number of their increments.
 
 use afterimage_placement::{Mode, PlanOptions, SplitCost, plan};
 use afterimage_program::Program;

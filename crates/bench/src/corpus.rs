@@ -1,4 +1,4 @@
-//! The programs, as `cargo xtask corpus` leaves them.
+//! The programs of the corpus, as `cargo xtask corpus` leaves them.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::Arguments;
 
-/// A program and how to run it; paths are relative to the corpus folder.
+/// A program and how to run it. Paths are relative to the corpus folder.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Entry {
     pub name: String,
@@ -61,7 +61,7 @@ impl Entry {
     }
 }
 
-/// The programs asked for.
+/// The requested programs.
 pub(crate) fn entries(arguments: &Arguments) -> Result<Vec<Entry>> {
     let path = arguments.corpus.join("manifest.json");
     let text = std::fs::read_to_string(&path).with_context(|| {

@@ -1,4 +1,5 @@
-//! The first answer about a bare recording, in whole commands: how long a person waits for it, and how large the file is then.
+//! Measures the first answer about a bare recording, in whole commands: how long a user waits for
+//! it, and how large the file is afterwards.
 
 use std::ffi::OsString;
 use std::fs;
@@ -24,37 +25,38 @@ use crate::paths::scheme::warm;
 use crate::publish::publish;
 use crate::statistics::Sample;
 
-/// Seconds that are allowed for starting the command and reading the module.
+/// The seconds allowed for starting the command and reading the module.
 const BESIDES: f64 = 0.5;
 
-/// What was measured of one program.
+/// The measurements of one program.
 #[derive(Debug, Serialize)]
 struct Row {
     name: String,
-    /// How many blocks were executed.
+    /// The number of executed blocks.
     blocks: u64,
-    /// The plain program, seconds that pass.
+    /// Wall-clock time of the plain program in seconds.
     plain: Sample,
-    /// Recording it, likewise.
+    /// Wall-clock time of recording it in seconds.
     record: Sample,
-    /// The first question with nothing compiled before.
+    /// Seconds for the first question without compiled code.
     uncached: f64,
     /// Seconds to compile the code that watches bytes, which some questions need.
     watching: f64,
     answers: Vec<Answer>,
-    /// Bytes of the recording, and with what the questions added.
+    /// The size of the recording in bytes, before and after the questions.
     bytes: [u64; 2],
 }
 
-/// A question, as it was asked.
+/// A question as asked.
 #[derive(Debug, Serialize)]
 struct Answer {
     asked: Vec<String>,
-    /// The plain program, right before.
+    /// Seconds of the plain program, measured right before.
     plain: f64,
-    /// Seconds until its answer, about a recording of which nothing was asked before; compiled code is kept.
+    /// Seconds until its answer, about a recording without earlier questions; compiled code is
+    /// kept.
     first: f64,
-    /// Behind that, of another such question: what is there is used, but the stretches are others.
+    /// The same for a second question of the kind: it uses what exists, but needs other stretches.
     later: f64,
 }
 
@@ -87,7 +89,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     publish(arguments.out.as_deref(), date, "first", &text, &results)
 }
 
-/// Runs the command line. Seconds that passed.
+/// Runs the command line. Returns wall-clock seconds.
 fn timed(command: &Path, cache: &Path, arguments: &[OsString]) -> Result<f64> {
     let start = Instant::now();
     #[expect(clippy::disallowed_methods, reason = "afterimage itself")]
@@ -164,7 +166,8 @@ fn measure(entry: &Entry, command: &Path, arguments: &Arguments) -> Result<Row> 
     })
 }
 
-/// Seconds that it takes to compile the code that watches bytes, and to execute a bit of it. The recording has snapshots.
+/// Seconds to compile the code that watches bytes, and to execute a little of it. The recording has
+/// snapshots.
 fn compile_watching(at: &Path, cache: &Path) -> Result<f64> {
     let session = Session::open(at)?;
     let file = session.file();
@@ -184,7 +187,8 @@ fn compile_watching(at: &Path, cache: &Path) -> Result<f64> {
     Ok(start.elapsed().as_secs_f64())
 }
 
-/// Pairs of questions of the same kind, and how many blocks were executed. The recording has snapshots.
+/// Pairs of questions of the same kind, and the number of executed blocks. The recording has
+/// snapshots.
 fn questions(at: &Path) -> Result<(Vec<[Vec<String>; 2]>, u64)> {
     let session = Session::open(at)?;
     let stretched = session.on_stretches(1)?;
@@ -213,7 +217,7 @@ fn questions(at: &Path) -> Result<(Vec<[Vec<String>; 2]>, u64)> {
             return Ok(None);
         };
         for _ in 0..1000 {
-            // Memory may grow: what is written early is there later.
+            // Memory may grow: bytes written early still exist later.
             let stretch = random.up_to(writers.stretches() as u64 / 2) - 1;
             let runs = writers.lines().lines(stretch as usize)?;
             if runs.is_empty() {

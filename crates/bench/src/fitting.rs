@@ -1,7 +1,9 @@
-//! Fits the weights by which versions are matched: of the candidates of a statement, with probabilities that are proportional to the exponentials of their weighted
-//! sums, the right ones are made as likely as possible (conditional logit, McFadden 1974), by gradient steps (Adam, Kingma and Ba 2015).
+//! Fits the weights for matching versions. The probabilities of a statement's candidates are
+//! proportional to the exponentials of their weighted sums. Gradient steps (Adam, Kingma and Ba
+//! 2015) make the right candidates as likely as possible (conditional logit, McFadden 1974).
 //!
-//! What is right, the line tables tell. Each pair of recordings counts as much as any other. Weights of a kind of statement are drawn towards those that are common to all kinds.
+//! The line tables say which candidates are right. Each pair of recordings has the same weight. The
+//! weights of each kind of statement are drawn towards those common to all kinds.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -32,25 +34,25 @@ pub(crate) struct Options {
     leave_out: bool,
 }
 
-/// Columns of the weights: stages times kinds.
+/// The columns of the weights: stages times kinds.
 const COLUMNS: usize = 2 * KINDS;
-/// Candidates of a statement that count, besides the right ones.
+/// The largest number of a statement's candidates, besides the right ones.
 const MOST: usize = 24;
-/// How long a gradient step is.
+/// The length of a gradient step.
 const STEP: f32 = 0.03;
 
-/// Statements with their candidates, flat.
+/// Statements with their candidates, stored flat.
 #[derive(Default)]
 struct Examples {
-    /// By statement the column of the weights, and where its candidates end.
+    /// For each statement, the column of its weights, and where its candidates end.
     statements: Vec<(u8, u32)>,
-    /// By candidate whether it is right, and where its features end.
+    /// For each candidate, whether it is right, and where its features end.
     candidates: Vec<(bool, u32)>,
     features: Vec<(u8, f32)>,
 }
 
 impl Examples {
-    /// Adds a statement. What has no right candidate, or no wrong one, teaches nothing.
+    /// Adds a statement. One without a right or without a wrong candidate teaches nothing.
     fn push(&mut self, told: &StageRecord, weights: &Weights, right: impl Fn(u32) -> bool) {
         let column = weights.column(told.column);
         let scored = told.candidates.iter().map(|candidate| {
@@ -78,7 +80,7 @@ impl Examples {
         self.statements.push((column, self.candidates.len() as u32));
     }
 
-    /// Adds the gradient of the mean of the logarithms of how likely the right candidates are; gives that mean.
+    /// Adds the gradient of the mean log-likelihood of the right candidates, and returns that mean.
     fn gradient(&self, weights: &[Vec<f32>], into: &mut [Vec<f32>]) -> f32 {
         let share = 1.0 / self.statements.len().max(1) as f32;
         let (mut sum, mut first, mut from) = (0.0, 0, 0);
@@ -117,11 +119,11 @@ impl Examples {
     }
 }
 
-/// Fits weights to examples, from those that are there on.
+/// Fits weights to examples, starting from given weights.
 fn fit(examples: &[&Examples], from: &Weights, options: &Options) -> Weights {
     let features = Feature::ALL.len();
     let stage = |column: usize| column / KINDS;
-    // Of each stage the common weights, and then what those of each kind differ by.
+    // For each stage, the common weights, followed by the differences of each kind.
     let mut values = vec![vec![0.0f32; features]; 2 + COLUMNS];
     for column in 0..COLUMNS {
         for &feature in Feature::ALL {
@@ -178,7 +180,7 @@ fn fit(examples: &[&Examples], from: &Weights, options: &Options) -> Weights {
         );
         for (of, (values, moments)) in values.iter_mut().zip(&mut moments).enumerate() {
             for feature in 0..features {
-                // What is common changes with all kinds of its stage.
+                // The common weights change with all kinds of their stage.
                 let mut by = match of.checked_sub(2) {
                     Some(column) => gradient[column][feature] - options.pull * values[feature],
                     None => (0..COLUMNS)
@@ -196,19 +198,19 @@ fn fit(examples: &[&Examples], from: &Weights, options: &Options) -> Weights {
     }
     let weights = combined(&values);
     Weights::new(|column, feature| {
-        // As many places as are printed.
+        // Rounded to the printed digits.
         (weights[column][feature as usize] * 100.0).round() / 100.0
     })
 }
 
-/// What matching a pair gave.
+/// The result of matching a pair.
 struct Matched {
     name: String,
     examples: Examples,
     accuracy: Accuracy,
 }
 
-/// Matches pairs by weights, by all processors.
+/// Matches pairs by weights, on all processors.
 fn matched(
     pairs: &[[PathBuf; 2]],
     weights: impl Fn(usize) -> Weights + Sync,
@@ -303,7 +305,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         );
     }
     if options.leave_out {
-        // Levels of one program are left out together.
+        // All levels of a program are left out together.
         let program = |found: &Matched| found.name.split("-O").next().unwrap_or("").to_string();
         let programs = Vec::from_iter(found.iter().map(program));
         let of = programs.iter().map(|left| {

@@ -1,4 +1,5 @@
-//! Histories of branch predictors and caches: what they take: the analogue of Zhang and Gupta 2005, Table IV.
+//! Measures the size and time of histories of branch predictors and caches: the analogue of Zhang
+//! and Gupta 2005, Table IV.
 
 use std::path::PathBuf;
 
@@ -31,18 +32,18 @@ pub(crate) struct Options {
     caches: String,
 }
 
-/// What was measured of one program.
+/// The measurements of one program.
 #[derive(Debug, Serialize)]
 struct Row {
     name: String,
     instructions: u64,
     blocks: u64,
     branches: History,
-    /// Loads and stores.
+    /// The history of loads and stores.
     accesses: History,
     loads: u64,
     stores: u64,
-    /// Processor time of simulating both, the run followed included.
+    /// Processor time of simulating both, including following the run.
     seconds: f64,
 }
 

@@ -1,10 +1,10 @@
-//! Which machine, and when.
+//! Identifies the machine and the date.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
-/// What results are worth little without.
+/// The circumstances, without which results are worth little.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Machine {
     pub processor: String,
@@ -48,7 +48,8 @@ impl Machine {
     }
 }
 
-/// A day of the Gregorian calendar (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", 2013).
+/// Converts a day to the Gregorian calendar (Howard Hinnant, "chrono-Compatible Low-Level Date
+/// Algorithms", 2013).
 fn date(unix: u64) -> String {
     let days = (unix / 86400) as i64 + 719_468;
     let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));

@@ -1,7 +1,7 @@
-//! The benchmark: what recording and counting cost on real programs.
+//! The benchmark: the cost of recording and counting on real programs.
 //!
-//! Everything is compared with the plain module (no epochs, no fuel, no NaN canonicalisation) in the same process,
-//! variants in turn, by processor time of the guest's thread.
+//! Everything is compared with the plain module (no epochs, no fuel, no NaN canonicalisation) in
+//! the same process, with the variants in turn, by processor time of the guest's thread.
 
 mod calibrate;
 mod corpus;
@@ -27,7 +27,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-/// The same as that of the program that is measured.
+/// The same allocator as in the measured program.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,5 +1,5 @@
-//! How many statements of an optimised version are matched rightly with those of the unoptimised one, and how long it takes: the analogue of
-//! Table IX of Zhang and Gupta 2005.
+//! Measures how many statements of an optimised version are matched correctly with those of the
+//! unoptimised one, and how long it takes: the analogue of Table IX of Zhang and Gupta 2005.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -37,50 +37,54 @@ pub(crate) struct Options {
     others: bool,
 }
 
-/// What was measured of a pair.
+/// The measurements of a pair.
 #[derive(Debug, Serialize)]
 struct Row {
     a: String,
     b: String,
     executed: [u64; 2],
-    /// Different statements that the optimised version executed, libraries included.
+    /// The number of distinct statements that the optimised version executed, including libraries.
     distinct: usize,
-    /// Those in functions that were compiled anew.
+    /// Those in functions that were recompiled.
     own: u64,
     true_counterpart: u64,
     matched: u64,
     correct: u64,
-    /// Statements of whose matches one is right, and how many matches these with a true counterpart have; then the same of unchanged functions.
+    /// Statements with a right one among their matches, and the number of matches of those with a
+    /// true counterpart; then the same for unchanged functions.
     found: [u64; 2],
     found_of_unchanged: [u64; 2],
-    /// By how likely the match is said to be: how many, and how many of these are right.
+    /// By the stated likelihood of the match: the number of matches, and how many are right.
     by_likelihood: [[u64; 2]; LIKELY.len() + 1],
     equivalent: u64,
-    /// Of matches that are wrong, those with a copy of what a true counterpart gave.
+    /// Of the wrong matches, those with a copy of a true counterpart's values.
     copies: u64,
-    /// Those that are right, and those of unchanged functions, if the counterparts of all others are given.
+    /// The right matches, and those of unchanged functions, if the counterparts of all others are
+    /// given.
     others: Option<[u64; 2]>,
     same_line: u64,
-    /// Statements that have a counterpart by line and column alone, and those of these whose match comes from there.
+    /// Statements with a counterpart by line and column alone, and those of these whose match comes
+    /// from there.
     of_column: [u64; 2],
-    /// Statements of functions that are the same in both versions, and those of these that are matched with themselves.
+    /// Statements of functions that are the same in both versions, and those of these matched with
+    /// themselves.
     unchanged: [u64; 2],
     sketching_seconds: f64,
     matching_seconds: f64,
 }
 
 impl Row {
-    /// Statements that have a true counterpart, those of unchanged functions included.
+    /// Statements with a true counterpart, including those of unchanged functions.
     fn all(&self) -> u64 {
         self.true_counterpart + self.unchanged[0]
     }
 
-    /// Those of whose matches one is right.
+    /// Of these, those with a right one among their matches.
     fn all_found(&self) -> u64 {
         self.found[0] + self.found_of_unchanged[0]
     }
 
-    /// How many matches they have, in the mean.
+    /// Their mean number of matches.
     fn all_matches(&self) -> f64 {
         let matches = self.found[1] + self.found_of_unchanged[1];
         matches as f64 / self.all().max(1) as f64
@@ -93,13 +97,13 @@ struct Results {
     rows: Vec<Row>,
 }
 
-/// A recording, with what matching and its truth need.
+/// A recording, with what matching and judging it need.
 pub(crate) struct Loaded {
     name: String,
     file: TraceFile,
     bytes: Vec<u8>,
     program: Program,
-    /// Where the recording is, if it was made for the benchmark.
+    /// The folder of the recording, if it was made for the benchmark.
     _folder: Option<tempfile::TempDir>,
 }
 
@@ -143,7 +147,7 @@ fn recorded(entry: &Entry, corpus: &Path) -> Result<Loaded> {
     })
 }
 
-/// Compares the versions in the corpus: those that are optimised with those that are not.
+/// Compares the versions in the corpus: the optimised ones with the unoptimised ones.
 fn of_corpus(options: &Options) -> Result<Vec<Row>> {
     let common = &options.common;
     let all = entries(common)?;
@@ -175,7 +179,7 @@ fn of_corpus(options: &Options) -> Result<Vec<Row>> {
 
 type RecordedRun<'a> = Run<'a, FileSegments>;
 
-/// Hands the run of a version to `of`.
+/// Passes the run of a version to `of`.
 fn with_run<T>(loaded: &Loaded, of: impl FnOnce(RecordedRun<'_>) -> Result<T>) -> Result<T> {
     let path = recorded_path(&loaded.file, &loaded.program)?;
     let path = path.with_context(|| {
@@ -201,11 +205,11 @@ fn sketched(loaded: &Loaded) -> Result<Sketched> {
     with_run(loaded, |run| Ok(version(run, loaded.file.log()?)?))
 }
 
-/// Two versions, as they were executed.
+/// Two versions, as executed.
 pub(crate) struct Pair<'l> {
     a: &'l Loaded,
     b: &'l Loaded,
-    /// How long following both took.
+    /// The time to follow both.
     following: Duration,
     sources: [SourceMap<'l>; 2],
     names: [Names; 2],
@@ -265,7 +269,8 @@ impl<'l> Pair<'l> {
         }
     }
 
-    /// By statement of the second version that has a true counterpart, those of the first that come from the same line and column.
+    /// For each statement of the second version with a true counterpart, those of the first from
+    /// the same line and column.
     pub fn right(&self) -> Vec<Option<Vec<u32>>> {
         let nothing = Matching {
             of_b: vec![None; self.sketched[1].places.len()],
@@ -411,7 +416,7 @@ fn report(results: &Results) -> String {
         );
     }
     text.push('\n');
-    // Each level of optimisation by itself: a mean over several would hide how they differ.
+    // Each level of optimisation separately: a mean over several would hide their differences.
     let levels = BTreeSet::from_iter(results.rows.iter().map(|row| level(&row.b)));
     for of in levels {
         let rows = || results.rows.iter().filter(|row| level(&row.b) == of);
@@ -447,7 +452,7 @@ fn report(results: &Results) -> String {
     text
 }
 
-/// Whether as many matches are right as are said to be.
+/// Whether the stated likelihoods agree with the shares of right matches.
 fn how_likely(rows: &[Row]) -> String {
     let mut text = String::from(
         "\n## How likely\n\n\
@@ -475,7 +480,7 @@ fn how_likely(rows: &[Row]) -> String {
     text
 }
 
-/// What would be right if the counterparts of all other statements were given.
+/// How many matches would be right if the counterparts of all other statements were given.
 fn if_others_were_right(rows: &[Row]) -> String {
     let mut text = String::from(
         "\n## If all others were right\n\n\
@@ -503,7 +508,7 @@ fn if_others_were_right(rows: &[Row]) -> String {
     text
 }
 
-/// The level of optimisation at the end of a version's name: `-O2` of `lua-O2`.
+/// The level of optimisation at the end of a version's name: `-O2` in `lua-O2`.
 fn level(name: &str) -> &str {
     name.rfind("-O").map_or("", |at| &name[at..])
 }

@@ -1,4 +1,5 @@
-//! Conditions over all executions of a place, steps by line, and states: how long a person waits for each, as a whole command, once the values are there.
+//! Measures conditions over all executions of a place, steps by line, and states: how long a user
+//! waits for each, as a whole command, when the values exist.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -40,7 +41,8 @@ pub(crate) struct Options {
     out: Option<PathBuf>,
 }
 
-/// A kind of question, and milliseconds until the command has ended: the median of each question.
+/// A kind of question, and the milliseconds until the command has ended: the median for each
+/// question.
 #[derive(Debug, Serialize)]
 struct Row {
     asked: String,
@@ -128,7 +130,7 @@ fn step(at: &str, back: bool) -> Vec<String> {
     words(&[&line, more].concat())
 }
 
-/// Who asks a recording.
+/// Asks questions about a recording.
 struct Asker<'a> {
     command: &'a Path,
     at: &'a Path,
@@ -149,7 +151,8 @@ impl Asker<'_> {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// Asks questions of a kind in turn, several times each. The first time of each does not count: what it needs is read then.
+    /// Asks questions of a kind in turn, several times each. The first time of each does not count,
+    /// since it reads what is needed.
     fn row(&self, asked: &str, questions: Vec<Vec<String>>) -> Result<Row> {
         let mut taken = vec![Vec::new(); questions.len()];
         for time in 0..=self.times {

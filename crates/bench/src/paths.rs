@@ -1,5 +1,5 @@
-//! The cost, size and speed of control-flow traces: the targets of the project, and the analogues of the tables of Ball and
-//! Larus 1992 and of Zhang and Gupta 2001.
+//! Measures the cost, size and speed of control-flow traces: the targets of the project, and the
+//! analogues of the tables of Ball and Larus 1992 and of Zhang and Gupta 2001.
 
 mod access;
 mod branches;
@@ -34,11 +34,11 @@ use crate::corpus::{Entry, entries};
 use crate::machine::Machine;
 use crate::publish::publish;
 
-/// What was measured of one program.
+/// The measurements of one program.
 #[derive(Debug, Serialize)]
 pub(crate) struct Row {
     name: String,
-    /// Blocks executed; calls end blocks.
+    /// The number of executed blocks; calls end blocks.
     blocks: u64,
     recording: recording::Recording,
     memory: memory::Memory,
@@ -122,7 +122,7 @@ fn measure(entry: &Entry, arguments: &Arguments) -> Result<Row> {
     })
 }
 
-/// Tells how long the stages of a measurement take.
+/// Reports how long the stages of a measurement take.
 struct Progress(std::cell::Cell<std::time::Instant>);
 
 impl Progress {

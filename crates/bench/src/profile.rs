@@ -1,4 +1,4 @@
-//! The cost of exact profiles: the analogues of Tables 1 and 2 of Ball and Larus 1992.
+//! Measures the cost of exact profiles: the analogues of Tables 1 and 2 of Ball and Larus 1992.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::publish::publish;
 use crate::statistics::{Sample, geometric};
 use crate::table::Table;
 
-/// The variants that are timed, in the order of a round.
+/// The timed variants, in the order of a round.
 const VARIANTS: [&str; 10] = [
     "plain", "nan", "epochs", "slow", "quick", "feedback", "program", "both", "record", "clock",
 ];
@@ -28,17 +28,17 @@ const PLAIN: usize = 0;
 /// Compilations that take longer than this many seconds are not repeated.
 const LONG_COMPILATION: f64 = 5.0;
 
-/// What was measured of one program.
+/// The measurements of one program.
 #[derive(Debug, Serialize)]
 struct Row {
     name: String,
     functions: usize,
-    /// Static blocks and edges of all functions.
+    /// The number of static blocks and edges in all functions.
     blocks: u64,
     edges: u64,
-    /// Blocks executed; calls end blocks.
+    /// The number of executed blocks; calls end blocks.
     executed_blocks: u64,
-    /// The same, if calls did not end blocks.
+    /// The same if calls did not end blocks.
     executed_native_blocks: u64,
     seconds: Vec<(&'static str, Sample)>,
     ratios: Vec<(&'static str, Sample)>,
@@ -104,7 +104,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     )
 }
 
-/// A recording of the program, its counts by every mode, and what these took.
+/// A recording of the program, its counts in every mode, and their costs.
 struct Truth {
     counts: Counts,
     counters: Vec<(&'static str, u64)>,
@@ -184,7 +184,7 @@ pub(crate) fn executed_blocks(program: &Program, counts: &Counts) -> Result<u64>
     Ok(sums.sum())
 }
 
-/// Blocks that begin only because a call ended the one before.
+/// The number of blocks that begin only because a call ended the one before.
 fn continuations(program: &Program, counts: &Counts) -> u64 {
     let mut sum = 0;
     for (f, counts) in program.functions.iter().zip(&counts.functions) {
@@ -254,7 +254,8 @@ fn measure(entry: &Entry, arguments: &Arguments) -> Result<Row> {
     for (name, setting, module) in &modules {
         compiled.push((name, compile(*setting, module)?));
     }
-    // The first compilations warm the machine up for those after them: the second of each counts, where it is short.
+    // The first compilations warm up the machine for later ones. The second of each counts, if it
+    // is short.
     for ((name, setting, module), (_, first)) in modules.iter().zip(&compiled) {
         let seconds = match first.compile_seconds {
             long if long > LONG_COMPILATION => long,
@@ -317,7 +318,7 @@ fn measure(entry: &Entry, arguments: &Arguments) -> Result<Row> {
     })
 }
 
-/// The guest's time while it is recorded, without the settings that are measured apart.
+/// The guest's time while it is recorded, without the settings that are measured separately.
 fn recorded(
     bytes: &[u8],
     program: &Program,

@@ -1,11 +1,11 @@
-//! Showing results, and keeping them under the day's date.
+//! Shows results, and keeps them under the day's date.
 
 use std::path::Path;
 
 use anyhow::Result;
 use serde::Serialize;
 
-/// Prints a report and, if that is asked for, writes it as Markdown, with the results as JSON beside it.
+/// Prints a report and, on request, writes it as Markdown, with the results as JSON beside it.
 pub(crate) fn publish(
     out: Option<&Path>,
     date: &str,

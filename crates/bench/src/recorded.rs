@@ -6,7 +6,7 @@ use afterimage_record::measure::process_time;
 use afterimage_replay::Recording;
 use anyhow::{Context, Result};
 
-/// Opens a recording whose path is there.
+/// Opens a recording that has its path.
 pub(crate) fn opened(at: &Path) -> Result<Recording> {
     let recording = Recording::open(at).with_context(|| at.display().to_string())?;
     let path = recording.path().map(|_| ());
@@ -14,13 +14,13 @@ pub(crate) fn opened(at: &Path) -> Result<Recording> {
     Ok(recording)
 }
 
-/// What reports call a recording: its file's name.
+/// The name of a recording in reports: its file's name.
 pub(crate) fn name(recording: &Recording) -> String {
     let stem = recording.at().file_stem();
     stem.map_or("?".into(), |stem| stem.to_string_lossy().into_owned())
 }
 
-/// What something gives, and how many seconds of processor time it took.
+/// A result, with the seconds of processor time that it took.
 pub(crate) fn timed<T>(does: impl FnOnce() -> Result<T>) -> Result<(T, f64)> {
     let start = process_time();
     let found = does()?;

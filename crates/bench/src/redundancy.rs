@@ -1,4 +1,5 @@
-//! Redundant loads and expressions, and what queries for them cost: beside Zhang and Gupta 2001, section 4.
+//! Measures redundant loads and expressions, and the cost of queries for them, beside Zhang and
+//! Gupta 2001, section 4.
 
 use std::path::PathBuf;
 
@@ -30,7 +31,7 @@ pub(crate) struct Options {
     hottest: usize,
 }
 
-/// What was measured of one program.
+/// The measurements of one program.
 #[derive(Debug, Serialize)]
 struct Row {
     name: String,
@@ -38,21 +39,21 @@ struct Row {
     instructions: u64,
     loads: RedundancyFigures,
     expressions: RedundancyFigures,
-    /// Processor time of finding the path traces and the dynamic call graph.
+    /// Processor time to find the path traces and the dynamic call graph.
     collecting_seconds: f64,
 }
 
-/// What was found of loads, or of expressions.
+/// The results for loads, or for expressions.
 #[derive(Debug, Serialize)]
 struct RedundancyFigures {
-    /// How many different ones were executed.
+    /// The number of distinct ones that were executed.
     operators: usize,
     executions: u64,
     redundant: u64,
     within: u64,
-    /// Processor time, following the run included.
+    /// Processor time, including following the run.
     seconds: f64,
-    /// Of the hottest ones: executions, those redundant exactly and in the same call, and by path.
+    /// For the hottest ones: executions, those redundant exactly and in the same call, and by path.
     asked: u64,
     asked_within: u64,
     by_path: u64,

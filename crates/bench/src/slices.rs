@@ -1,4 +1,4 @@
-//! Dynamic slices: how long they take, and how large they are: the analogue of Zhang and Gupta 2005, Table VIII.
+//! Measures the time and size of dynamic slices: the analogue of Zhang and Gupta 2005, Table VIII.
 
 use std::time::Instant;
 
@@ -32,38 +32,38 @@ pub(crate) struct Options {
     slices: usize,
 }
 
-/// What was measured of one program.
+/// The measurements of one program.
 #[derive(Debug, Serialize)]
 struct Row {
     name: String,
-    /// Statements that were traced.
+    /// The number of traced statements.
     statements: u64,
     blocks: u64,
     /// Full slices of values computed in the last hundredth of the trace.
     full: Slices,
     /// Full slices of values computed anywhere.
     anywhere: Slices,
-    /// Along data only.
+    /// Slices along data only.
     data: Slices,
-    /// Neither along control nor along addresses.
+    /// Slices along neither control nor addresses.
     thin: Slices,
 }
 
 /// Some slices.
 #[derive(Clone, Debug, Serialize)]
 struct Slices {
-    /// Time that passed, for each.
+    /// Wall-clock seconds for each.
     seconds: Vec<f64>,
-    /// How many executions of statements each has.
+    /// The number of executions of statements in each.
     executions: Vec<u64>,
-    /// How many statements each has.
+    /// The number of statements in each.
     operators: Vec<usize>,
 }
 
 #[derive(Serialize)]
 struct Results {
     machine: Machine,
-    /// Millions of statements at most.
+    /// The limit in millions of statements.
     statements: u64,
     slices: usize,
     rows: Vec<Row>,
@@ -104,7 +104,7 @@ impl Observer for Counted {
     }
 }
 
-/// How many blocks have so many statements, and how many statements these are.
+/// How many blocks have at most `most` statements, and how many statements these are.
 fn extent(subject: &Subject, most: u64) -> Result<(u64, u64)> {
     let (mut machine, mut counted) = (machine(subject)?, Counted::default());
     let mut cursor = subject.path.cursor();
@@ -186,7 +186,7 @@ fn slice(opened: &Opened<'_>, follows: Follows, criterion: Criterion) -> Result<
         module: opened.bytes,
         path: &opened.path,
         continuations: opened.continuations(),
-        // The corpus ends by itself.
+        // The programs of the corpus end by themselves.
         stopped: None,
         checkpoints: checkpoints.as_ref(),
         snapshots: None,

@@ -1,8 +1,8 @@
-//! Numbers with their doubt.
+//! Numbers with their uncertainty.
 
 use serde::Serialize;
 
-/// Several measurements of one thing.
+/// Several measurements of the same thing.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Sample {
     pub median: f64,
@@ -37,7 +37,7 @@ impl Sample {
     }
 }
 
-/// Geometric mean.
+/// The geometric mean.
 pub(crate) fn geometric(values: impl Iterator<Item = f64>) -> f64 {
     let (sum, count) = values.fold((0.0, 0usize), |(s, n), v| (s + v.ln(), n + 1));
     if count == 0 {

@@ -1,4 +1,4 @@
-//! Tables in Markdown, which read well as text too.
+//! Tables in Markdown, which also read well as text.
 
 /// A table with a header row.
 pub(crate) struct Table {

@@ -1,4 +1,5 @@
-//! The first line of `why`, and the second, which tells where the value comes from: how long a person waits for them, from starting the command.
+//! Measures the first line of `why`, and the second, which names the origin of the value: how long
+//! a user waits for them, from the start of the command.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -39,22 +40,22 @@ pub(crate) struct Options {
     out: Option<PathBuf>,
 }
 
-/// What was measured of one recording.
+/// The measurements of one recording.
 #[derive(Debug, Serialize)]
 struct Row {
     name: String,
-    /// How many blocks were executed.
+    /// The number of executed blocks.
     blocks: u64,
     printed: Vec<Question>,
     executed: Vec<Question>,
 }
 
-/// A question, as it was asked, and milliseconds until its answer's first line.
+/// A question as asked, and the milliseconds until the first line of its answer.
 #[derive(Debug, Serialize)]
 struct Question {
     asked: [String; 2],
     milliseconds: Sample,
-    /// And until its second.
+    /// The milliseconds until the second line.
     origin: Sample,
 }
 
@@ -98,7 +99,7 @@ fn measure(at: &Path, command: &Path, options: &Options) -> Result<Row> {
     let bytes = printed(&recorded)?;
     let ask = |next: &mut dyn FnMut() -> Result<[String; 2]>| {
         let mut questions = Vec::new();
-        // Many statements have no value; these are refused, and another is asked about.
+        // Many statements have no value. These are refused, and another is tried.
         for _ in 0..options.questions * 100 {
             if questions.len() == options.questions {
                 break;
@@ -134,7 +135,7 @@ fn printed(recorded: &Recording) -> Result<u64> {
     Ok(bytes)
 }
 
-/// A random execution of a statement: of a random one in the block that was executed at a random time.
+/// A random execution of a statement: a random statement in the block executed at a random time.
 fn execution(recorded: &Recording, random: &mut Random) -> Result<String> {
     let (path, program) = (recorded.path()?, recorded.program());
     let index = OperatorIndex::new(program, recorded.bytes());
@@ -167,7 +168,7 @@ fn execution(recorded: &Recording, random: &mut Random) -> Result<String> {
     bail!("no statement was executed")
 }
 
-/// Where a block is in a node.
+/// The positions of a block in a node.
 fn positions(blocks: &[BlockId], block: BlockId) -> Vec<u64> {
     let all = (0..).zip(blocks);
     all.filter_map(|(at, other)| (*other == block).then_some(at))
@@ -201,7 +202,8 @@ fn timed(
         .collect())
 }
 
-/// How many milliseconds after the command was started its first line came, and its second; nothing if it refused. It is ended then.
+/// The milliseconds from the start of the command to its first and second lines; `None` if it
+/// refused. The command is then ended.
 fn lines(command: &Path, at: &Path, asked: &[String; 2]) -> Result<Option<[f64; 2]>> {
     let start = Instant::now();
     #[expect(clippy::disallowed_methods, reason = "afterimage itself")]

@@ -1,4 +1,4 @@
-//! Arguments that several commands take.
+//! Arguments shared by several commands.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ macro_rules! formats {
 }
 pub(crate) use formats;
 
-/// Which call of a function, as `--call` says it.
+/// Parses which call of a function `--call` selects.
 pub(crate) fn occurrence(text: &str) -> Result<Occurrence, &'static str> {
     match (text, number(text)) {
         ("last", _) => Ok(Occurrence::Last),
@@ -79,11 +79,11 @@ pub(crate) struct ReportArguments {
     pub file: PathBuf,
 }
 
-/// Lines that text has on standard output if nothing else is asked for.
+/// The default number of lines of text on standard output.
 const LINES: u64 = 100;
 
 impl ReportArguments {
-    /// Where rows go, and how many: on standard output text has a few, if it is not said.
+    /// Where rows go, and how many. The default for text on standard output is a few.
     pub(crate) fn rows(&self, form: Form, limit: Option<u64>) -> Rows<'_> {
         let on_screen = form == Form::Text && self.output.is_none();
         Rows {
@@ -94,7 +94,7 @@ impl ReportArguments {
         }
     }
 
-    /// How the report is written.
+    /// The style of the report.
     pub(crate) fn style(&self) -> Style {
         self.color.style(self.output.as_deref())
     }
@@ -109,12 +109,12 @@ pub(crate) struct CodeArguments {
 }
 
 impl CodeArguments {
-    /// Whether it was asked for.
+    /// Whether the option was given.
     pub(crate) fn is_given(&self) -> bool {
         self.code.is_some()
     }
 
-    /// The code, as asked for, or as the user's settings say.
+    /// The code to show: as requested, otherwise as in the user's settings.
     pub(crate) fn filter(&self) -> Result<CodeFilter> {
         match &self.code {
             Some(code) => Ok(code.clone()),
@@ -132,12 +132,12 @@ pub(crate) struct SourceArguments {
 }
 
 impl SourceArguments {
-    /// Whether the command says something.
+    /// Whether the option was given.
     pub(crate) fn is_given(&self) -> bool {
         !self.source_path.is_empty()
     }
 
-    /// Where they are: first as asked for, then as the user's settings say.
+    /// The places of source files: first as requested, then as in the user's settings.
     pub(crate) fn paths(&self) -> Result<SourcePaths> {
         Settings::read()?.source_paths(&self.source_path)
     }

@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
     /// The recording
     #[arg(value_name = "FILE.aft")]
     file: PathBuf,
-    // Last, because its heading would hold for all that follows.
+    // Last, because its heading would apply to all options after it.
     #[command(flatten)]
     filters: FilterArguments,
 }
@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     }
     let recording = &*session;
     let filter = arguments.filters.path(&Loaded::of(recording))?;
-    // A path that is damaged is built anew, too.
+    // A damaged path is also built anew.
     let is_there = !arguments.again && has_path(recording)?;
     match arguments.filters.given() {
         Some(option) if is_there => bail!(
@@ -101,7 +101,7 @@ fn full(arguments: &Arguments, session: Session) -> Result<Exit> {
     full(arguments, lens::session(at)?)
 }
 
-/// Adds what the filters keep of the values of a run that has ended just now.
+/// Adds the values that the filters keep for a run that has just ended.
 pub(crate) fn follow(at: &Path, filters: &FilterArguments) -> Result<()> {
     let session = session(at)?;
     stoppable(|stop| add_first_values(&session, &filters.filters(), stop))

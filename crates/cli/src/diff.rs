@@ -95,7 +95,7 @@ formats! {
 
 /// Ranked rows that text shows if nothing else is asked for.
 const ROWS: usize = 25;
-/// So many lines of a slice are shown if nothing else is asked for.
+/// The default number of lines of a slice.
 const LINES: usize = 20;
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
@@ -183,7 +183,7 @@ impl Arguments {
         })
     }
 
-    /// Lines and values that tell failing executions from passing ones.
+    /// Ranks lines and values that separate failing executions from passing ones.
     fn rank(&self, sources: &SourcePaths) -> Result<()> {
         let opened = |paths: &[PathBuf]| -> Result<Vec<Session>> {
             let open = |at: &PathBuf| {
@@ -212,7 +212,7 @@ impl Arguments {
         })
     }
 
-    /// The slices that some questions are about, with as many lines each as are shown of a list, if that was asked for.
+    /// Writes the slices of some questions if requested, each with as many lines as a list shows.
     fn slices(
         &self,
         out: &mut dyn Write,

@@ -9,7 +9,7 @@ use afterimage_trace::{End, Ending, Interrupter};
 
 use crate::output::say;
 
-/// What to do about a path that cannot be read.
+/// The remedy for a path that cannot be read.
 const BUILD_AGAIN: &str = "build the path again with `afterimage build --lens paths --again`";
 
 /// How the process ends.
@@ -21,13 +21,13 @@ pub(crate) enum Exit {
     Guest(u8),
     /// `--timeout` ended the guest, as `timeout` reports it.
     TimedOut,
-    /// Something that we were asked to check does not hold.
+    /// A check that was requested has failed.
     Unsound,
     /// afterimage failed.
     Failure,
     /// The program cannot be run.
     CannotRun,
-    /// The file is not there.
+    /// The file does not exist.
     NotFound,
     /// Interrupted, as a shell reports SIGINT.
     Interrupted,
@@ -53,7 +53,7 @@ impl Exit {
         }
     }
 
-    /// The exit code that stands for how a guest ended.
+    /// The exit code for how a guest ended.
     pub(crate) fn of_guest(end: &End) -> Self {
         match &end.ending {
             Ending::Returned => Exit::Success,
@@ -97,7 +97,7 @@ pub(crate) fn report(result: anyhow::Result<Exit>) -> Exit {
         Ok(exit) => return exit,
         Err(error) => error,
     };
-    // Whoever read our output has gone: there is nobody to tell.
+    // The reader of our output has gone, so there is nobody to tell.
     if error.chain().any(|e| {
         e.downcast_ref::<std::io::Error>()
             .is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
@@ -122,10 +122,10 @@ pub(crate) fn report(result: anyhow::Result<Exit>) -> Exit {
     exit
 }
 
-/// The error in one line, and what to do about it.
+/// The error on one line, with the remedy.
 fn sentence(error: &anyhow::Error) -> String {
     let mut text = text::sentence(error);
-    // Its segments are read late, by whatever asks.
+    // Its segments are read late, by any question.
     let of_path = error.chain().any(|cause| cause.is::<PathFileError>());
     if of_path && !text.contains("afterimage build") {
         text.push_str("; ");

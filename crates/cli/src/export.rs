@@ -85,7 +85,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         bounds: arguments.stretch.bounds(),
         depth: arguments.depth,
         least: arguments.min,
-        // Formats for other tools are complete, unless it is asked otherwise.
+        // Formats for other tools are complete by default.
         code: match arguments.code.is_given() {
             true => arguments.code.filter()?,
             false => CodeFilter::All,

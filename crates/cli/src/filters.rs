@@ -1,4 +1,4 @@
-//! Options that leave parts of a path out.
+//! Options that leave out parts of a path.
 
 use afterimage::Filters;
 use afterimage::files::Loaded;
@@ -44,7 +44,7 @@ impl FilterArguments {
         given.next().map(|option| option.0)
     }
 
-    /// What they keep.
+    /// The filters.
     pub(crate) fn filters(&self) -> Filters {
         Filters {
             include: self.include.clone(),
@@ -55,7 +55,7 @@ impl FilterArguments {
         }
     }
 
-    /// What they keep of a path.
+    /// The filter of a path.
     pub(crate) fn path(&self, loaded: &Loaded) -> Result<PathFilter> {
         if self.given().is_none() {
             return Ok(PathFilter::default());

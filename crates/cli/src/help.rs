@@ -1,8 +1,8 @@
-//! The list of commands in the help, by what they are for.
+//! Groups the commands in the help by purpose.
 
 use std::fmt::Write;
 
-/// Each heading with its commands, in the order in which people come to need them.
+/// Each heading with its commands, in the order in which users need them.
 const GROUPS: [(&str, &[&str]); 7] = [
     (
         "Record",

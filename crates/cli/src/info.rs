@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     write(None, false, |out| {
         Ok(render(out, &report, arguments.format, Default::default())?)
     })?;
-    // All that can be said was said.
+    // Everything that can be reported was reported.
     if !report.problems.is_empty() {
         bail!("{}: {}", name(), report.problems.join("; "));
     }

@@ -1,4 +1,4 @@
-//! Opening recordings for commands that look at the path of a run, and building what they need.
+//! Opens recordings for commands about the path of a run, and builds what they need.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -13,36 +13,37 @@ use crate::exit::Failed;
 use crate::progress::Terminal;
 use crate::signals::StopFlag;
 
-/// Opens a recording, of which nothing is built yet.
+/// Opens a recording without building anything.
 pub(crate) fn session(at: &Path) -> Result<Session> {
     Session::open_with(at, Terminal)
 }
 
-/// As [`session`], for what needs the end of the run.
+/// Like [`session`], for questions that need the end of the run.
 pub(crate) fn finished(at: &Path) -> Result<Session> {
     Session::open_finished(at, Terminal)
 }
 
-/// A session with the path, which is built if it is not there yet. What is damaged at the end of the run is said before anything is answered.
+/// A session with the path, built if it does not exist yet. Reports damage at the end of the run
+/// before any answer.
 pub(crate) fn with_path(session: Session) -> Result<Session> {
     session.ensure_path()?;
     with_stops(session)
 }
 
-/// As [`with_path`], for what needs all of the path.
+/// Like [`with_path`], for questions that need the whole path.
 pub(crate) fn with_whole_path(session: Session) -> Result<Session> {
     session.ensure_whole_path()?;
     with_stops(session)
 }
 
-/// As [`with_whole_path`], and with the values, which are built if they are not there yet.
+/// Like [`with_whole_path`], also with the values, built if they do not exist yet.
 pub(crate) fn with_values(session: Session) -> Result<Session> {
     let session = with_whole_path(session)?;
     stoppable(|stop| session.ensure_values(stop))?;
     Ok(session)
 }
 
-/// Asks stretches of the run first, and builds all values only if these do not tell.
+/// Asks stretches of the run first, and builds all values only if these are not enough.
 pub(crate) fn answered<R>(
     session: Session,
     mut ask: impl FnMut(&Session) -> Result<R, QuestionError>,
@@ -54,17 +55,17 @@ pub(crate) fn answered<R>(
     Ok(ask(&with_values(session)?)?)
 }
 
-/// Opens a recording, and builds its path if that is not there yet.
+/// Opens a recording, and builds its path if it does not exist yet.
 pub(crate) fn traced(at: &Path) -> Result<Session> {
     with_path(session(at)?)
 }
 
-/// As [`traced`], for what needs all of the path.
+/// Like [`traced`], for questions that need the whole path.
 pub(crate) fn traced_whole(at: &Path) -> Result<Session> {
     with_whole_path(session(at)?)
 }
 
-/// Finds what a question about a recording needs, building it if it is not there yet, and asks.
+/// Finds what a question about a recording needs, building it if necessary, and asks.
 pub(crate) fn opened<R>(
     session: &Session,
     ask: impl FnOnce(&Scene<'_, '_>) -> Result<R>,
@@ -72,20 +73,20 @@ pub(crate) fn opened<R>(
     explain_with(session, values, ask)
 }
 
-/// What is damaged at the end of the run is said before anything is answered.
+/// Reports damage at the end of the run before any answer.
 pub(crate) fn with_stops(session: Session) -> Result<Session> {
     let stops = session.stops().map(|_| ());
     stops.with_context(|| session.at().display().to_string())?;
     Ok(session)
 }
 
-/// The values of a recording, built if they are not there yet.
+/// The values of a recording, built if they do not exist yet.
 pub(crate) fn values(session: &Session) -> Result<RecordedValues<'_>> {
     stoppable(|stop| session.ensure_values(stop))?;
     Ok(session.values()?)
 }
 
-/// Builds something that Ctrl-C and its kin cancel.
+/// Builds something that Ctrl-C and similar signals cancel.
 pub(crate) fn stoppable<T>(
     build: impl FnOnce(&AtomicBool) -> Result<T, SessionError>,
 ) -> Result<T> {

@@ -40,7 +40,7 @@ mod verify;
 mod why;
 mod why_not;
 
-/// Matching of two runs takes a fifth less processor time with it (docs/lessons.md).
+/// Matching two runs takes a fifth less processor time with this allocator (docs/lessons.md).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -91,7 +91,7 @@ enum Command {
 }
 
 impl Command {
-    /// Whether most of a recording is not looked at.
+    /// Whether the command examines only a small part of a recording.
     fn is_one_question(&self) -> bool {
         matches!(
             self,

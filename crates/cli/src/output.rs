@@ -1,4 +1,4 @@
-//! Where reports and remarks go.
+//! Destinations of reports and remarks.
 
 use std::fmt::Display;
 use std::fs::{File, Permissions};
@@ -27,7 +27,7 @@ pub(crate) enum Color {
 }
 
 impl Color {
-    /// The style for a report that goes to `out` (`None`: standard output).
+    /// The style for a report that goes to `out`; `None` is standard output.
     pub(crate) fn style(self, out: Option<&Path>) -> Style {
         let color = match self {
             Color::Always => true,
@@ -46,22 +46,22 @@ impl Color {
     }
 }
 
-/// Says something to whoever runs us, on standard error. If nobody listens there any more, so be it.
+/// Writes a remark to standard error. If nobody reads it any more, it is dropped.
 pub(crate) fn say(remark: impl Display) {
     let _ = writeln!(stderr(), "afterimage: {}", harmless(&remark.to_string()));
 }
 
-/// Whether colors were asked for, or are of use.
+/// Whether colors were requested, or are useful.
 static COLORED: AtomicBool = AtomicBool::new(false);
 
 static QUIET: AtomicBool = AtomicBool::new(false);
 
-/// What went well is not told any more.
+/// Suppresses remarks about successes from now on.
 pub(crate) fn be_quiet() {
     QUIET.store(true, Ordering::Relaxed);
 }
 
-/// Says what went well.
+/// Writes a remark about a success.
 pub(crate) fn tell(remark: impl Display) {
     if !QUIET.load(Ordering::Relaxed) {
         say(remark);
@@ -70,7 +70,7 @@ pub(crate) fn tell(remark: impl Display) {
 
 /// Writes a report to a file, or to standard output.
 ///
-/// A file appears when it is complete: an older one stays until then.
+/// A file appears when it is complete; an older one stays until then.
 pub(crate) fn write(
     out: Option<&Path>,
     binary: bool,
@@ -89,7 +89,7 @@ pub(crate) fn write(
     }
 }
 
-/// A report goes to this file, or to standard output.
+/// Sends a report to this file, or to standard output.
 pub(crate) struct ToFile<'p>(pub(crate) Option<&'p Path>);
 
 impl Output for ToFile<'_> {
@@ -102,7 +102,7 @@ impl Output for ToFile<'_> {
     }
 }
 
-/// Writes a module to a file, in place of another one if that is there.
+/// Writes a module to a file, replacing an existing module.
 pub(crate) fn write_module(
     path: &Path,
     module: impl FnOnce(&mut dyn Write) -> Result<()>,
@@ -110,7 +110,7 @@ pub(crate) fn write_module(
     to_file(path, Replaces::Modules, true, module)
 }
 
-/// What a new file may take the place of. Nothing takes that of a recording.
+/// What a new file may replace. Nothing replaces a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Replaces {
     /// All but modules.
@@ -119,7 +119,8 @@ enum Replaces {
     Modules,
 }
 
-/// Writes a report through a buffer, as text without hidden characters unless it is `binary`. If the writing fails, that is the error, with its place, whatever the report made of it.
+/// Writes a report through a buffer, as text without hidden characters unless `binary`. If writing
+/// fails, returns that error with its place, whatever error the report returned.
 fn fill<W: Write>(
     to: W,
     binary: bool,
@@ -134,7 +135,7 @@ fn fill<W: Write>(
         writer.get_mut().finish()?;
         Ok(writer.flush()?)
     });
-    // What is still buffered after a failure is not tried again.
+    // Buffered data is not written again after a failure.
     let Watched { to, failure } = writer.into_parts().0.into_inner();
     match failure {
         Some(failure) => Err(Error::new(failure).context(place())),
@@ -202,7 +203,7 @@ fn to_file(
             path.display()
         );
     }
-    // What a symbolic link names is replaced, not the link.
+    // Replaces the target of a symbolic link, not the link.
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let folder = target
         .parent()
@@ -224,7 +225,7 @@ fn to_file(
     Ok(())
 }
 
-/// Opens a pipe or a device to write to it. A pipe that nobody reads is not waited for.
+/// Opens a pipe or a device for writing. Does not wait for a reader of a pipe.
 fn device(path: &Path) -> io::Result<File> {
     let nonblocking = OFlags::NONBLOCK.bits() as i32;
     let opened = File::options()
@@ -240,20 +241,20 @@ fn device(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// How a file begins, if there is one.
+/// The beginning of a file, if it exists.
 fn beginning(path: &Path) -> Vec<u8> {
     let mut first = Vec::new();
     let read = File::open(path).and_then(|file| file.take(BEGINNING).read_to_end(&mut first));
-    // What cannot be read is replaced by nothing: the writing fails.
+    // If the old file is unreadable, nothing is replaced: the writing fails.
     read.map_or_else(|_| Vec::new(), |_| first)
 }
 
-/// The system's reason, without the name of the temporary file, which says nothing to anybody.
+/// The system's reason, without the name of the temporary file, which would mean nothing to users.
 fn reason(error: io::Error) -> io::Error {
     io::Error::from(error.kind())
 }
 
-/// Says which sources were asked for and not found, if any, and which are damaged.
+/// Reports which requested sources were not found, and which are damaged.
 pub(crate) fn say_not_at_hand(paths: &SourcePaths, code: &CodeFilter) {
     paths.remarks(code).into_iter().for_each(say);
 }

@@ -1,12 +1,14 @@
-//! Pages of memory.
+//! Settings for memory pages.
 
-/// Asks the system for small pages only, from now on.
+/// Asks the system for only small pages from now on.
 ///
-/// The allocator asks for huge ones, which the system fills with zeros before they are used. What runs long wins by them; what answers one question touches a little of each, and waited for zeros half of the time (docs/lessons.md).
+/// The allocator asks for huge pages, which the system fills with zeros before use. Long-running
+/// commands gain from them. A command that answers one question touches a little of each, and spent
+/// half of its time waiting for zeros (docs/lessons.md).
 pub(crate) fn small() {
     #[cfg(target_os = "linux")]
     {
-        // Where this cannot be had, it merely takes longer.
+        // If the system refuses, it only takes longer.
         let _ = rustix::thread::disable_transparent_huge_pages(true);
     }
 }

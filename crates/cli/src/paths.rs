@@ -90,7 +90,7 @@ enum Format {
     Json,
 }
 
-/// Rows that text shows if nothing else is asked for.
+/// The default number of rows in text.
 const TEXT_ROWS: usize = 25;
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {

@@ -107,7 +107,7 @@ pub(crate) struct Arguments {
     code: CodeArguments,
     #[command(flatten)]
     sources: SourceArguments,
-    // Last, because its heading would hold for all that follows.
+    // Last, because its heading would apply to all options after it.
     #[command(flatten)]
     run: RunArguments,
 }
@@ -235,7 +235,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
 }
 
 impl Arguments {
-    /// Refuses what is meant for a guest where none will run.
+    /// Refuses options for a guest if none will run.
     fn refuse_guest(&self, why: &str) -> Result<()> {
         if let Some(option) = self.run.given() {
             bail!("{why}, so nothing runs that {option} could be for");
@@ -243,7 +243,7 @@ impl Arguments {
         Ok(())
     }
 
-    /// Asks with how to count: `None` takes the counts that a recording has.
+    /// Passes `ask` how to count; `None` uses the counts stored in a recording.
     fn counting<R>(&self, ask: impl FnOnce(Option<&Counting<'_>>) -> Result<R>) -> Result<R> {
         let placement = match (self.mode, &self.weights) {
             (None, None) => return ask(None),
@@ -283,7 +283,7 @@ impl Arguments {
         })
     }
 
-    /// Compares what `--compare` names with `a`.
+    /// Compares the recordings named by `--compare` with `a`.
     fn compare_with(&self, a: &Counted, open: impl Fn(&Path) -> Result<Session>) -> Result<()> {
         let b = self.compare.iter().map(PathBuf::as_path);
         let b = self.counting(|counting| Counted::of_all(b, open, counting))?;

@@ -1,4 +1,4 @@
-//! Progress on a terminal, and nothing elsewhere.
+//! Progress on a terminal; nothing is shown elsewhere.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -15,7 +15,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::output::{say, tell};
 
-/// Shows on the terminal what a session does.
+/// Shows the progress of a session on the terminal.
 pub(crate) struct Terminal;
 
 impl Monitor for Terminal {
@@ -33,24 +33,25 @@ impl Monitor for Terminal {
     }
 }
 
-/// Whether a remark was not made before: a command may open a recording more than once.
+/// Whether a remark is new: a command may open a recording more than once.
 fn is_new(remark: &str) -> bool {
     static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
     said.insert(remark.to_owned())
 }
 
-/// Shows that something is being done, until dropped.
+/// Shows progress until dropped.
 pub(crate) struct Bar(ProgressBar);
 
-/// What is done so soon is not shown.
+/// Work that ends within this time is not shown.
 const SOON: Duration = Duration::from_millis(500);
 
-/// So many events tell how far a run has come.
+/// The number of events from which progress can be told.
 const TELLING: u64 = 1000;
 
 impl Bar {
-    /// `all`: how much there is to do, if that is known, and its units, if a user knows them.
+    /// Starts a progress bar. `all` is the total amount, if known, with its unit, if a user knows
+    /// it.
     pub(crate) fn start(what: &str, all: Option<(u64, Option<&'static str>)>) -> Self {
         let (count, units) = all.unwrap_or_default();
         let bar = ProgressBar::with_draw_target(Some(count), ProgressDrawTarget::hidden());
@@ -65,7 +66,7 @@ impl Bar {
         if let Ok(style) = ProgressStyle::with_template(template) {
             let units = units.unwrap_or_default();
             let rate = move |state: &ProgressState, out: &mut dyn Write| {
-                // What cannot be written is not shown.
+                // Output that cannot be written is not shown.
                 let _ = write!(out, "{} {units}", grouped(state.per_sec() as u64));
             };
             bar.set_style(style.with_key("rate", rate));
@@ -73,7 +74,7 @@ impl Bar {
         bar.set_message(what.to_owned());
         if std::io::stderr().is_terminal() {
             let weak = bar.downgrade();
-            // Where no thread can be had, it is done without a word.
+            // Without a second thread, the work is done silently.
             let _ = thread::Builder::new().spawn(move || {
                 thread::sleep(SOON);
                 if let Some(bar) = weak.upgrade().filter(|bar| !bar.is_finished()) {
@@ -85,13 +86,14 @@ impl Bar {
         Self(bar)
     }
 
-    /// A bar of what goes on from event to event of the log. Of a run that hardly asked the host, these do not tell how far it has come.
+    /// A bar for progress in events of the log. If the run hardly called the host, events do not
+    /// show progress.
     pub(crate) fn of_events(what: &str, events: u64) -> Self {
         let known = (events >= TELLING).then_some((events, None));
         Self::start(what, known)
     }
 
-    /// The same, shown until the last of what is returned is dropped.
+    /// The same, shown until the last copy of the result is dropped.
     pub(crate) fn into_progress(self) -> Progress {
         Arc::new(move |events| self.0.set_position(events))
     }

@@ -70,7 +70,7 @@ pub(crate) struct Arguments {
     /// A .wasm or .wat file, and after it, as they are, arguments for the guest
     #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
     guest: Vec<OsString>,
-    // Last, because their headings would hold for all that follows.
+    // Last, because their headings would apply to all options after them.
     #[command(flatten)]
     filters: FilterArguments,
     #[command(flatten)]
@@ -78,7 +78,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Records a program with these arguments. Overwrites the file.
+    /// The arguments for recording a program. Overwrites the file.
     pub(crate) fn of(program: &Path, args: &[String], output: PathBuf, run: RunArguments) -> Self {
         let guest = [program.into(), "--".into()].into_iter();
         Self {
@@ -96,7 +96,7 @@ impl Arguments {
 }
 
 impl Arguments {
-    /// What is to be embedded, if anything.
+    /// What to embed, if anything.
     fn embedding(&self, loaded: &Loaded) -> Result<Option<Embedding>> {
         if self.sources.is_empty() {
             if self.source_path.is_given() {
@@ -113,7 +113,7 @@ impl Arguments {
     }
 }
 
-/// Embeds source files. What could not be embedded is said.
+/// Embeds source files. Reports what could not be embedded.
 fn embed(embedding: &Embedding, out: &TraceWriter) -> Result<()> {
     embedding.write(out)?.into_iter().for_each(say);
     Ok(())
@@ -136,7 +136,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         .split_first()
         .ok_or_else(|| anyhow!("name a program"))?;
     let program = Path::new(program);
-    // All that follows the program is the guest's anyway; a -- right after it says so again.
+    // Everything after the program belongs to the guest anyway; a -- right after it only repeats
+    // that.
     let args = match args.strip_prefix(&[OsString::from("--")]) {
         Some(args) => args,
         None => {
@@ -204,8 +205,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let recorded = match execute(&loaded, &query, watch, &out) {
         Ok(recorded) => recorded,
         Err(error) => {
-            // Nothing ran, or what ran cannot be used: leave no half file behind. A file that could not
-            // be written to its end stays.
+            // Nothing ran, or the result is unusable, so no partial file is left. A file that could
+            // not be written to its end stays.
             if !error
                 .chain()
                 .any(|cause| matches!(cause.downcast_ref(), Some(RecordError::Trace(_))))
@@ -223,7 +224,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             Ok(())
         })?;
     }
-    // What did not go well is told.
+    // Only failures are reported.
     let is_well = matches!(
         recorded.end.ending,
         Ending::Returned | Ending::Exited { .. }
@@ -271,12 +272,12 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             pasted(&path)
         ));
         let made = match arguments.lens {
-            // Values need all of the path, whatever is kept of them.
+            // Values need the whole path, whatever part of it is kept.
             Some(Lens::Full) => build::compact(&path, &PathFilter::default())
                 .and_then(|()| build::follow(&path, &arguments.filters)),
             _ => build::compact(&path, &filter),
         };
-        // Making the path drops the words that it was made from, so the size is known only now.
+        // Building the path drops the words that it was made from, so the size is known only now.
         if !arguments.quiet {
             tell_recorded(&in_bytes());
         }

@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     /// The program, as Cargo names it, and its arguments
     #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
     guest: Vec<OsString>,
-    // Last, because its heading would hold for all that follows.
+    // Last, because its heading would apply to all options after it.
     #[command(flatten)]
     run: RunArguments,
 }
@@ -78,7 +78,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     ))
 }
 
-/// Whether a program is the tests of a crate.
+/// Whether a program is the test harness of a crate.
 fn is_libtest(program: &Path) -> Result<bool> {
     let loaded = files::program(program)?;
     let source = loaded.source_map(&Terminal);
@@ -148,7 +148,7 @@ impl Tests<'_> {
         let is_plain = |sign: char| sign.is_alphanumeric() || matches!(sign, '.' | '_' | '-');
         let name = name.replace(|sign| !is_plain(sign), "_");
         let recording = self.folder.join(format!("{}.{name}.aft", self.stem));
-        // What libtest captured would be lost with a panic.
+        // Output captured by libtest would be lost in a panic.
         let args = [test, "--exact", "--nocapture"].map(str::to_owned);
         let args = Vec::from_iter(args.into_iter().chain(ignored.iter().cloned()));
         let ran = self.record(&recording, &args)?;
@@ -186,7 +186,7 @@ impl Tests<'_> {
         Ok(run)
     }
 
-    /// Records the program with these arguments. What it prints is kept.
+    /// Records the program with these arguments, and captures its output.
     fn record(&self, recording: &Path, args: &[String]) -> Result<Output> {
         let mut command = this()?;
         command.args(["record", "--quiet", "--force", "-o"]);
@@ -197,7 +197,7 @@ impl Tests<'_> {
     }
 }
 
-/// What killed a test, in few words.
+/// What killed a test, in a few words.
 fn explained(recording: &Path) -> Result<String> {
     let asked = this()?.args(["why", "--trap"]).arg(recording).output();
     let asked = asked.with_context(|| format!("cannot ask about {}", recording.display()))?;
@@ -209,7 +209,7 @@ fn explained(recording: &Path) -> Result<String> {
         .collect())
 }
 
-/// The exit code of what `--timeout` ended.
+/// The exit code if `--timeout` ended the run.
 const TIMED_OUT: i32 = 124;
 
 #[expect(

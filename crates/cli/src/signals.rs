@@ -1,8 +1,9 @@
 //! Signals: which of them stop the current work, and which must not stop the tool.
 //!
 //! One thread receives all signals. It asks the guest or the build to stop, or ends the process.
-//! Invariant: while the current work can stop in order, only a second Ctrl-C ends the process, and only if it does
-//! not come together with the first: a shell, `timeout` and a closing terminal send several signals for one request.
+//! Invariant: while the current work can stop in an orderly way, only a second Ctrl-C ends the
+//! process, and only if it does not come together with the first. (A shell, `timeout` and a closing
+//! terminal send several signals for one request.)
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,61 +20,61 @@ use signal_hook::iterator::Signals;
 use crate::exit::Exit;
 use crate::output::say;
 
-/// A second Ctrl-C within this time is the first one, sent twice.
+/// A second Ctrl-C within this time counts as the first one, sent twice.
 const TWICE: Duration = Duration::from_millis(300);
 
-/// Within this time after a request that was met, other signals belong to it.
+/// Other signals within this time after a completed request belong to that request.
 const TOGETHER: Duration = Duration::from_secs(1);
 
-/// Makes a write beyond the limit on file sizes an error like that of a full disk. By default the
+/// Makes a write beyond the limit on file sizes an error, like that of a full disk. By default, the
 /// system would kill the process in the middle of its work.
 pub(crate) fn survive_file_size_limit() {
-    // Without the handler the limit is merely less well reported.
+    // Without the handler, the limit is only reported less well.
     let _ = flag::register(SIGXFSZ, Arc::default());
 }
 
-/// What the process works at, and what it was asked.
+/// The current work of the process, and the last request to it.
 struct State {
-    /// Whether there is a thread that gets the signals.
+    /// Whether a thread receives the signals.
     listens: bool,
     work: Work,
     /// The last request to end.
     request: Option<Request>,
     /// The message to print when a signal ends the process.
     last_words: Option<String>,
-    /// A folder that goes when a signal ends the process.
+    /// A folder to remove when a signal ends the process.
     scratch: Option<PathBuf>,
 }
 
-/// What a signal stops.
+/// The work that a signal stops.
 enum Work {
-    /// A guest. `clock`: whether it can be stopped wherever it is, and not only in host calls.
+    /// A guest. `clock` says whether it can be stopped anywhere, not only in host calls.
     Guest { interrupt: Interrupt, clock: bool },
-    /// A build that looks at a flag.
+    /// A build that checks a flag.
     Build(Arc<AtomicBool>),
-    /// Nothing that can be stopped in order.
+    /// Work that cannot be stopped in an orderly way.
     Other,
 }
 
-/// Signals that ask for the same.
+/// Signals that make the same request.
 struct Request {
-    /// The first of them, and when it came.
+    /// The first of them, and its time.
     signal: i32,
     at: Instant,
-    /// When the first Ctrl-C among them came.
+    /// The time of the first Ctrl-C among them.
     ctrl_c: Option<Instant>,
-    /// Whether what they asked to stop has stopped.
+    /// Whether the work that they asked to stop has stopped.
     met: bool,
 }
 
-/// What a signal means.
+/// The meaning of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Meaning {
-    /// The work is to stop in order.
+    /// Stop the work in an orderly way.
     Stop,
-    /// What was asked before.
+    /// The same request as before.
     Same,
-    /// The process is to end at once.
+    /// End the process at once.
     End,
 }
 
@@ -94,7 +95,7 @@ impl State {
         }
     }
 
-    /// Begins other work. What was asked before is met.
+    /// Begins other work. An earlier request is thereby completed.
     fn begin(&mut self, work: Work) {
         self.work = work;
         if let Some(request) = &mut self.request {
@@ -178,12 +179,12 @@ fn begin(work: Work) -> Result<()> {
     Ok(())
 }
 
-/// Leaves something to say to whoever ends the process from now on.
+/// Sets a message to print if a signal ends the process from now on.
 pub(crate) fn leave_last_words(words: String) {
     state().last_words = Some(words);
 }
 
-/// Leaves a folder that goes when a signal ends the process.
+/// Sets a folder to remove if a signal ends the process.
 pub(crate) fn leave_scratch(folder: PathBuf) {
     state().scratch = Some(folder);
 }
@@ -202,7 +203,7 @@ impl StopFlag {
         &self.0
     }
 
-    /// How a process ends that was stopped by it.
+    /// The exit code of a process that was stopped by it.
     pub(crate) fn exit(&self) -> Exit {
         match state().request {
             Some(Request { signal: SIGINT, .. }) | None => Exit::Interrupted,
@@ -217,13 +218,13 @@ impl Drop for StopFlag {
     }
 }
 
-/// While this lives, signals stop the guest.
+/// Signals stop the guest while this value lives.
 pub(crate) struct Watch(Interrupt);
 
 impl Watch {
-    /// Watches for Ctrl-C and its kin.
+    /// Watches for Ctrl-C and similar signals.
     ///
-    /// `clock`: whether the guest can be stopped wherever it is, and not only in host calls.
+    /// `clock` says whether the guest can be stopped anywhere, not only in host calls.
     pub(crate) fn start(clock: bool) -> Result<Self> {
         let interrupt = Interrupt::new();
         begin(Work::Guest {
@@ -233,7 +234,7 @@ impl Watch {
         Ok(Self(interrupt))
     }
 
-    /// What stops the guest.
+    /// The handle that stops the guest.
     pub(crate) fn interrupt(&self) -> &Interrupt {
         &self.0
     }
@@ -256,7 +257,7 @@ mod tests {
         }
     }
 
-    /// What signals mean that come after so many milliseconds.
+    /// The meanings of signals that arrive after these numbers of milliseconds.
     fn meanings(state: &mut State, signals: &[(i32, u64)]) -> Vec<Meaning> {
         let start = Instant::now();
         let at = |after| start + Duration::from_millis(after);
@@ -274,7 +275,7 @@ mod tests {
                     let signals = [(first, 0), (second, 100), (third, 300)];
                     let found = meanings(&mut at_work(), &signals);
                     assert_eq!(found, [Stop, Same, Same], "{signals:?}");
-                    // Of several Ctrl-C the first one counts.
+                    // The first of several Ctrl-C counts.
                     let signals = [(first, 0), (second, 1), (third, 302)];
                     let found = meanings(&mut at_work(), &signals);
                     let is_now = third == SIGINT && (first == SIGINT || second == SIGINT);

@@ -88,9 +88,9 @@ formats! {
 
 /// Rows that text has if nothing else is asked for.
 const ROWS: u64 = 20;
-/// Lines that text has of each history.
+/// The default number of lines of each history in text.
 const LINES: u64 = 100;
-/// Sites that missed most.
+/// The default number of worst sites.
 const SITES: u64 = 5;
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
@@ -110,7 +110,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
 }
 
 impl Arguments {
-    /// What is to be simulated; nothing for all that was.
+    /// The simulations to make; empty for all stored ones.
     fn specs(&self) -> Result<Vec<Spec>> {
         let mut specs = Vec::new();
         if let Some(first) = self.cache {
@@ -152,12 +152,12 @@ impl Arguments {
                 let summaries = Vec::from_iter(stored.iter().map(|stored| stored.summary.clone()));
                 self.shown(program, &summaries)?;
             }
-            // What is not damaged is told before what is.
+            // Sound results are shown before damage is reported.
             problem.map_or(Ok(()), Err)
         })
     }
 
-    /// Writes what was found.
+    /// Writes the results.
     fn shown(&self, program: NamedProgram<'_>, summaries: &[Summary]) -> Result<()> {
         let few = matches!(self.format, Format::Text).then_some(ROWS);
         let scene = program.scene(self.report.style());
@@ -177,7 +177,7 @@ impl Arguments {
         })
     }
 
-    /// What is at a place, if its history can be asked for like this.
+    /// The resolved place, if its history can be requested in this way.
     fn asked(&self, program: NamedProgram<'_>, place: &str) -> Result<Resolved> {
         let resolved = program.resolver().location(place)?;
         if resolved.occurrence.is_some() && !matches!(resolved.place, Place::Operator(..)) {
@@ -196,7 +196,7 @@ impl Arguments {
         Ok(resolved)
     }
 
-    /// Writes the histories of what is at a place, simulation by simulation.
+    /// Writes the histories of the sites at a place, simulation by simulation.
     fn histories(
         &self,
         program: NamedProgram<'_>,
@@ -223,7 +223,7 @@ impl Arguments {
         })
     }
 
-    /// Writes the sites that missed most, simulation by simulation.
+    /// Writes the sites with most misses, simulation by simulation.
     fn worst(&self, program: NamedProgram<'_>, stored: &[StoredSimulation]) -> Result<()> {
         if matches!(self.format, Format::Csv) {
             bail!("the worst are written as text or JSON; --by instruction has all as CSV");

@@ -141,10 +141,10 @@ choices! { Algorithm => Exactness {
     Nodes,
 }}
 
-/// Rows that text has on standard output if nothing else is asked for.
+/// The default number of rows of text on standard output.
 const ROWS: u64 = 200;
 
-/// Graphviz lays out so many edges in seconds.
+/// The number of edges that Graphviz lays out within seconds.
 const MANY_EDGES: usize = 20_000;
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
@@ -158,7 +158,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if arguments.trap {
         check::killed(&session, "ask with --at")?;
     }
-    // A slice of some depth may lie in a few stretches of the run.
+    // A slice of limited depth may lie in a few stretches of the run.
     if arguments.depth.is_some() && arguments.save.is_none() && !arguments.chain {
         let early = session.ask_stretches(|session| {
             slice::find(session, &wanted, None, |found| arguments.shown(found))
@@ -258,7 +258,7 @@ impl Arguments {
         })
     }
 
-    /// Shows a slice, and keeps it if that was asked for.
+    /// Shows a slice, and stores it if requested.
     fn shown(&self, found: &FoundSlice<'_, '_>) -> Result<()> {
         let report = found.report()?;
         let rows = match (self.annotate, self.by) {
@@ -298,7 +298,7 @@ impl Arguments {
                 None => Ok(()),
             }
         });
-        // What cannot be kept has been shown, and what nobody reads to its end is kept.
+        // A slice that cannot be stored has been shown, and one whose reader left early is stored.
         if let Some(name) = &self.save {
             found.keep(name)?;
             say(format_args!(
@@ -320,7 +320,7 @@ impl Arguments {
     }
 }
 
-/// A name as it may be kept.
+/// Parses a name for a stored slice.
 fn name(text: &str) -> Result<String, String> {
     if text.chars().any(char::is_control) || text.is_empty() || text.len() > 255 {
         Err("a name has 1 to 255 bytes, and no control characters".to_owned())
@@ -336,7 +336,7 @@ mod tests {
     use super::*;
     use afterimage_present::slice_command;
 
-    /// What a command asks, as clap reads it.
+    /// The query of a command, as clap reads it.
     fn read(command: &str) -> SliceQuery {
         let words = command.strip_prefix("afterimage slice ").unwrap();
         let words = words.split(' ').map(|word| word.trim_matches('\''));

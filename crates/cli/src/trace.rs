@@ -117,13 +117,13 @@ fn limit(text: &str) -> Result<Limit, String> {
     Ok(Limit::Entries(entries))
 }
 
-/// Lines that text has on standard output if nothing else is asked for.
+/// The default number of lines of text on standard output.
 const LINES: u64 = 100;
-/// Levels of calls that text has if nothing else is asked for.
+/// The default number of levels of calls in text.
 const LEVELS: usize = 8;
 
 impl Arguments {
-    /// How many entries there may be.
+    /// The largest number of entries.
     fn entries(&self) -> Option<u64> {
         let StretchArguments { from, to } = &self.stretch;
         let whole = self.last.is_some() || from.is_some() && to.is_some();
@@ -136,7 +136,7 @@ impl Arguments {
     }
 
     fn query(&self) -> TraceQuery {
-        // The last calls are those that came last, however deep.
+        // The last calls are the latest ones, however deep.
         let overview = self.format == Format::Text && !self.reverse && self.last.is_none();
         let levels = if overview { LEVELS } else { usize::MAX };
         TraceQuery {
@@ -179,7 +179,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     };
     let files = Arc::clone(session.sources());
     let shown = (&*files as _, style);
-    // So many entries are in memory at once.
+    // This many entries are in memory at once.
     if !is_stretch && query.limit.is_some() && !check::is_built(&session, Needs::Path) {
         let told = session.ask_stretches(|session| {
             let mut told = Vec::new();

@@ -98,7 +98,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         bail!("--format bin is for --loads --each");
     }
     if arguments.loads {
-        // What loads read is found by following the run, however far it is.
+        // The values of loads are found by following the run, however far that is.
         let traced = lens::traced_whole(file)?;
         let rows = &arguments.rows();
         let written = match arguments.each {

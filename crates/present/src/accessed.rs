@@ -1,4 +1,4 @@
-//! All addresses that loads and stores accessed, instruction by instruction.
+//! Reports all addresses that loads and stores accessed, instruction by instruction.
 
 use std::io::Write;
 
@@ -16,10 +16,11 @@ use crate::steps::StepScene;
 /// The first bytes in binary form.
 const MAGIC: &[u8; 8] = b"AFADDRS1";
 
-/// Gives the next addresses of a load or a store; `None` at the end.
+/// Returns the next addresses of a load or store; `None` at the end.
 pub type NextAccessed<'s> = dyn FnMut() -> Result<Option<AccessedAddresses>, PresentError> + 's;
 
-/// Writes all addresses as text: per line an instruction, and what it accessed one after the other. Whether there are more than may be shown.
+/// Writes all addresses as text: each line has an instruction and consecutive addresses. Returns
+/// whether there are more than may be shown.
 ///
 /// # Errors
 /// If `out` fails or the run cannot be followed.
@@ -46,7 +47,8 @@ pub fn accessed_text(
     Ok(false)
 }
 
-/// The addresses that loads and stores accessed, all of them: those of one are in order and without gaps. What trapped is not there.
+/// All addresses that loads and stores accessed. Those of each instruction are in order and without
+/// gaps. Accesses that trapped are not included.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct AccessedHead {}
 
@@ -56,24 +58,24 @@ impl Document for AccessedHead {
     type Row = AccessedRow;
 }
 
-/// What a load or store accessed in executions one after the other.
+/// The addresses of consecutive executions of a load or store.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct AccessedRow {
-    /// Where it is.
+    /// Its function.
     pub function: Function,
-    /// Where the load or store is in the original module.
+    /// Its offset in the original module.
     pub offset: u32,
-    /// Which memory it accesses.
+    /// The memory that it accesses.
     pub memory: u32,
-    /// How many bytes at once.
+    /// The number of bytes per access.
     pub bytes: u64,
-    /// Which execution of it is the first of these, from 1.
+    /// The number of the first of these executions, from 1.
     pub first: u64,
-    /// The addresses, 256 at most.
+    /// The addresses, at most 256.
     pub addresses: Vec<u64>,
 }
 
-/// The same, for programs.
+/// Writes the rows for programs.
 ///
 /// # Errors
 /// If `to` fails or the run cannot be followed.
@@ -103,7 +105,7 @@ pub fn accessed_rows(
     Ok(())
 }
 
-/// The same as bytes, which docs/TRACE.md describes.
+/// Writes the rows in the binary form that docs/TRACE.md describes.
 ///
 /// # Errors
 /// If `out` fails or the run cannot be followed.
@@ -122,7 +124,7 @@ pub fn accessed_binary(
         let shown = Shown::of(scene, accessed.site)?;
         out.write_all(&shown.offset.0.to_le_bytes())?;
         out.write_all(&(accessed.addresses.len() as u16).to_le_bytes())?;
-        // A vector has sixteen.
+        // A vector has sixteen bytes.
         out.write_all(&(accessed.bytes as u16).to_le_bytes())?;
         out.write_all(&accessed.memory.to_le_bytes())?;
         out.write_all(&accessed.first.to_le_bytes())?;

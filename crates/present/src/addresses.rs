@@ -15,7 +15,7 @@ use crate::number::{counted, grouped};
 use crate::steps::StepScene;
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
 
-/// A load or a store, as it is shown.
+/// A load or store, prepared for display.
 pub(crate) struct Shown {
     pub name: String,
     pub offset: OrigOffset,
@@ -65,10 +65,10 @@ impl Shown {
     }
 }
 
-/// Gives the next execution; `None` at the end.
+/// Returns the next execution; `None` at the end.
 pub type NextAccess<'s> = dyn FnMut() -> Result<Option<Access>, PresentError> + 's;
 
-/// Executions after each other whose addresses are equally far apart.
+/// Consecutive executions with equidistant addresses.
 struct Run {
     first: Access,
     last: Access,
@@ -86,9 +86,9 @@ impl Run {
         }
     }
 
-    /// Whether an execution continues it.
+    /// Adds an execution if it continues the run. Returns whether it does.
     fn take(&mut self, access: Access) -> bool {
-        // What trapped has a line of its own.
+        // An access that trapped has a line of its own.
         if access.trap.is_some() {
             return false;
         }
@@ -103,7 +103,7 @@ impl Run {
     }
 }
 
-/// Writes executions for a person: those after each other whose addresses are equally far apart are one line.
+/// Writes executions for a person. Consecutive executions with equidistant addresses share a line.
 ///
 /// Returns whether there were more than `limit` lines.
 ///
@@ -125,7 +125,7 @@ pub fn addresses_text(
         let text = format!("@{} {}  {line}  in {function}", shown.offset, shown.name);
         writeln!(out, "{}", scene.style.paint(Paint::Bold, &text))?;
     }
-    // Among several, each line says whose it is.
+    // With several instructions, each line names its own.
     let width = match sites.len() {
         1 => 0,
         _ => heads.iter().map(String::len).max().unwrap_or(0),
@@ -180,7 +180,7 @@ pub fn addresses_text(
     Ok(false)
 }
 
-/// What loads and stores accessed, execution by execution.
+/// What loads and stores accessed, one entry per execution.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct AddressesHead {
     /// The loads and stores.
@@ -196,21 +196,21 @@ impl Document for AddressesHead {
 /// An execution of a load or store.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct AddressRow {
-    /// Which of the head's `instructions` it is of, from 0.
+    /// The index of its instruction in the head's `instructions`, from 0.
     pub instruction: usize,
-    /// Which execution of it, from 1.
+    /// The number of the execution, from 1.
     pub number: u64,
     /// The time of its block.
     pub t: u64,
-    /// What it accessed.
+    /// The bytes that it accessed.
     #[serde(flatten)]
     pub range: MemoryRange,
-    /// Why, if the run ended with it: then nothing was accessed.
+    /// If the run ended with it, the reason; then nothing was accessed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trapped: Option<String>,
 }
 
-/// Gives executions.
+/// Writes executions for programs.
 ///
 /// # Errors
 /// If `to` fails or the run cannot be followed.
@@ -241,11 +241,12 @@ pub fn address_rows(
     Ok(())
 }
 
-/// Writes what loads and stores accessed, summed up, as a table: in the order of the program, or, if only so many may be shown, those that were
-/// executed most often first. Whether there are more.
+/// Writes a summary of the accesses of loads and stores as a table: in the order of the program,
+/// or, if the number of rows is limited, the most frequently executed first. Returns whether there
+/// are more.
 ///
 /// # Errors
-/// If `out` fails or the module is not that of the program.
+/// If `out` fails or the module does not match the program.
 pub fn address_stats_text(
     out: &mut dyn Write,
     scene: &StepScene<'_>,
@@ -328,12 +329,12 @@ fn accesses_text(count: u64) -> String {
     }
 }
 
-/// What loads and stores accessed, summed up.
+/// A summary of the accesses of loads and stores.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct AddressStatsHead {
-    /// What is more than this is `null`.
+    /// Counts above this bound are `null`.
     pub bound: u64,
-    /// What trapped: it is counted nowhere else.
+    /// The access that trapped. It is counted nowhere else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trapped: Option<TrappedAccess>,
 }
@@ -347,10 +348,10 @@ impl Document for AddressStatsHead {
 /// A load or store that trapped.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TrappedAccess {
-    /// Which.
+    /// The instruction.
     #[serde(flatten)]
     pub instruction: Instruction,
-    /// What it would have accessed.
+    /// The bytes that it would have accessed.
     pub access: MemoryRange,
     /// Why it trapped.
     pub why: String,
@@ -359,33 +360,34 @@ pub struct TrappedAccess {
 /// A load or store.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct AddressStatsRow {
-    /// Which.
+    /// The instruction.
     #[serde(flatten)]
     pub instruction: Instruction,
     /// How often it was executed.
     pub accesses: u64,
-    /// Which memory it accesses.
+    /// The memory that it accesses.
     pub memory: u32,
-    /// How many bytes at once.
+    /// The number of bytes per access.
     pub bytes: u64,
-    /// How many different addresses.
+    /// The number of distinct addresses.
     pub addresses: Option<u64>,
     /// The smallest.
     pub smallest: u64,
     /// The largest.
     pub largest: u64,
-    /// How many different strides: differences of the addresses of two executions after each other.
+    /// The number of distinct strides. A stride is the difference between the addresses of two
+    /// consecutive executions.
     pub strides: Option<u64>,
-    /// The most frequent one.
+    /// The most frequent stride.
     pub stride: Option<i64>,
-    /// How often that was.
+    /// How often it occurred.
     pub stride_times: Option<u64>,
 }
 
-/// The same, for programs.
+/// Writes the summary for programs.
 ///
 /// # Errors
-/// If `to` fails or the module is not that of the program.
+/// If `to` fails or the module does not match the program.
 pub fn address_stats_rows(
     to: &mut dyn TakeRows<AddressStatsHead>,
     scene: &StepScene<'_>,
@@ -421,7 +423,7 @@ pub fn address_stats_rows(
     Ok(())
 }
 
-/// How many, if it is known.
+/// The number, if known exactly.
 pub(crate) fn exact(distinct: Distinct) -> Option<u64> {
     match distinct {
         Distinct::Exactly(count) => Some(count),
@@ -436,7 +438,7 @@ fn distinct(distinct: Distinct) -> String {
     }
 }
 
-/// An address, with its memory where there are several.
+/// An address, with its memory if there are several.
 fn place(scene: &StepScene<'_>, range: Range) -> String {
     match scene.memories {
         0 | 1 => format!("0x{:x}", range.address),

@@ -1,7 +1,7 @@
 //! Source text with counts beside it.
 //!
-//! Like gcov's: a line that has code but never ran is marked `#####`, a line without
-//! code `-`. Where no source is at hand, the function's operators stand in for it.
+//! The form is gcov's: a line with code that never ran is marked `#####`, a line without code `-`.
+//! If no source is available, the function's operators take its place.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Write;
@@ -16,22 +16,22 @@ use crate::table::{Paint, plain, width};
 use crate::text::summary;
 use crate::{PresentError, Sources, Style};
 
-/// What is annotated.
+/// What to annotate.
 #[derive(Clone, Debug)]
 pub struct Annotation {
-    /// The functions that it is about. All: whole files; only some: the lines of their files that
-    /// they reach from, and two around them.
+    /// The functions to annotate. All: whole files. Only some: the lines of their files that they
+    /// cover, with two lines around them.
     pub scope: Scope,
-    /// How many functions without source at hand are written as WebAssembly text, the ones with most
+    /// How many functions without available source to write as WebAssembly text, the ones with most
     /// instructions first. The others are counted, not dropped silently.
     pub listings: usize,
 }
 
-/// Files named that are not at hand; of the others there is a sum.
+/// How many missing files to name; the others are summed up.
 const MISSING: usize = 10;
 
-/// Writes source files with the arrivals at each line and its share of the
-/// program's instructions, the file with most instructions first.
+/// Writes source files with the arrivals at each line and its share of the program's instructions,
+/// the file with most instructions first.
 ///
 /// # Errors
 /// If `out` or the profile fails.
@@ -153,7 +153,8 @@ impl File {
             "count", "share", "line"
         );
         writeln!(out, "{}", style.paint(Paint::Bold, &header))?;
-        // The debug information may be of another version of the file, with more lines than this one.
+        // The debug information may be of another version of the file, with more lines than this
+        // one.
         let beyond = self
             .lines
             .keys()
@@ -190,7 +191,7 @@ impl File {
         Ok(())
     }
 
-    /// Whether a line has code, or one of the two lines before and after it has.
+    /// Whether the line, or one of the two lines before and after it, has code.
     fn is_near(&self, number: u32) -> bool {
         let around = number.saturating_sub(2)..=number.saturating_add(2);
         self.lines.range(around).next().is_some()

@@ -21,25 +21,25 @@ use crate::{PresentError, Style};
 
 /// The calls of a run.
 pub struct CallReport<'a> {
-    /// Who called whom.
+    /// The callers and callees.
     pub graph: &'a CallGraph,
     /// The calls of each function.
     pub totals: &'a BTreeMap<FuncId, CallTotal>,
-    /// How many blocks the run executed.
+    /// The number of blocks that the run executed.
     pub length: u64,
     /// The functions' names.
     pub names: &'a Names,
-    /// What the path lacks, in words; empty for nothing.
+    /// What the path lacks, in words; empty if it is complete.
     pub left_out: &'a str,
-    /// The only function that is shown, with its callers and callees.
+    /// The only function to show, with its callers and callees.
     pub only: Option<FuncId>,
-    /// So many rows text shows at most.
+    /// The largest number of rows in text.
     pub top: usize,
 }
 
-/// What callers that are no function of the module are called.
+/// The name of callers that are not functions of the module.
 const HOST: &str = "(host)";
-/// What stands for the place of a call that was left out of the path.
+/// The name of the place of a call that was left out of the path.
 const LEFT_OUT: &str = "(left out)";
 
 impl CallReport<'_> {
@@ -53,7 +53,7 @@ impl CallReport<'_> {
         self.totals.get(&function).copied().unwrap_or_default()
     }
 
-    /// The edges that are shown: all, or those from and to one function.
+    /// The edges to show: all, or those from and to one function.
     fn edges(&self) -> impl Iterator<Item = &CallEdge> {
         self.graph.edges().iter().filter(|edge| {
             self.only
@@ -62,7 +62,7 @@ impl CallReport<'_> {
     }
 }
 
-/// Writes the functions that were called, those first that were active longest, at most `top`.
+/// Writes the functions that were called, those with the longest active time first, at most `top`.
 ///
 /// # Errors
 /// If `out` fails.
@@ -119,7 +119,7 @@ pub fn calls_text(
     Ok(())
 }
 
-/// Writes who called a function and whom it called, those first that took longest.
+/// Writes the callers and callees of a function, those with the longest time first.
 ///
 /// # Errors
 /// If `out` fails.
@@ -190,7 +190,7 @@ pub fn function_calls_text(
     Ok(())
 }
 
-/// That there is no call of a function in a path which lacks this, or nothing.
+/// The message that there is no call of a function in a path, which may lack something.
 pub fn absent(function: &str, left_out: &str) -> String {
     match left_out {
         "" => format!("{function} was never called"),
@@ -198,19 +198,22 @@ pub fn absent(function: &str, left_out: &str) -> String {
     }
 }
 
-/// The dynamic call graph: with `--function`, only this function and the edges from and to it.
+/// The dynamic call graph; with `--function`, only this function and the edges from and to it.
 ///
-/// `own` counts the blocks that these activations executed themselves. `inclusive` counts the blocks that were executed while they were open; of activations of the same function inside of each other only the outermost counts, so that the sum over a function's callers counts each block at most once. After a tail call the caller is the caller of the function that made it.
+/// `own` counts the blocks that these activations executed themselves. `inclusive` counts the
+/// blocks that were executed while they were open. Of nested activations of the same function, only
+/// the outermost counts, so the sum over a function's callers counts each block at most once. After
+/// a tail call, the caller is the caller of the function that made it.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CallsDocument {
-    /// How many blocks the run executed.
+    /// The number of blocks that the run executed.
     pub blocks: u64,
     /// What the path lacks, in words.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub left_out: String,
     /// The functions that were called.
     pub functions: Vec<CallsFunction>,
-    /// Who called whom.
+    /// The calls by caller and callee.
     pub edges: Vec<CallsEdge>,
 }
 
@@ -223,9 +226,9 @@ impl Document for CallsDocument {
 /// A function that was called.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CallsFunction {
-    /// Which.
+    /// The function.
     pub function: Function,
-    /// How often.
+    /// How often it was called.
     pub calls: u64,
     /// How many blocks its activations executed themselves.
     pub own: u64,
@@ -233,14 +236,14 @@ pub struct CallsFunction {
     pub inclusive: u64,
 }
 
-/// Calls of a function by another.
+/// The calls from one function to another.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CallsEdge {
-    /// Who called; `null` for the host.
+    /// The caller; `null` for the host.
     pub caller: Option<Function>,
-    /// What was called.
+    /// The callee.
     pub callee: Function,
-    /// How often.
+    /// The number of calls.
     pub calls: u64,
     /// How many blocks these activations executed themselves.
     pub own: u64,
@@ -286,7 +289,8 @@ pub fn calls_json(
     begin(out, &document)
 }
 
-/// Writes the call graph, or the part of it around a function, as comma-separated values: a row for each caller and what it called.
+/// Writes the call graph, or the part of it around a function, as comma-separated values, with a
+/// row for each pair of caller and callee.
 ///
 /// # Errors
 /// If `out` fails.
@@ -310,7 +314,8 @@ pub fn calls_csv(out: &mut dyn Write, report: &CallReport<'_>) -> Result<(), Pre
 /// How many frames of a stack are shown from either end.
 const FRAMES: usize = 20;
 
-/// Writes one call: when it was, and the stack, innermost first. `calls` are the call and before it those that it is in, the outermost first.
+/// Writes one call: its time and the stack, innermost first. `calls` contains the call, preceded by
+/// those around it, the outermost first.
 ///
 /// # Errors
 /// If `out` fails.
@@ -373,9 +378,9 @@ pub fn call_text<S: afterimage_wpp::Segments>(
 /// One call.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CallDocument {
-    /// Which call of its function it is, from 1.
+    /// The number of the call among those of its function, from 1.
     pub call: u64,
-    /// The call, then those that it is in, the innermost first.
+    /// The call, followed by those around it, the innermost first.
     pub stack: Vec<CallRow>,
 }
 
@@ -429,9 +434,9 @@ impl Render for CallReport<'_> {
 pub struct CallView<'r, S> {
     /// The path.
     pub scene: Scene<'r, S>,
-    /// The call, and before it those that it is in, the outermost first.
+    /// The call, preceded by those around it, the outermost first.
     pub calls: Vec<CallEntry>,
-    /// Which call of its function it is.
+    /// The number of the call among those of its function.
     pub number: u64,
 }
 

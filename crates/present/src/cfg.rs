@@ -17,7 +17,7 @@ use crate::{PresentError, Style};
 /// The control-flow graph of a function.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CfgDocument {
-    /// Which function.
+    /// The function.
     pub function: objects::Function,
     /// The block where it begins.
     pub root: u32,
@@ -27,7 +27,7 @@ pub struct CfgDocument {
     pub blocks: Vec<CfgBlock>,
     /// Its edges.
     pub edges: Vec<CfgEdge>,
-    /// With `--counters`, what is counted.
+    /// With `--counters`, the counted blocks and edges.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counters: Option<Vec<CfgCounter>>,
 }
@@ -47,9 +47,9 @@ pub struct CfgBlock {
     pub kind: &'static str,
     /// Its first operator.
     pub first_op: u32,
-    /// The operator after its last one.
+    /// One past the last operator.
     pub end_op: u32,
-    /// Where the first one is in the original module.
+    /// The offset of the first operator in the original module.
     pub offset: u32,
     /// How it ends, as in a profile.
     pub end: String,
@@ -60,11 +60,11 @@ pub struct CfgBlock {
 pub struct CfgEdge {
     /// Its number.
     pub edge: u32,
-    /// From which block.
+    /// The source block.
     pub from: u32,
-    /// To which block.
+    /// The target block.
     pub to: u32,
-    /// As in a profile.
+    /// The kind, as in a profile.
     pub kind: String,
     /// Whether it is a branch back to a loop's header.
     pub back: bool,
@@ -91,7 +91,7 @@ pub struct CfgView<'a> {
     pub function: &'a Function,
     /// Its name.
     pub name: &'a str,
-    /// The counters that it would get, if they are wanted.
+    /// The counters that it would get, if requested.
     pub counters: Option<Vec<CfgCounter>>,
 }
 
@@ -168,11 +168,11 @@ pub struct InstrumentDocument {
     pub output: String,
     /// Its length.
     pub bytes: usize,
-    /// How many counters it has.
+    /// The number of counters.
     pub counters: u32,
     /// The name of the exported memory that holds them.
     pub memory_export: &'static str,
-    /// Whether it needs no other program.
+    /// Whether it works without another program.
     pub standalone: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Two profiles compared: functions or lines with the counts of A and B, and by how many times B has more.
+//! Compares two profiles: functions or lines with the counts of A and B, and the ratio B/A.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -19,13 +19,13 @@ use crate::table::{Align::Left, Align::Right, Paint, Style, Table, plain};
 use crate::text::summary;
 use crate::{PresentError, Sources};
 
-/// Two profiles compared, and what is shown with them.
+/// Two profiles, compared, with what is needed to show them.
 pub struct CompareView<'p> {
     /// A and B.
     pub profiles: [&'p Profile<'p>; 2],
-    /// What they are called.
+    /// Their names.
     pub names: [String; 2],
-    /// What they have in common, and what not.
+    /// The comparison.
     pub comparison: &'p Comparison,
     /// Source text.
     pub sources: &'p dyn Sources,
@@ -36,21 +36,23 @@ pub struct CompareView<'p> {
 pub struct CompareDocument<R = Vec<CompareRow>> {
     /// What has a row: `function` or `line`.
     pub by: &'static str,
-    /// The order of the rows: `ratio` (what is new in B first, then the greatest B/A), `instructions` or `count` (both of B), `name` or `program`.
+    /// The order of the rows: `ratio` (what is new in B first, then the greatest B/A),
+    /// `instructions` or `count` (both of B), `name` or `program`.
     pub sort: &'static str,
-    /// What A is.
+    /// The first profile.
     pub a: CompareSide,
-    /// What B is.
+    /// The second profile.
     pub b: CompareSide,
-    /// Whether functions are matched by name, because the programs differ. Functions with one name are added up then.
+    /// Whether functions are matched by name, because the programs differ. Functions with the same
+    /// name are then added up.
     pub by_name: bool,
-    /// How many rows there would be without `--limit`.
+    /// The number of rows without `--limit`.
     pub available: usize,
-    /// Whether `rows` holds all of them.
+    /// Whether `rows` contains all of them.
     pub complete: bool,
     /// How many functions or lines have no row because they ran in neither.
     pub never: usize,
-    /// How many functions that ran have no row because they have no name to be matched by.
+    /// How many functions that ran have no row because they have no name to match.
     pub unnamed: usize,
     /// The rows.
     pub rows: R,
@@ -86,55 +88,55 @@ pub enum CompareRow {
 pub struct CompareFunction {
     /// What it is called.
     pub name: String,
-    /// What it did in A; `null` if that program has no such function.
+    /// Its activity in A; `null` if that program has no such function.
     pub a: Option<CompareActivity>,
-    /// The same in B.
+    /// Its activity in B; `null` if that program has no such function.
     pub b: Option<CompareActivity>,
-    /// The instructions in B by those in A; `null` if A has none.
+    /// The instructions in B divided by those in A; `null` if A has none.
     pub ratio: Option<f64>,
-    /// Its declaration in B, or else in A.
+    /// Its declaration in B, otherwise in A.
     pub source: Option<Position>,
 }
 
-/// What a function did.
+/// The activity of a function.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct CompareActivity {
-    /// Its number in that program.
+    /// Its index in that program.
     pub index: u32,
     /// Its activations.
     pub entries: u64,
-    /// How many instructions were executed in it, callees not included.
+    /// The number of instructions executed in it, without callees.
     pub instructions: u64,
 }
 
 /// A line.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CompareLine {
-    /// What happened there in A.
+    /// The arrivals in A.
     pub a: CompareArrivals,
-    /// The same in B.
+    /// The arrivals in B.
     pub b: CompareArrivals,
-    /// The count in B by that in A; `null` if A has none.
+    /// The count in B divided by that in A; `null` if A has none.
     pub ratio: Option<f64>,
-    /// Which.
+    /// The line.
     pub source: Position,
 }
 
-/// What happened at a line.
+/// The activity of a line.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct CompareArrivals {
-    /// How often it was arrived at.
+    /// The number of arrivals at it.
     pub count: u64,
-    /// How many instructions were executed that come from it.
+    /// The number of executed instructions that come from it.
     pub instructions: u64,
 }
 
-/// B by A, for programs.
+/// B/A, for programs.
 fn quotient([a, b]: [u64; 2]) -> Option<f64> {
     (a > 0).then(|| b as f64 / a as f64)
 }
 
-/// B by A, for people.
+/// B/A, for people.
 fn ratio(counts: [u64; 2]) -> String {
     number::ratio(counts).unwrap_or_else(|| match counts {
         [0, 0] => "-".to_owned(),
@@ -148,7 +150,7 @@ impl CompareView<'_> {
         self.profiles[side].names().function(function)
     }
 
-    /// Where a function is.
+    /// The source position of a function.
     fn position(&self, pair: &Pair<FunctionRow>) -> Option<Position> {
         let (side, row) = pair.newest()?;
         let at = row.position?;
@@ -189,7 +191,7 @@ impl CompareView<'_> {
         })
     }
 
-    /// The document, with these rows.
+    /// The document with these rows.
     fn with_rows<R>(&self, rows: R) -> CompareDocument<R> {
         let Comparison {
             pairs,
@@ -241,7 +243,7 @@ impl CompareView<'_> {
         })
     }
 
-    /// As much of the end of a path as is shown, and the line.
+    /// The displayed end of a path, and the line.
     fn place(&self, pair: &Pair<FunctionRow>) -> String {
         let newest = pair
             .newest()
@@ -312,7 +314,7 @@ impl CompareView<'_> {
         table
     }
 
-    /// What has no row, and why.
+    /// Writes what has no row, and why.
     fn rest(&self, out: &mut dyn Write, noun: &str) -> Result<(), PresentError> {
         let Comparison {
             pairs,

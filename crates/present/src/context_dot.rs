@@ -9,8 +9,9 @@ use crate::dot::quoted;
 use crate::export::Frames;
 use crate::number::{counted, grouped, percent};
 
-/// Writes the tree: in each context how many blocks are executed, what it calls included and by itself, on each edge how many
-/// calls, or that the function was inlined. What is summed up has a dashed vertex, what was left out of the path a dotted one.
+/// Writes the tree. Each context shows the number of executed blocks, with and without callees;
+/// each edge shows the number of calls, or that the function was inlined. Vertices for merged calls
+/// are dashed, those for what was left out of the path dotted.
 ///
 /// # Errors
 /// If `out` fails.

@@ -1,4 +1,5 @@
-//! Lines, functions and branches of a profile by source file: what lcov and the page of a profile show.
+//! Coverage: the lines, functions and branches of a profile by source file, for lcov and the HTML
+//! page.
 //!
 //! A line, a function or a way of a branch *ran* if its count is not zero.
 
@@ -19,9 +20,9 @@ pub(crate) use html::html;
 #[derive(Default)]
 pub(crate) struct Coverage<'p> {
     pub(crate) files: BTreeMap<&'p str, CoveredFile>,
-    /// Functions of no known line.
+    /// Functions without a known line.
     pub(crate) unplaced: Vec<FunctionRow>,
-    /// Their branches, each way of them.
+    /// The ways of their branches.
     pub(crate) unplaced_branches: Ran,
     /// What the filter left out.
     pub(crate) left_out: LeftOut<'p>,
@@ -37,20 +38,21 @@ pub(crate) struct LeftOut<'p> {
     pub(crate) functions: Ran,
 }
 
-/// What belongs to one source file.
+/// The counts of one source file.
 #[derive(Default)]
 pub(crate) struct CoveredFile {
-    /// Ascending.
+    /// The lines, ascending.
     pub(crate) lines: Vec<LineRow>,
-    /// With the line of each, ascending. The functions of one line are in the order of the program.
+    /// The functions with their lines, ascending. Functions of the same line are in the order of
+    /// the program.
     pub(crate) functions: Vec<(u32, FunctionRow)>,
     /// Functions that the linker removed because nobody calls them.
     pub(crate) removed: Vec<(u32, String)>,
-    /// With the line of each, ascending.
+    /// The branches with their lines, ascending.
     pub(crate) branches: Vec<(u32, BranchRow)>,
 }
 
-/// How many of how many ran.
+/// How many ran, and how many there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ran {
     pub(crate) ran: u64,
@@ -58,7 +60,7 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
-    /// One count for each.
+    /// Summarizes one count for each.
     fn of(counts: impl Iterator<Item = u64>) -> Self {
         let mut sum = Self::default();
         counts.for_each(|count| sum.add_one(count > 0));
@@ -93,7 +95,7 @@ impl CoveredFile {
         Ran::of(kept.chain(removed))
     }
 
-    /// Of branches each way counts.
+    /// Counts each way of the branches.
     pub(crate) fn branches_ran(&self) -> Ran {
         let ways = self.branches.iter().flat_map(|(_, row)| &row.ways);
         Ran::of(ways.map(|(_, taken)| *taken))
@@ -130,7 +132,7 @@ impl<'p> Coverage<'p> {
                     let file = all.files.entry(profile.file(at.file)).or_default();
                     file.functions.push((at.line, row));
                 }
-                // What has no line may be the user's own, compiled without them.
+                // Code without a line may be the user's own, compiled without lines.
                 None if folded.is_none() || !is_library_name(name(&row)) => all.unplaced.push(row),
                 _ => all.left_out.functions.add_one(row.entries > 0),
             }

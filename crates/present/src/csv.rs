@@ -1,4 +1,4 @@
-//! Reports as comma-separated values (RFC 4180): a header line, CRLF, quotes where they are needed.
+//! Reports as comma-separated values (RFC 4180): a header line, CRLF, quotes where needed.
 
 use std::fmt::{Display, Write as _};
 use std::io::Write;
@@ -11,8 +11,8 @@ use afterimage_program::Location;
 use crate::PresentError;
 use crate::plain::escaped;
 
-/// Writes the rows of a report. What is not known is an empty field. The columns of each kind of
-/// report are listed in docs/JSON.md.
+/// Writes the rows of a report. Unknown values are empty fields. docs/JSON.md lists the columns of
+/// each kind of report.
 ///
 /// # Errors
 /// If `out` fails.
@@ -116,14 +116,14 @@ impl Lines<'_> {
     }
 }
 
-/// A table that is being written, row by row.
+/// A table that is written row by row.
 pub(crate) struct Csv<'o> {
     to: Writer<&'o mut dyn Write>,
     field: String,
 }
 
 impl<'o> Csv<'o> {
-    /// A table with the columns that `header` names; without any if that is empty, to continue one.
+    /// A table with the columns in `header`. An empty header continues a table.
     pub(crate) fn new(out: &'o mut dyn Write, header: &str) -> Result<Self, PresentError> {
         if !header.is_empty() {
             write!(out, "{header}\r\n")?;
@@ -137,7 +137,8 @@ impl<'o> Csv<'o> {
         })
     }
 
-    /// Writes a row. Each field is one line, and none is a formula for a spreadsheet: see [`harmless`].
+    /// Writes a row. Each field is on one line, and no spreadsheet takes it for a formula: see
+    /// [`harmless`].
     pub(crate) fn row(&mut self, fields: &[&dyn Display]) -> Result<(), PresentError> {
         for field in fields {
             self.field.clear();
@@ -147,19 +148,19 @@ impl<'o> Csv<'o> {
         Ok(self.to.write_record(None::<&[u8]>)?)
     }
 
-    /// Hands on what is not written yet.
+    /// Writes whatever is still buffered.
     pub(crate) fn finish(mut self) -> Result<(), PresentError> {
         Ok(self.to.flush()?)
     }
 }
 
-/// A field, which is empty if it is not known.
+/// A field; empty if unknown.
 pub(crate) fn known(field: Option<impl Display>) -> String {
     field.map_or(String::new(), |field| field.to_string())
 }
 
-/// A field in one line, and so that no spreadsheet takes it for a formula: a text that begins as one
-/// does gets an apostrophe in front, and so does one that begins with an apostrophe. Numbers stay as they are.
+/// Makes a field safe: on one line, and not a formula for a spreadsheet. A text that begins like a
+/// formula, or with an apostrophe, gets an apostrophe in front. Numbers are unchanged.
 fn harmless(field: &str) -> std::borrow::Cow<'_, str> {
     let text = escaped(field);
     let is_formula = text.starts_with(['=', '+', '-', '@', '\'']);

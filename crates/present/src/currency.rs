@@ -1,4 +1,4 @@
-//! Whether a variable of an optimised run is current.
+//! Reports whether a variable of an optimised run is current.
 
 mod json;
 mod several;
@@ -17,27 +17,27 @@ use crate::render::Render;
 use crate::why::WhyPlace;
 use crate::{PresentError, Style};
 
-/// What was found about a variable at the stops of an optimised run at a line.
+/// The results for a variable at the stops of an optimised run at a line.
 #[derive(Clone, Debug)]
 pub struct CurrencyReport {
     /// The expression.
     pub variable: String,
-    /// Its type's name, if there was a value.
+    /// The name of its type, if there was a value.
     pub type_name: Option<String>,
-    /// The line, as it was named.
+    /// The line as named by the user.
     pub at: String,
-    /// Which stop was asked about, if only one was.
+    /// The number of the stop, if the question was about a single one.
     pub which: Option<u64>,
-    /// How often the unoptimised run arrived at the line, and the optimised one.
+    /// How often the unoptimised and the optimised run arrived at the line.
     pub arrivals: [u64; 2],
-    /// The stops that were looked at.
+    /// The stops that were examined.
     pub rows: Vec<CurrencyRow>,
     /// The first stop at which it is not current, and why.
     pub explained: Option<(u64, CurrencyCause)>,
 }
 
 impl CurrencyReport {
-    /// It, for programs.
+    /// The document for programs.
     pub fn document(&self) -> CurrencyDocument {
         currency_document(self)
     }
@@ -46,62 +46,63 @@ impl CurrencyReport {
 /// A stop of the optimised run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CurrencyRow {
-    /// Which arrival at the line it is, from 1.
+    /// The number of the arrival at the line, from 1.
     pub number: u64,
     /// The time of its block.
     pub time: u64,
-    /// Which arrival of the unoptimised run it is, and when that was; `None` if that cannot be told.
+    /// The number and time of the corresponding arrival in the unoptimised run; `None` if unknown.
     pub counterpart: Option<(u64, u64)>,
-    /// What the optimised run shows, or why nothing.
+    /// The value in the optimised run, or why there is none.
     pub shown: Result<String, String>,
-    /// What the unoptimised one does.
+    /// The value in the unoptimised run, or why there is none.
     pub expected: Option<Result<String, String>>,
-    /// How they compare.
+    /// The result of the comparison.
     pub verdict: Verdict,
 }
 
-/// Whether what is shown is what is expected.
+/// Whether the shown value is the expected one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It is.
     Current,
     /// It is not.
     NotCurrent {
-        /// In which part: as it is written behind the expression. Empty for the whole.
+        /// The differing part, as written after the expression; empty for the whole.
         part: String,
     },
     /// Nothing is shown.
     NotAvailable {
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// Something else is shown, but the source has not assigned the variable yet: it may hold anything.
+    /// Something else is shown, but the source has not assigned the variable yet, so it may hold
+    /// anything.
     NotSet,
-    /// Whether they are the same cannot be told.
+    /// It is unknown whether they are the same.
     NotComparable {
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// Which moment of the unoptimised run it is cannot be told.
+    /// The corresponding moment of the unoptimised run is unknown.
     NotTold {
-        /// Why not, if it was counted.
+        /// The reason, if there was a counterpart by counting.
         why: Option<Untold>,
     },
 }
 
-/// Why a moment that was counted is not told after all.
+/// Why a counterpart by counting is not reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Untold {
     /// An operator of the line gave something else.
     Differs {
         /// The column.
         column: Option<u32>,
-        /// What it gave in the optimised run.
+        /// The value in the optimised run.
         optimised: Value,
-        /// What in the unoptimised one.
+        /// The value in the unoptimised run.
         unoptimised: Value,
     },
-    /// Executions in a block may have changed places, and gave the same.
+    /// Executions in a block may have been reordered, and gave the same.
     Alike {
         /// The column.
         column: Option<u32>,
@@ -111,61 +112,62 @@ pub enum Untold {
 /// Why a variable is not current.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CurrencyCause {
-    /// Which part of it is not.
+    /// The part that is not current.
     pub part: String,
-    /// What assigned the value that it should have, in the unoptimised run.
+    /// What assigned the expected value in the unoptimised run.
     pub expected: Option<Assigned>,
-    /// What made the value that is shown, in the optimised run.
+    /// What made the shown value in the optimised run.
     pub shown: Option<Assigned>,
-    /// Where the debug information of the optimised program has it.
+    /// The variable's place according to the debug information of the optimised program.
     pub place: Option<String>,
     /// What the optimiser did.
     pub cause: Cause,
 }
 
-/// What made a value.
+/// The maker of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::large_enum_variant, reason = "there is one for each variable")]
 pub enum Assigned {
     /// An execution of an operator.
     By(WhyPlace),
-    /// It was there when the run began.
+    /// The value was there when the run began.
     Beginning,
 }
 
 /// What the optimiser did to an assignment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// What is shown is assigned by the source only later: in the unoptimised run at this time. It was hoisted.
+    /// Hoisted: the source assigns the shown value only later, in the unoptimised run at this time.
     Early {
         /// A time of the unoptimised run.
         time: u64,
-        /// It is in a local of WebAssembly: who computes a value for it does not say for which of the variables that have it one after the other.
+        /// Whether it is in a WebAssembly local. Code that computes a value for a local does not
+        /// say which of the variables that share it is meant.
         in_local: bool,
     },
-    /// The assignment is executed later in the optimised run, at this time. It was sunk, or delayed.
+    /// Sunk or delayed: the optimised run executes the assignment later, at this time.
     Late {
         /// A time of the optimised run.
         time: u64,
     },
-    /// The line was executed in time, but what it assigned is not kept where the variable is said to be.
+    /// The line was executed in time, but its value is not stored where the variable is said to be.
     Dropped {
         /// A time of the optimised run.
         time: u64,
     },
     /// The optimised program has no code of the assignment's line.
     Removed,
-    /// It has, but did not execute it in that call.
+    /// It has code of the line, but did not execute it in that call.
     NotExecuted,
-    /// It cannot be told.
+    /// Unknown.
     Unknown {
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
 
 impl CurrencyReport {
-    /// At how many of the stops the verdict has this word.
+    /// The number of stops with this word as the verdict.
     fn count(&self, word: &str) -> u64 {
         let rows = self.rows.iter();
         rows.filter(|row| row.verdict.word() == word).count() as u64
@@ -212,9 +214,9 @@ impl Cause {
 
 /// A variable at the stops of a line.
 pub struct CurrencyView<'r> {
-    /// What was found.
+    /// The results.
     pub report: &'r CurrencyReport,
-    /// Text shows all stops.
+    /// Whether text shows all stops.
     pub all: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Facts of GEN-KILL problems.
+//! Reports on facts of GEN-KILL problems.
 
 use std::io::Write;
 
@@ -21,11 +21,11 @@ use crate::render::Render;
 use crate::steps::StepScene;
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
 
-/// What answers are about.
+/// The subject of the answers.
 pub struct FactScene<'a> {
     /// The program.
     pub steps: StepScene<'a>,
-    /// The fact, as it was written.
+    /// The fact as written.
     pub text: &'a str,
     /// The fact.
     pub fact: &'a Fact,
@@ -33,18 +33,19 @@ pub struct FactScene<'a> {
     pub first: &'a dyn Fn(FuncId, BlockId) -> OpId,
 }
 
-/// The answer about an operator.
+/// The answer for an operator.
 #[derive(Clone, Debug)]
 pub struct FactRow {
     /// The operator.
     pub function: FuncId,
-    /// Which.
+    /// The operator.
     pub op: OpId,
     /// The answer.
     pub answer: FactAnswer,
-    /// For each that decided, the executions for which it did, the first of them, and whether these are all.
+    /// For each decider, the executions that it decided, the first of them, and whether these are
+    /// all.
     pub instances: Vec<(Vec<InstanceRun>, bool)>,
-    /// The execution that was asked about, if only one was.
+    /// The execution in question, if there was only one.
     pub one: Option<FactInstance>,
 }
 
@@ -69,7 +70,7 @@ impl FactScene<'_> {
         matches!(self.fact, Fact::Reaching)
     }
 
-    /// What holds or does not, in words.
+    /// The fact, as a verb phrase.
     fn holds(&self) -> &'static str {
         match self.fact {
             Fact::Available => "what it gives is available already",
@@ -111,7 +112,7 @@ impl FactScene<'_> {
     }
 }
 
-/// How often, as a person would say it.
+/// How often it held, as a person would say it.
 fn verdict(answer: &FactAnswer) -> String {
     match answer.holds {
         0 => "never".to_owned(),
@@ -125,10 +126,11 @@ fn verdict(answer: &FactAnswer) -> String {
     }
 }
 
-/// Writes answers for a person: for each operator a sentence, what decided, and if they were asked for, its path traces.
+/// Writes answers for a person: for each operator a sentence, what decided, and on request its path
+/// traces.
 ///
 /// # Errors
-/// If `out` fails or the module is not that of the program.
+/// If `out` fails or the module does not match the program.
 pub fn dataflow_text(
     out: &mut dyn Write,
     scene: &FactScene<'_>,
@@ -185,7 +187,7 @@ fn of_row(out: &mut dyn Write, scene: &FactScene<'_>, row: &FactRow) -> Result<(
     for (k, &(decider, times)) in answer.decided.iter().enumerate() {
         let (what, place) = scene.decider(decider)?;
         let which = match row.instances.get(k) {
-            // Of all it need not be told which these are.
+            // If it was all of them, there is no need to list them.
             Some(_) if times == answer.executions => "all".to_owned(),
             Some((runs, all)) => numbers(runs, *all),
             None => String::new(),
@@ -223,7 +225,7 @@ fn of_row(out: &mut dyn Write, scene: &FactScene<'_>, row: &FactRow) -> Result<(
     Ok(())
 }
 
-/// The answer about one execution.
+/// The answer for one execution.
 fn of_one(
     out: &mut dyn Write,
     scene: &FactScene<'_>,
@@ -333,7 +335,7 @@ fn times(count: u64) -> String {
     }
 }
 
-/// What a decider is called in formats for programs.
+/// The name of a decider in formats for programs.
 fn kind(decider: Option<Decider>) -> &'static str {
     match decider {
         Some(Decider::Gen(..)) => "gen",
@@ -349,9 +351,9 @@ fn kind(decider: Option<Decider>) -> &'static str {
 /// A fact at all executions of a place.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DataflowDocument {
-    /// The fact, as it was written.
+    /// The fact as written.
     pub fact: String,
-    /// The answer for each operator at the place that the fact can be about.
+    /// The answer for each operator at the place to which the fact applies.
     pub answers: Vec<DataflowAnswer>,
 }
 
@@ -369,20 +371,22 @@ pub struct DataflowAnswer {
     pub instruction: Instruction,
     /// How often it was executed.
     pub executions: u64,
-    /// In how many calls.
+    /// The number of calls.
     pub calls: u64,
     /// For how many executions the fact holds; `null` for `reaching`.
     pub holds: Option<u64>,
-    /// What decided, most often first.
+    /// What decided, most frequent first.
     pub decided: Vec<DataflowDecided>,
-    /// The execution that was asked about, if only one was.
+    /// The execution in question, if there was only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub one: Option<DataflowOne>,
-    /// How many queries were raised.
+    /// The number of queries raised.
     pub queries: u64,
-    /// How many steps of path traces were gone through one by one, because too little was regular for queries.
+    /// The number of path steps scanned one by one, because the trace was too irregular for
+    /// queries.
     pub scanned: u64,
-    /// How many different path traces the calls took, by the path of the call and by what was called from there.
+    /// The number of distinct path traces of the calls, distinguished by the path of the call and
+    /// by what was called from there.
     pub path_traces: u64,
     /// With `--paths`, those that most calls took.
     pub paths: Vec<DataflowPath>,
@@ -391,14 +395,18 @@ pub struct DataflowAnswer {
 /// What decided whether a fact holds.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DataflowDecided {
-    /// Where: the operator, or where paths meet the first one there; of `gen-call` and `kill-call` the function.
+    /// The place: the operator, or the first operator where paths meet; for `gen-call` and
+    /// `kill-call` the function.
     #[serde(flatten)]
     pub place: Option<DataflowPlace>,
-    /// `gen`, `kill`, `gen-call`, `kill-call`, `meets` (a value that the fact is about is chosen anew where paths meet), `changed` or `open` (nothing did, up to the call's beginning or end).
+    /// `gen`, `kill`, `gen-call`, `kill-call`, `meets` (a value that the fact is about is chosen
+    /// anew where paths meet), `changed` or `open` (nothing decided, up to the call's beginning or
+    /// end).
     pub kind: &'static str,
-    /// How often.
+    /// How often it decided.
     pub times: u64,
-    /// For which executions, numbered from 1 in the order of time, as `[first, last, stride, times]`: from `first` to `last`, and so every `stride`, `times` times in all.
+    /// The executions, numbered from 1 in the order of time, as `[first, last, stride, times]`:
+    /// from `first` to `last`, repeated every `stride`, `times` times in total.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instances: Option<Vec<[u64; 4]>>,
     /// Whether these are all.
@@ -414,41 +422,42 @@ pub enum DataflowPlace {
     Operator(Instruction),
     /// A function.
     Function {
-        /// Which.
+        /// The function.
         function: Function,
     },
 }
 
-/// An execution that was asked about.
+/// The execution in question.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DataflowOne {
-    /// Which.
+    /// Its number.
     pub number: u64,
     /// The time of its block.
     pub t: u64,
-    /// Which of the blocks that its call executed itself that was.
+    /// The position of its block among those that its call executed itself.
     pub block_of_call: u64,
-    /// Which entry of `decided` it is, from 0.
+    /// The index of its entry in `decided`, from 0.
     pub decided: Option<usize>,
 }
 
-/// A path trace, and where the fact held in it, as arithmetic series `[first, last, step]` of executed blocks, counted from 1.
+/// A path trace, and where the fact held in it, as arithmetic series `[first, last, step]` of
+/// executed blocks, counted from 1.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DataflowPath {
     /// How many calls took it.
     pub calls: u64,
     /// How many blocks each executed itself.
     pub blocks: u64,
-    /// At which of these the operator was executed.
+    /// The blocks at which the operator was executed.
     pub executions: Vec<[u64; 3]>,
-    /// At which the fact held.
+    /// The blocks at which the fact held.
     pub holds: Vec<[u64; 3]>,
 }
 
 /// The document.
 ///
 /// # Errors
-/// If the module is not that of the program.
+/// If the module does not match the program.
 pub(crate) fn dataflow_document(
     scene: &FactScene<'_>,
     rows: &[FactRow],
@@ -529,10 +538,10 @@ fn path_trace(path: &PathAnswer) -> DataflowPath {
     }
 }
 
-/// The same as comma-separated values: a row for each operator and what decided.
+/// Writes comma-separated values with a row for each operator and decider.
 ///
 /// # Errors
-/// If `out` fails or the module is not that of the program.
+/// If `out` fails or the module does not match the program.
 pub fn dataflow_csv(
     out: &mut dyn Write,
     scene: &FactScene<'_>,
@@ -588,7 +597,7 @@ pub struct DataflowView<'r> {
 }
 
 impl DataflowView<'_> {
-    /// It, for programs.
+    /// The document for programs.
     ///
     /// # Errors
     /// If a module cannot be read.

@@ -1,4 +1,4 @@
-//! What executions of statements depend on, or what depends on them, as text and as JSON.
+//! Reports what executions of statements depend on, or what depends on them.
 
 mod text;
 
@@ -15,11 +15,11 @@ use crate::{PresentError, Render, Style};
 /// What executions of statements depend on, or what depends on them.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DepsReport {
-    /// The place, as it was asked for.
+    /// The place as named by the user.
     pub at: String,
-    /// Which way dependences are followed.
+    /// The direction in which dependences are followed.
     pub direction: DepsDirection,
-    /// Which dependences.
+    /// The dependences that are followed.
     pub along: DepsAlong,
     /// The executions.
     pub statements: Vec<DepsStatement>,
@@ -31,7 +31,7 @@ impl Document for DepsReport {
     type Row = NoRows;
 }
 
-/// Which way dependences are followed.
+/// The direction in which dependences are followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DepsDirection {
@@ -41,25 +41,25 @@ pub enum DepsDirection {
     Forward,
 }
 
-/// Which dependences are followed.
+/// The dependences that are followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DepsAlong {
-    /// On data.
+    /// Data dependences.
     Data,
-    /// On control.
+    /// Control dependences.
     Control,
-    /// On both.
+    /// Both.
     Both,
 }
 
 impl DepsAlong {
-    /// Whether these are dependences on data, too.
+    /// Whether data dependences are included.
     pub fn data(self) -> bool {
         self != Self::Control
     }
 
-    /// Whether these are dependences on control, too.
+    /// Whether control dependences are included.
     pub fn control(self) -> bool {
         self != Self::Data
     }
@@ -72,9 +72,9 @@ pub struct DepsExecution {
     pub function: Function,
     /// Its text.
     pub operator: String,
-    /// Where it is in the original module.
+    /// Its offset in the original module.
     pub offset: u32,
-    /// Its line, if that is known.
+    /// Its line, if known.
     #[serde(serialize_with = "position")]
     #[schemars(with = "Option<Position>")]
     pub source: Option<SourceLine>,
@@ -82,23 +82,23 @@ pub struct DepsExecution {
     pub t: u64,
 }
 
-/// An execution of a statement that was asked about.
+/// An execution of a statement in question.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DepsStatement {
-    /// Which statement, and when.
+    /// The statement and its time.
     #[serde(flatten)]
     pub execution: DepsExecution,
-    /// Which execution of the statement, from 1.
+    /// The number of the execution of the statement, from 1.
     pub number: u64,
-    /// What it gave.
+    /// The values that it gave.
     pub values: Vec<TypedValue>,
-    /// Why it trapped, if the run ended with that. Then it gave nothing.
+    /// Why it trapped, if the run ended with that. It then gave nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trapped: Option<String>,
-    /// What it depends on, if that was asked for.
+    /// What it depends on, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dependences: Option<Vec<Dependence>>,
-    /// What depends on it, if that was asked for.
+    /// What depends on it, if requested.
     #[serde(flatten)]
     pub users: Option<DepsUsers>,
 }
@@ -114,35 +114,36 @@ impl DepsStatement {
 /// What an execution depends on.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Dependence {
-    /// What of the execution depends on it: an operand, by what it is for the statement; `memory`, `global`, `element` of a table or `size` of a table or a
-    /// memory, which it reads; `control`, for what let it run; or `moved`, for what decided that values which it takes were moved to there.
+    /// What depends on it. For an operand, its role in the statement. For what is read: `memory`,
+    /// `global`, `element` of a table, or `size` of a table or a memory. `control` for what let the
+    /// execution run; `moved` for what decided that its operands were moved to it.
     pub role: String,
     /// The operand's value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<TypedValue>,
-    /// How many bytes of what it reads, if these have several writers.
+    /// The number of bytes read, if these have several writers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// How many elements of a table.
+    /// The number of elements of a table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elements: Option<u64>,
-    /// Which bytes the host read.
+    /// The bytes that the host read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read: Option<MemoryRange>,
-    /// The first of these, as hexadecimal digits.
+    /// The first of these, in hexadecimal.
     #[serde(serialize_with = "contents", skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Option<String>")]
     pub contents: Vec<u8>,
-    /// Where it comes from.
+    /// Its origin.
     #[serde(flatten)]
     pub from: DependsOn,
-    /// What that depends on, if it was gone into.
+    /// What the origin depends on, if it was followed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dependences: Vec<Dependence>,
 }
 
 impl Dependence {
-    /// A dependence of which only this is known.
+    /// A dependence with nothing else known.
     pub fn new(role: &str, from: DependsOn) -> Self {
         Self {
             role: role.to_owned(),
@@ -161,7 +162,7 @@ fn contents<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(&digits(bytes))
 }
 
-/// Where something comes from that an execution depends on.
+/// The origin of something that an execution depends on.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "from", rename_all = "snake_case")]
 pub enum DependsOn {
@@ -173,9 +174,9 @@ pub enum DependsOn {
     Call(DepsExecution),
     /// It was handled after a throw.
     Throw(DepsExecution),
-    /// Something that has no operator let it run.
+    /// Something without an operator let it run.
     Block {
-        /// When.
+        /// Its time.
         t: u64,
     },
     /// The host gave it.
@@ -184,29 +185,29 @@ pub enum DependsOn {
     HostCall,
     /// An argument of the host's call of the function.
     Argument {
-        /// Which, from 1.
+        /// The number of the argument, from 1.
         argument: u32,
     },
     /// A constant of the code.
     Constant,
     /// A local that nothing wrote.
     Zero,
-    /// The module, which says what is there at first: nothing wrote it before.
+    /// The module, which defines the initial contents; nothing wrote it before.
     Module,
     /// There are more parts than are listed.
     More {
-        /// How many.
+        /// The number of further parts.
         parts: u64,
     },
-    /// It is not known, because values were not kept there.
+    /// Unknown, because values were not kept there.
     Unknown {
-        /// Why, in words.
+        /// The reason, in words.
         why: String,
     },
 }
 
 impl DependsOn {
-    /// The operator that it comes from, if there is one.
+    /// The operator of the origin, if it has one.
     pub fn execution_mut(&mut self) -> Option<&mut DepsExecution> {
         match self {
             Self::Operator(at) | Self::Branch(at) | Self::Call(at) | Self::Throw(at) => Some(at),
@@ -219,32 +220,33 @@ impl DependsOn {
 /// What the host gave in a call.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct HostGave {
-    /// Which function of it: `module.name`.
+    /// The host function: `module.name`.
     pub import: String,
-    /// Which of the host's calls, from 1.
+    /// The number of the host call, from 1.
     pub call: u64,
-    /// Which of its results, from 1; absent for what it wrote to memory.
+    /// The number of the result, from 1; absent for what it wrote to memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<u32>,
-    /// Where it was called. Nobody called it if the host did something by itself.
+    /// The place of the call; absent if the host acted by itself.
     #[serde(flatten)]
     pub called: Option<DepsExecution>,
 }
 
-/// What depends on an execution, in the order of time: first on data, then on control.
+/// What depends on an execution, in the order of time: first data dependences, then control
+/// dependences.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct DepsUsers {
     /// The first of them.
     pub uses: Vec<DepsUse>,
     /// How many more there are.
     pub more: u64,
-    /// Of which parts of the run nothing is known, in words: values were not kept there.
+    /// Parts of the run about which nothing is known, in words: values were not kept there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unknown: Vec<String>,
 }
 
 impl DepsUsers {
-    /// Whether there are none, as far as is known.
+    /// Whether there are none, as far as known.
     pub fn is_empty(&self) -> bool {
         self.uses.is_empty() && self.more == 0 && self.unknown.is_empty()
     }
@@ -255,15 +257,15 @@ impl DepsUsers {
 pub struct DepsUse {
     /// What of it depends on the execution, as for a dependence.
     pub role: String,
-    /// What depends on it.
+    /// The dependent.
     #[serde(flatten)]
     pub to: UsedBy,
-    /// What depends on that, if it was gone into.
+    /// What depends on that, if it was followed.
     #[serde(flatten)]
     pub further: Option<Box<DepsUsers>>,
 }
 
-/// What depends on an execution.
+/// A dependent of an execution.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "to", rename_all = "snake_case")]
 pub enum UsedBy {
@@ -276,18 +278,18 @@ pub enum UsedBy {
 /// A statement that used something.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OperatorUse {
-    /// Which statement, and when.
+    /// The statement and its time.
     #[serde(flatten)]
     pub execution: DepsExecution,
-    /// What it made of it.
+    /// The values that it made from it.
     pub values: Vec<TypedValue>,
-    /// How many bytes of memory it used.
+    /// The number of bytes of memory it used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// How many elements of a table it used.
+    /// The number of table elements it used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elements: Option<u64>,
-    /// Where the host read them.
+    /// The bytes that the host read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read: Option<MemoryRange>,
     /// Why it trapped, if the run ended with that.
@@ -298,21 +300,21 @@ pub struct OperatorUse {
 /// A block that was let run.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct BlockRun {
-    /// When.
+    /// Its time.
     pub t: u64,
     /// Its function.
     pub function: Function,
-    /// Its first operator's offset in the original module, if it has operators.
+    /// The offset of its first operator in the original module, if it has operators.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<u32>,
-    /// Its last operator's.
+    /// The offset of its last operator in the original module, if it has operators.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_offset: Option<u32>,
-    /// The first operator's line, if that is known.
+    /// The first operator's line, if known.
     #[serde(serialize_with = "position")]
     #[schemars(with = "Option<Position>")]
     pub source: Option<SourceLine>,
-    /// How many statements it has.
+    /// The number of its statements.
     pub statements: usize,
 }
 

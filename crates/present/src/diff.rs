@@ -1,4 +1,4 @@
-//! Two executions of one program compared.
+//! Reports the differences between two executions of one program.
 
 mod json;
 mod replaced;
@@ -32,39 +32,39 @@ use crate::slice::slice_command;
 use crate::steps::StepScene;
 use crate::table::{Paint, Style, plain};
 
-/// How two executions of one program differ.
+/// The differences between two executions of one program.
 #[derive(Clone, Debug)]
 pub struct DiffReport<'r> {
-    /// What the two recordings are called.
+    /// The names of the two recordings.
     pub names: [&'r str; 2],
     /// The program.
     pub program: &'r Program,
     /// How many blocks they executed.
     pub lengths: [u64; 2],
-    /// The first thing that they do differently; `None` if they are the same.
+    /// The first difference; `None` if they are the same.
     pub first: Option<FirstDifference>,
     /// Where control parts, if it does.
     pub parting: Option<PartingDifference>,
-    /// Where what they put out differs.
+    /// Where their output differs.
     pub outputs: Vec<OutputPlaces>,
-    /// The lines that were executed differently often, those whose counts differ most first; `None` if lines are not known.
+    /// The lines with different counts, those that differ most first; `None` if lines are unknown.
     pub lines: Option<Vec<LineDifference>>,
-    /// How many lines there are.
+    /// The number of known lines.
     pub known_lines: usize,
-    /// How they ended, if one did otherwise than the other.
+    /// How they ended, if they ended differently.
     pub endings: Option<[DiffEnding; 2]>,
-    /// If they are of two programs that are alike, what these do not have in common.
+    /// The differences between their programs, if these are two that are alike.
     pub alike: Option<AlikeReport>,
-    /// So many rows of a list text shows at most, if not as many as usual.
+    /// The largest number of rows in a list of text, if not the default.
     pub top: Option<usize>,
 }
 
-/// How an execution ended that did not end as another one.
+/// How an execution ended that did not end like the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiffEnding {
-    /// In words, behind the name of the recording; `None` if that is not recorded.
+    /// In words, to follow the name of the recording; `None` if that is not recorded.
     pub text: Option<String>,
-    /// The command that tells more of it, if there is more to tell.
+    /// The command that explains it further, if any.
     pub question: Option<String>,
 }
 
@@ -77,80 +77,80 @@ impl DiffEnding {
     }
 }
 
-/// What two programs that are alike do not have in common.
+/// The differences between two programs that are alike.
 #[derive(Clone, Debug)]
 pub struct AlikeReport {
-    /// The operators that are others.
+    /// The operators that differ.
     pub replaced: Vec<ReplacedReport>,
-    /// The data segments that hold other bytes.
+    /// The data segments that differ.
     pub data: Vec<OtherData>,
 }
 
-/// An operator that is another one in the second program.
+/// An operator that differs in the second program.
 #[derive(Clone, Debug)]
 pub struct ReplacedReport {
-    /// Where.
+    /// Its place.
     pub at: Replaced,
-    /// Of a constant, the statement that takes it: line tables have lines for statements only.
+    /// For a constant, the statement that takes it: line tables have lines only for statements.
     pub taker: Option<OpId>,
-    /// What it is, in each.
+    /// Its text in each program.
     pub texts: [String; 2],
-    /// What it did, in each.
+    /// Its effects in each run.
     pub effects: [Effect; 2],
 }
 
-/// The first thing that two executions do differently.
+/// The first difference between two executions.
 #[derive(Clone, Debug)]
 pub struct FirstDifference {
-    /// What.
+    /// The difference.
     pub difference: Difference,
-    /// The which execution of its operator it is: the same in both, if both execute it.
+    /// The number of the execution of its operator: the same in both, if both execute it.
     pub number: u64,
     /// The calls that are open there.
     pub calls: Vec<CallPlace>,
 }
 
-/// Where what is put out differs.
+/// Where output differs.
 #[derive(Clone, Debug)]
 pub struct OutputPlaces {
-    /// What.
+    /// The difference.
     pub difference: OutputDifference,
-    /// The which executions the calls are that put it out.
+    /// The numbers of the executions of the calls that write it.
     pub numbers: [u64; 2],
 }
 
 /// Where control parts.
 #[derive(Clone, Debug)]
 pub struct PartingDifference {
-    /// Where.
+    /// The place.
     pub parting: Parting,
-    /// What the last block that both executed did differently, in each; the last of it decides.
+    /// What the last common block did differently in each; the last entry decides.
     pub decided: Vec<(Step, Step)>,
-    /// The which execution of the deciding operator it is.
+    /// The number of the execution of the deciding operator.
     pub number: u64,
     /// The calls that are open there.
     pub calls: Vec<CallPlace>,
 }
 
-/// How often a line was arrived at.
+/// The arrivals at a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineDifference {
     /// The line.
     pub line: Line,
-    /// How often, in each.
+    /// The number of arrivals in each.
     pub counts: [u64; 2],
 }
 
-/// So many of the calls around a difference are listed.
+/// How many of the calls around a difference to list.
 const CALLS: usize = 6;
 
-/// Where something is.
+/// A place.
 struct Spot {
     function: String,
     place: String,
-    /// Its line, with as much of the path as is shown.
+    /// Its line, with the displayed part of the path.
     source: Option<(String, u32)>,
-    /// Its place in the source, for programs.
+    /// Its source position, for programs.
     position: Option<Position>,
 }
 
@@ -174,7 +174,7 @@ impl Spot {
         })
     }
 
-    /// Where a block begins.
+    /// The beginning of a block.
     fn of_block(
         scene: &StepScene<'_>,
         function: FuncId,
@@ -206,7 +206,8 @@ impl Spot {
     }
 }
 
-/// What people call an imported function: its name in the interface, where the module gives it a longer one.
+/// The displayed name of an imported function: its name in the interface, if the module gives it a
+/// longer one.
 fn import_name(names: &Names, function: FuncId) -> String {
     let name = names.function(function);
     let short = name.strip_prefix("__imported_wasi_snapshot_preview1_");
@@ -216,14 +217,14 @@ fn import_name(names: &Names, function: FuncId) -> String {
 /// A question to continue with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NextQuestion {
-    /// As a command, for people.
+    /// The command, for people.
     pub command: String,
-    /// If it is about a slice: of which of the two recordings, and which.
+    /// If it is about a slice: which of the two recordings, and the query.
     pub slice: Option<(usize, SliceQuery)>,
 }
 
 impl NextQuestion {
-    /// A command that is about no slice.
+    /// A question that is not about a slice.
     fn new(command: String) -> Self {
         let slice = None;
         Self { command, slice }
@@ -237,7 +238,7 @@ impl NextQuestion {
     }
 }
 
-/// Adds a question, once.
+/// Adds a question, unless it is already there.
 fn ask(questions: &mut Vec<NextQuestion>, question: NextQuestion) {
     if !questions.contains(&question) {
         questions.push(question);
@@ -250,16 +251,17 @@ fn slice_of(place: &str, number: u64) -> SliceQuery {
     SliceQuery::new(SliceAbout::Statement { at })
 }
 
-/// A command that tells where a value of an execution of an operator came from.
+/// The command that explains where a value of an operator's execution came from.
 fn why_command(name: &str, place: &str, number: u64) -> String {
     format!("afterimage why {} --at {place}#{number}", shell_name(name))
 }
 
-/// Where the value of one of two steps that differ came from; `None` if there is no value to ask about.
+/// The command that explains the value of one of two steps that differ; `None` if there is no value
+/// to explain.
 fn why_of(name: &str, place: &str, number: u64, [step, other]: [&Step; 2]) -> Option<String> {
     let at = why_command(name, place, number);
     match (&step.what, &other.what) {
-        // The run ended with it: of that one cannot ask as of others.
+        // The run ended with it, which has a question of its own.
         (What::Trap(..), _) => Some(format!("afterimage why {} --trap", shell_name(name))),
         (
             What::HostReturn(..)
@@ -270,7 +272,7 @@ fn why_of(name: &str, place: &str, number: u64, [step, other]: [&Step; 2]) -> Op
             | What::Init { .. },
             _,
         ) => None,
-        // What a call gives is not what it was given.
+        // The result of a call is not its argument.
         (What::Call { arguments: x, .. }, What::Call { arguments: y, .. }) => {
             let differ = x.iter().zip(y).position(|(x, y)| x != y);
             Some(match differ {
@@ -282,11 +284,11 @@ fn why_of(name: &str, place: &str, number: u64, [step, other]: [&Step; 2]) -> Op
     }
 }
 
-/// What led to a step that differs, or what that led to.
+/// The slice that led to a step that differs, or that the step led to.
 fn slice_about(place: &str, number: u64, step: &Step) -> SliceQuery {
     match &step.what {
         What::Trap(..) => SliceQuery::new(SliceAbout::Trap),
-        // It comes from the host, and nothing led there.
+        // It comes from the host, so nothing led there.
         What::HostReturn(..) | What::HostWrite(..) => SliceQuery {
             direction: Direction::Forward,
             ..slice_of(place, number)
@@ -295,7 +297,7 @@ fn slice_about(place: &str, number: u64, step: &Step) -> SliceQuery {
     }
 }
 
-/// Commands that tell where the first byte that differs came from, of who put out one there.
+/// The commands that explain the first differing byte, for each execution that wrote one there.
 fn asked_of_output<'q>(
     names: [&'q str; 2],
     output: &'q OutputDifference,
@@ -313,7 +315,7 @@ fn asked_of_output<'q>(
     })
 }
 
-/// How two executions ended, in a line, if one did otherwise than the other.
+/// Writes how two executions ended, on one line, if they ended differently.
 fn ended(
     out: &mut dyn Write,
     names: [&str; 2],
@@ -330,7 +332,8 @@ fn ended(
 }
 
 impl DiffReport<'_> {
-    /// Where to go on asking, as commands: at what ended one of them, at the operator that decided where control went, at what was put out, or at what differs first.
+    /// Questions to continue with: about what ended one of them, the operator that decided where
+    /// control went, the output, or the first difference.
     ///
     /// # Errors
     /// If the module cannot be read.
@@ -378,11 +381,11 @@ impl DiffReport<'_> {
     }
 }
 
-/// Two executions compared, and their programs.
+/// Two executions, compared, with their programs.
 pub struct DiffView<'r> {
     /// The programs.
     pub scenes: [StepScene<'r>; 2],
-    /// What differs.
+    /// The differences.
     pub report: DiffReport<'r>,
     /// Source text.
     pub sources: &'r dyn Sources,
@@ -391,7 +394,7 @@ pub struct DiffView<'r> {
 }
 
 impl DiffView<'_> {
-    /// Commands to continue with.
+    /// The questions to continue with.
     ///
     /// # Errors
     /// If a module cannot be read.
@@ -401,7 +404,7 @@ impl DiffView<'_> {
 }
 
 impl DiffView<'_> {
-    /// It, for programs.
+    /// The document for programs.
     ///
     /// # Errors
     /// If a module cannot be read.

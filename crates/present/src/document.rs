@@ -1,7 +1,9 @@
-//! JSON documents: what all have in common, and what describes them.
+//! JSON documents: their common form, and their descriptions.
 //!
-//! A document is a plain struct. It is written as one object on one line, or as such a head and rows behind it, each an object on a line of its own. Its
-//! JSON Schema, and from that `docs/JSON.md`, are made of the struct and its comments, so that document, schema and description cannot part.
+//! A document is a plain struct. It is written as one object on one line, or as such a head
+//! followed by rows, each an object on a line of its own. Its JSON Schema, and from that
+//! `docs/JSON.md`, are made from the struct and its comments, so that document, schema and
+//! description cannot diverge.
 
 pub mod objects;
 
@@ -13,24 +15,24 @@ use serde_json::json;
 
 use crate::PresentError;
 
-/// The version of all documents: what `afterimage/why/2` ends with.
+/// The version of all documents: the end of `afterimage/why/2`.
 pub const VERSION: u32 = 2;
 
 /// A document, or the head of one.
 pub trait Document: Serialize {
-    /// What `afterimage/why/2` has in the middle.
+    /// Its name: the middle of `afterimage/why/2`.
     const NAME: &'static str;
     /// The command that writes it with `--format json`.
     const COMMAND: &'static str;
-    /// What the lines behind the first one hold.
+    /// The rows on the lines after the head.
     type Row: Serialize;
 }
 
-/// There are no lines behind the first one.
+/// For documents without rows.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub enum NoRows {}
 
-/// Rows that are made when they are written, each once: all of them at once may be more than there is memory.
+/// Rows that are made while being written, each once: all of them may not fit into memory.
 pub(crate) struct Lazy<I>(pub I);
 
 impl<I: Iterator<Item: Serialize> + Clone> Serialize for Lazy<I> {
@@ -39,7 +41,7 @@ impl<I: Iterator<Item: Serialize> + Clone> Serialize for Lazy<I> {
     }
 }
 
-/// The first of a list, `top` at most, and how many more there are.
+/// The first `top` of a list, and how many more there are.
 pub(crate) fn at_most<T>(mut all: Vec<T>, top: Option<usize>) -> (Vec<T>, usize) {
     let more = all.len().saturating_sub(top.unwrap_or(usize::MAX));
     all.truncate(all.len() - more);
@@ -67,7 +69,7 @@ pub fn begin<D: Document>(out: &mut dyn Write, document: &D) -> Result<(), Prese
     line(out, &Named { schema, document })
 }
 
-/// Writes one of the lines that follow a head.
+/// Writes one of the rows that follow a head.
 ///
 /// # Errors
 /// If `out` fails.
@@ -75,7 +77,7 @@ pub fn row<D: Document>(out: &mut dyn Write, row: &D::Row) -> Result<(), Present
     line(out, row)
 }
 
-/// What takes a document that has rows: its head, and then one row after the other.
+/// Receives a document with rows: its head, then one row after the other.
 pub trait TakeRows<D: Document> {
     /// Takes the head.
     ///
@@ -90,7 +92,7 @@ pub trait TakeRows<D: Document> {
     fn row(&mut self, row: D::Row) -> Result<(), PresentError>;
 }
 
-/// Writes each as a line of JSON.
+/// Writes the head and each row as a line of JSON.
 pub struct JsonLines<'o>(pub &'o mut dyn Write);
 
 impl<D: Document> TakeRows<D> for JsonLines<'_> {
@@ -103,7 +105,7 @@ impl<D: Document> TakeRows<D> for JsonLines<'_> {
     }
 }
 
-/// Documents with rows, in memory.
+/// Collects documents with their rows in memory.
 pub struct Listed<D: Document>(Vec<WithRows<D>>);
 
 /// A document with its rows.
@@ -124,7 +126,7 @@ impl<D: Document> Default for Listed<D> {
 }
 
 impl<D: Document> Listed<D> {
-    /// All documents that were taken.
+    /// All documents that were collected.
     pub fn all(self) -> Vec<WithRows<D>> {
         self.0
     }
@@ -158,7 +160,7 @@ pub struct Description {
     pub command: &'static str,
     /// The JSON Schema of the document, or of its head.
     pub head: Schema,
-    /// That of the lines behind the head.
+    /// The JSON Schema of its rows.
     pub rows: Option<Schema>,
 }
 

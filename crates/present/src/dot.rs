@@ -11,8 +11,8 @@ use crate::PresentError;
 use crate::number::{counted, grouped};
 use crate::plain::plain;
 
-/// Writes a function's control-flow graph in the language of Graphviz, with the executions of
-/// every block and edge. What never ran is gray, back edges are dashed, exceptional ones dotted.
+/// Writes a function's control-flow graph in the language of Graphviz, with the executions of every
+/// block and edge. What never ran is gray; back edges are dashed, exceptional ones dotted.
 ///
 /// # Errors
 /// If the function is imported, or `out` fails.
@@ -41,7 +41,7 @@ pub fn cfg_dot(
         } else {
             ""
         };
-        // Log scale, from white to red: what runs a thousand times less is still told apart.
+        // Logarithmic, from white to red, so that even a factor of a thousand remains visible.
         let fill = match block.kind {
             BlockKind::Code if count > 0 => {
                 let heat = f64::ln(count as f64 + 1.0) / f64::ln(most as f64 + 1.0);
@@ -78,8 +78,8 @@ pub fn cfg_dot(
     Ok(())
 }
 
-/// Writes a function's control-flow graph as text: each vertex and, under it, the edges that leave it,
-/// with their executions.
+/// Writes a function's control-flow graph as text: each vertex with the edges that leave it, and
+/// their executions.
 ///
 /// # Errors
 /// If the function is imported, or `out` fails.
@@ -113,8 +113,8 @@ pub fn cfg_text(
     Ok(())
 }
 
-/// Writes the calls that ran, caller to callee, in the language of Graphviz. All calls through
-/// tables of one caller go to one vertex, because the counts do not tell whom they reached.
+/// Writes the calls that ran, from caller to callee, in the language of Graphviz. All calls through
+/// tables by one caller go to one vertex, because counts do not say which functions they reached.
 ///
 /// # Errors
 /// If `out` or the profile fails.
@@ -189,7 +189,7 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("\"{}\"", Vec::from_iter(lines).join("\\n"))
 }
 
-/// One line in a string literal of DOT.
+/// One line inside a string literal of DOT.
 pub(crate) fn escaped(line: &str) -> String {
     plain(line).replace('\\', "\\\\").replace('"', "\\\"")
 }

@@ -18,10 +18,10 @@ use crate::render::Render;
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
 use crate::{PresentError, Style};
 
-/// Blocks that were not executed are all drawn if there are so many or fewer.
+/// The largest number of blocks that were not executed and are all drawn.
 const DRAWN: usize = 40;
 
-/// So many blocks of a node are written in a table, unless the whole is asked for.
+/// How many blocks of a node to write in a table, unless all are requested.
 const LONGEST: usize = 12;
 
 /// Writes the graph as two tables: the nodes with their timestamps, and the edges.
@@ -73,8 +73,9 @@ pub fn dynamic_cfg_text(
     Ok(())
 }
 
-/// Writes the graph in the language of Graphviz: nodes with their blocks and timestamps, edges with their counts. What the function has
-/// besides and this call never executed is gray and dashed; of very much, only what is next to something executed.
+/// Writes the graph in the language of Graphviz: nodes with their blocks and timestamps, edges with
+/// their counts. Code of the function that this call never executed is gray and dashed; if there is
+/// very much of it, only what is next to something executed is drawn.
 ///
 /// # Errors
 /// If `out` fails.
@@ -89,7 +90,7 @@ pub fn dynamic_cfg_dot(
         "digraph {{\n  label={};\n  node [shape=box];",
         quoted(&title(graph, name))
     )?;
-    // Which node a block is in.
+    // The node of each block.
     let mut place: BTreeMap<BlockId, usize> = BTreeMap::new();
     for (k, node) in graph.graph.nodes().iter().enumerate() {
         place.extend(node.blocks.iter().map(|&block| (block, k)));
@@ -106,12 +107,12 @@ pub fn dynamic_cfg_dot(
         writeln!(out, "  n{} -> n{} [label={label}];", edge.from, edge.to)?;
     }
     let cfg = &function.cfg;
-    // Edges of the function that lead from or to what was not executed.
+    // Edges of the function that lead from or to code that was not executed.
     let never = never(graph, function);
     let code = |block: BlockId| cfg.blocks[block].kind == BlockKind::Code;
     let edges = cfg.edges.values().filter(|edge| {
         let both = place.contains_key(&edge.from) && place.contains_key(&edge.to);
-        // Of very many blocks only those are drawn where a call could have gone another way.
+        // With very many blocks, only those are drawn where a call could have gone another way.
         let near = never.len() <= DRAWN || place.contains_key(&edge.from);
         code(edge.from) && code(edge.to) && !both && near
     });
@@ -145,10 +146,10 @@ pub fn dynamic_cfg_dot(
     Ok(())
 }
 
-/// What a call, or a path trace, of a function executed, and when.
+/// What a call of a function, or a path trace, executed, and when.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DynamicCfgDocument {
-    /// Which function.
+    /// The function.
     pub function: objects::Function,
     /// The call.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -156,9 +157,9 @@ pub struct DynamicCfgDocument {
     /// The path trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<DynamicTrace>,
-    /// How many blocks it executed.
+    /// The number of blocks it executed.
     pub blocks: u64,
-    /// In how many steps.
+    /// The number of steps.
     pub steps: u64,
     /// The nodes.
     pub nodes: Vec<DynamicNode>,
@@ -177,9 +178,9 @@ impl Document for DynamicCfgDocument {
 /// A call.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DynamicCall {
-    /// Which call of the function it is, from 1.
+    /// The number of the call, from 1.
     pub number: u64,
-    /// How many there were.
+    /// The number of calls.
     pub of: u64,
     /// The time of its first block.
     pub entered_t: u64,
@@ -190,33 +191,33 @@ pub struct DynamicCall {
 /// A path trace.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DynamicTrace {
-    /// Which path trace of the function it is, from 1.
+    /// The number of the path trace, from 1.
     pub number: usize,
-    /// How many there are.
+    /// The number of path traces.
     pub of: usize,
     /// How many calls took it.
     pub calls: u64,
 }
 
-/// Blocks that were executed after each other.
+/// Consecutively executed blocks.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DynamicNode {
     /// The blocks.
     pub blocks: Vec<u32>,
     /// How often they were executed.
     pub count: u64,
-    /// At which steps, as series `[l]`, `[l, h]` or `[l, h, s]`.
+    /// The steps at which they were executed, as series `[l]`, `[l, h]` or `[l, h, s]`.
     pub timestamps: Vec<Vec<u64>>,
 }
 
-/// Nodes that were executed after each other.
+/// Consecutively executed nodes.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DynamicEdge {
-    /// The first one's position in `nodes`.
+    /// The index of the first in `nodes`.
     pub from: usize,
-    /// The second one's.
+    /// The index of the second in `nodes`.
     pub to: usize,
-    /// How often.
+    /// How often this occurred.
     pub count: u64,
 }
 
@@ -314,13 +315,13 @@ fn title(graph: &DynamicGraph, name: &str) -> String {
     format!("{name}, {whose}: {blocks}{steps}")
 }
 
-/// A node's first block, by which it is called.
+/// A node's first block, which names it.
 fn first(graph: &DynamicGraph, node: usize) -> u32 {
     let blocks = &graph.graph.nodes()[node].blocks;
     blocks.first().map_or(0, |block| block.as_u32())
 }
 
-/// The function's blocks that the trace does not have, ascending.
+/// The function's blocks that the trace does not contain, ascending.
 fn never(graph: &DynamicGraph, function: &Function) -> Vec<BlockId> {
     let nodes = graph.graph.nodes().iter();
     let mut executed: Vec<_> = nodes.flat_map(|node| node.blocks.iter().copied()).collect();
@@ -337,7 +338,7 @@ fn dots(blocks: &[BlockId]) -> String {
     numbers.join(".")
 }
 
-/// Long chains in several lines.
+/// Breaks long chains into several lines.
 fn wrapped(blocks: &[BlockId]) -> String {
     let lines: Vec<_> = blocks.chunks(12).map(dots).collect();
     lines.join(".\n")

@@ -1,4 +1,4 @@
-//! Why something cannot be written.
+//! Why a report cannot be written.
 
 use std::io;
 
@@ -8,13 +8,13 @@ use thiserror::Error;
 
 use crate::render::Format;
 
-/// Why a report cannot be written in the form asked for.
+/// Why a report cannot be written in the requested form.
 #[derive(Debug, Error)]
 pub enum PresentError {
-    /// The receiver does not take it.
+    /// The receiver failed.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// What is to be written cannot be derived.
+    /// The contents cannot be derived.
     #[error(transparent)]
     Profile(#[from] ProfileError),
     /// The format is about source lines, and none is known.
@@ -23,26 +23,26 @@ pub enum PresentError {
     /// No source file matches the filter.
     #[error("no source file matches --code; --code all shows all of them")]
     NoCode,
-    /// A graph of several functions was asked for.
+    /// A graph of several functions was requested.
     #[error("--format dot draws the call graph, or the graph of one function")]
     OneGraph,
     /// The report does not have this format.
     #[error("{report} has no {format}: choose --format text or json")]
     NoFormat {
-        /// What is shown.
+        /// The report.
         report: &'static str,
-        /// What was asked for.
+        /// The requested format.
         format: Format,
     },
     /// The path cannot be read.
     #[error(transparent)]
     Path(Box<dyn std::error::Error + Send + Sync>),
-    /// The graph of a function that has none was asked for.
+    /// The requested graph is of a function that has none.
     #[error("func[{0}] is not defined in this module, so it has no graph")]
     NoGraph(u32),
 }
 
-/// Strings take everything; only what is shown in them can fail.
+/// Writing to a string cannot fail; only its contents can.
 impl From<std::fmt::Error> for PresentError {
     fn from(error: std::fmt::Error) -> Self {
         PresentError::Io(io::Error::other(error))

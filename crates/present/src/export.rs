@@ -1,5 +1,5 @@
-//! Formats of other tools: what is drawn over time (Perfetto, Firefox Profiler), what is drawn as flames (collapsed stacks), profiles
-//! (pprof, callgrind) and coverage (lcov).
+//! Formats of other tools: timelines (Perfetto, Firefox Profiler), flame graphs (collapsed stacks),
+//! profiles (pprof, callgrind) and coverage (lcov).
 
 mod callgrind;
 mod collapsed;

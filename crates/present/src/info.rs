@@ -1,4 +1,4 @@
-//! What a recording holds.
+//! Reports what a recording contains.
 
 mod disclosed;
 mod sizes;
@@ -19,10 +19,10 @@ pub use disclosed::{InfoDisclosed, InfoSource, InfoSources, InfoTraffic};
 use sizes::sections;
 pub use sizes::{InfoClass, InfoOriginal, InfoSection, InfoStream, InfoStreams, InfoWindow};
 
-/// What is said of bytes that an interrupted addition left.
+/// The message about bytes that an interrupted addition left.
 pub(crate) const LEFT_OVER: &str = "were being added when that was interrupted: nothing else is lost, they are ignored, and go when something is added";
 
-/// What a recording holds: what was run, how it ended, and what has been made of it.
+/// What a recording contains: what was run, how it ended, and what was built for it.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InfoReport {
     /// The guest's name for itself.
@@ -31,11 +31,11 @@ pub struct InfoReport {
     pub args: Vec<String>,
     /// The exported function that was called instead of `_start`.
     pub invoke: Option<String>,
-    /// The folders that were granted, by their guest paths.
+    /// The granted folders, by their guest paths.
     pub dirs: Vec<String>,
-    /// The names of the variables that were granted.
+    /// The names of the granted environment variables.
     pub env: Vec<String>,
-    /// The module's digest, in hexadecimal digits.
+    /// The module's digest, in hexadecimal.
     pub module_sha256: String,
     /// When the recording began, in seconds since 1970-01-01 UTC.
     pub recorded_unix: u64,
@@ -43,52 +43,55 @@ pub struct InfoReport {
     pub engine: String,
     /// The version of afterimage that recorded it.
     pub tool_version: String,
-    /// How the run ended, in words; `null`: the recording was cut off, or goes on.
+    /// How the run ended, in words; `null` if the recording was cut off, or is unfinished.
     pub ending: Option<String>,
-    /// What the invoked function returned; `null`: none was invoked, or it did not return.
+    /// The results of the invoked function; `null` if none was invoked, or it did not return.
     pub results: Option<Vec<ResultValue>>,
-    /// The program is still being recorded.
+    /// Whether the program is still being recorded.
     pub running: bool,
     /// Where the activations stood at the end, the innermost first: the first 20 places.
     pub frames: Vec<InfoFrame>,
-    /// How many activations there were.
+    /// The number of activations.
     pub frames_total: usize,
-    /// What the stop clock showed at the end; `null`: there was none, or the recording was cut off.
+    /// The stop clock at the end; `null` if there was none, or the recording was cut off.
     pub clock: Option<u64>,
-    /// How many events are in the log; `null` as for `ending`.
+    /// The number of events in the log; `null` as for `ending`.
     pub events: Option<u64>,
     /// How many of these are calls of imports.
     pub host_calls: Option<u64>,
-    /// What has been made of the recording: `counts`, `paths`, `full`.
+    /// The lenses that were built: `counts`, `paths`, `full`.
     pub lenses: Vec<&'static str>,
-    /// The path was written while the program ran: it can be followed even if the end is not known.
+    /// Whether the path was written while the program ran, so that it can be followed even if the
+    /// end is unknown.
     pub path_words: bool,
     /// The whole path of the run, if it was built.
     pub path: Option<InfoPath>,
-    /// The values, for each window that was traced.
+    /// The values, for each window.
     pub values: Vec<InfoValues>,
-    /// From where the run can be followed besides its beginning, if from anywhere.
+    /// The checkpoints from which the run can be followed, if there are any.
     pub checkpoints: Option<InfoCheckpoints>,
-    /// What was simulated.
+    /// The stored simulations.
     pub simulations: Vec<InfoSimulation>,
-    /// The slices that were kept.
+    /// The stored slices.
     pub slices: Vec<InfoSlice>,
-    /// What the file tells whoever gets it.
+    /// What the file discloses to anyone who gets it.
     pub disclosed: InfoDisclosed,
-    /// How many bytes the file has.
+    /// The size of the file in bytes.
     pub length: u64,
-    /// How many of these are behind its last complete state.
+    /// How many of these come after its last complete state.
     pub ignored_bytes: u64,
-    /// `true`, and only there, if these bytes are what an addition left that was interrupted, and no damage.
+    /// `true` if these bytes were left by an interrupted addition and are no damage; otherwise
+    /// absent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
-    /// The parts of the file. What these lack of `length` is the file's header, indexes and footers, and what is ignored.
+    /// The parts of the file. The rest of `length` is the file's header, indexes and footers, and
+    /// the ignored bytes.
     pub sections: Vec<InfoSection>,
-    /// With `--sizes`: which bytes values are answered from.
+    /// With `--sizes`: the bytes that answer questions about values.
     pub streams: Option<InfoStreams>,
     /// What could not be read, in words; the exit code is then 125.
     pub problems: Vec<String>,
-    /// Text shows sizes, too.
+    /// Whether text shows sizes, too.
     #[serde(skip)]
     pub sized: bool,
 }
@@ -111,93 +114,93 @@ impl Render for InfoReport {
     }
 }
 
-/// Where activations stood at the end.
+/// A place where activations stood at the end.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InfoFrame {
     /// Of which function.
     pub function: Function,
-    /// Before which operator: where it is in the original module.
+    /// The offset in the original module of the next operator.
     pub offset: u32,
-    /// Its line, if that is known.
+    /// Its line, if known.
     pub source: Option<Position>,
-    /// How many in a row stood there.
+    /// How many consecutive activations stood there.
     pub times: usize,
 }
 
 /// A whole path.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InfoPath {
-    /// How many blocks were executed.
+    /// The number of executed blocks.
     pub blocks: u64,
-    /// How many segments it is cut into.
+    /// The number of segments.
     pub segments: u64,
-    /// How many different paths it consists of.
+    /// The number of distinct paths in it.
     pub nodes: u64,
-    /// How many bytes the segments take, and what readers need before they open one.
+    /// The size of the segments, and of what readers need before they open one, in bytes.
     pub stored_bytes: u64,
-    /// The same in bits for each block; `null` if none was executed.
+    /// The same in bits per block; `null` if none was executed.
     pub bits_per_block: Option<f64>,
-    /// What was left out as the user wished, in words; empty for nothing.
+    /// What was left out on request, in words; empty for nothing.
     pub left_out: String,
 }
 
 /// The values of a window of the run.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InfoValues {
-    /// The first block of which values are kept.
+    /// The first block with stored values.
     pub first: u64,
     /// The last one.
     pub last: u64,
-    /// How many statements were executed between them, without those of functions that were left out.
+    /// The number of statements executed in between, without those of functions that were left out.
     pub statements: u64,
-    /// Which functions were left out, in words; empty for none.
+    /// The functions that were left out, in words; empty for none.
     pub left_out: String,
-    /// How many epochs they are cut into.
+    /// The number of epochs.
     pub epochs: u64,
-    /// How many bytes they take in the file, with their index.
+    /// Their size in the file in bytes, with their index.
     pub stored_bytes: u64,
-    /// The same for each statement.
+    /// The same per statement.
     pub bytes_per_statement: Option<f64>,
-    /// What takes how much, before chunks are packed.
+    /// The size of each part, before chunks are packed.
     pub parts: Vec<InfoPart>,
 }
 
 /// A part of the values.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InfoPart {
-    /// What it holds.
+    /// Its contents.
     pub what: &'static str,
-    /// How many numbers.
+    /// The number of numbers.
     pub numbers: u64,
-    /// In how many bytes.
+    /// Their size in bytes.
     pub bytes: u64,
 }
 
-/// From where a run can be followed.
+/// The checkpoints from which a run can be followed.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InfoCheckpoints {
-    /// How many intervals the run is cut into.
+    /// The number of intervals.
     pub intervals: u64,
-    /// The last block of the last one.
+    /// The last block of the last interval.
     pub last: u64,
-    /// How many bytes they take in the file.
+    /// Their size in the file in bytes.
     pub stored_bytes: u64,
-    /// The same for each statement of which values are kept; `null` if there are none.
+    /// The same per statement with a stored value; `null` if there are none.
     pub bytes_per_statement: Option<f64>,
 }
 
 /// A simulation that is kept.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InfoSimulation {
-    /// The options that ask for it.
+    /// The options that request it.
     pub simulation: String,
-    /// Of how many executions there is a bit.
+    /// The number of executions with a bit.
     pub executions: u64,
     /// How many of them missed.
     pub missed: u64,
-    /// How many bytes it takes in the file.
+    /// Its size in the file in bytes.
     pub stored_bytes: u64,
-    /// The same in bits for each execution; `null` if there were none.
+    /// The same in bits per execution; `null` if there were none.
     pub bits_per_execution: Option<f64>,
 }
 
@@ -206,11 +209,11 @@ pub struct InfoSimulation {
 pub struct InfoSlice {
     /// Its name.
     pub slice: String,
-    /// What was asked, in words.
+    /// The question, in words.
     pub about: String,
-    /// How many statements are in it.
+    /// The number of statements in it.
     pub statements: u64,
-    /// How many executions of them.
+    /// The number of their executions.
     pub executions: u64,
 }
 
@@ -415,14 +418,14 @@ fn text(out: &mut dyn Write, d: &InfoReport) -> Result<(), PresentError> {
     disclosed::text(out, d)
 }
 
-/// A number with three decimals, or with as many as show its first two digits.
+/// A number with three decimals, or with as many as its first two significant digits need.
 pub(super) fn significant(number: f64) -> String {
     let decimals = (3..20).find(|&decimals| number * 10f64.powi(decimals) >= 10.0);
     let decimals = decimals.filter(|_| number > 0.0).unwrap_or(3);
     format!("{number:.0$}", decimals as usize)
 }
 
-/// Seconds since 1970 as a date of the Gregorian calendar, which repeats every 400 years.
+/// Converts seconds since 1970 to a date of the Gregorian calendar, which repeats every 400 years.
 fn date(unix: u64) -> String {
     let (mut days, second) = (unix / 86400, unix % 86400);
     let leap = |year: u64| {

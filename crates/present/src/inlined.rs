@@ -1,4 +1,4 @@
-//! For whom code was inlined of which the source is not at hand.
+//! Finds the callers of inlined code whose source is not available.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -6,8 +6,9 @@ use afterimage_profile::{Line, Profile, ProfileError};
 
 use crate::sources::Cache;
 
-/// The lines with calls for which code of these lines was inlined, mostly a library's: of each call the innermost around it of which the source is at hand. For each line the one for
-/// which most of its instructions were executed, and how many others there are.
+/// The lines with calls for which code of these lines, mostly a library's, was inlined. For each
+/// call, this is the innermost call around it whose source is available. Each line gets the caller
+/// for which most of its instructions were executed, and the number of other callers.
 ///
 /// O(operators of the program).
 pub(crate) fn callers(
@@ -58,7 +59,8 @@ mod tests {
     use super::*;
     use crate::sources::Sources;
 
-    /// Each operator is of line 100 of a library, inlined there for another line of it, and that for a line of the program: all but the last for line 3.
+    /// Each operator is of line 100 of a library, inlined there for another line of it, and that
+    /// for a line of the program: all but the last for line 3.
     struct Inlined {
         files: [String; 2],
         last: OrigOffset,
@@ -107,7 +109,7 @@ mod tests {
         let body = program.functions[0].body.start;
         let source = Inlined {
             files: ["lib.rs".to_owned(), "app.rs".to_owned()],
-            // Behind the locals and two operators.
+            // After the locals and two operators.
             last: OrigOffset(body.0 + 3),
         };
         let counts = Counts {
@@ -122,7 +124,7 @@ mod tests {
         let mut cache = Cache::new(&OfProgram);
         let found = callers(&profile, &HashSet::from([library]), &mut cache).unwrap();
         assert_eq!(found, HashMap::from([(library, (Line::from(at(1, 3)), 1))]));
-        // Of lines that nobody asked about nothing is told.
+        // Lines that were not asked about have no result.
         let other = HashSet::from([Line::from(at(0, 50))]);
         assert!(callers(&profile, &other, &mut cache).unwrap().is_empty());
     }

@@ -14,22 +14,36 @@ use crate::PresentError;
 use crate::document::objects::{Function, Position};
 use crate::document::{Document, Lazy, NoRows, begin};
 
-/// Exact counts. Without `--limit` all rows are there, those that never ran included.
+/// Exact counts. Without `--limit`, all rows are included, even those of code that never ran.
 ///
-/// An execution of an instruction of line L is an *arrival* at L if the instruction that the same activation executed before it is of another line or of none, or if there is no such instruction; if control went round a loop that can go round without leaving L; or if it came through a vertex that executes nothing. An edge that was taken leads to an arrival even if the run was stopped right before the instruction that it leads to. A jump is passed over if its line has other code in the function: it is an instruction of its line, and nobody arrives at it. If jumps are all that a line has (`break;`, `goto end;`), executing one is an arrival. Only jumps back to code of a later line, as at the end of a loop without a condition (`while (1) {`), belong to the code before them; the line has no code then. An instruction of which the debug information says nothing, as of code that a compiler merged or made up, belongs to the line of the last instruction before it that has one, if that is the same line whichever way control comes; otherwise to none.
+/// An execution of an instruction of line L is an *arrival* at L in any of these cases: the
+/// instruction that the same activation executed before it is of another line or of none, or there
+/// is no such instruction; control went round a loop that can go round without leaving L; or
+/// control came through a vertex that executes nothing. An edge that was taken leads to an arrival
+/// even if the run was stopped right before the next instruction.
+///
+/// A jump is skipped if its line has other code in the function: it is an instruction of its line,
+/// but not an arrival. If a line has only jumps (`break;`, `goto end;`), executing one is an
+/// arrival. But a jump back to code of a later line, as at the end of a loop without a condition
+/// (`while (1) {`), belongs to the code before it; the line then has no code.
+///
+/// An instruction without debug information, such as code that a compiler merged or made up,
+/// belongs to the line of the last instruction before it that has one, if that line is the same on
+/// every way to it; otherwise to none.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ProfileDocument<R = Vec<ProfileRow>> {
     /// What has a row: `function`, `line`, `block`, `edge` or `instruction`.
     pub by: &'static str,
-    /// The order of the rows: `instructions`, `count`, `name` or `program`; ties are in the order of the program.
+    /// The order of the rows: `instructions`, `count`, `name` or `program`; ties are in the order
+    /// of the program.
     pub sort: &'static str,
-    /// The sums over the whole program, whatever the rows are about.
+    /// The sums over the whole program, whatever the rows are.
     pub totals: ProfileTotals,
-    /// How many rows there would be without `--limit`.
+    /// The number of rows without `--limit`.
     pub available: usize,
-    /// Whether `rows` holds all of them.
+    /// Whether `rows` contains all of them.
     pub complete: bool,
-    /// There only if the counts are not exact: why.
+    /// Present only if the counts are not exact: the reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// The rows.
@@ -45,20 +59,22 @@ impl<R: Serialize> Document for ProfileDocument<R> {
 /// Sums over the whole program.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ProfileTotals {
-    /// There only if the counts of several runs were added up: how many.
+    /// Present only if the counts of several runs were added up: their number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runs: Option<u64>,
-    /// Instructions executed: operators without the markers `block`, `loop`, `try_table`, `else`, `end`.
+    /// The number of executed instructions: operators without the markers `block`, `loop`,
+    /// `try_table`, `else`, `end`.
     pub instructions: u64,
-    /// Basic blocks executed; the empty root of a function that begins with a loop is one.
+    /// The number of executed basic blocks; the empty root of a function that begins with a loop is
+    /// one.
     pub blocks: u64,
-    /// Activations of functions that the module defines.
+    /// The number of activations of functions that the module defines.
     pub entries: u64,
-    /// Functions that the module defines.
+    /// The number of functions that the module defines.
     pub functions: u64,
-    /// Those of them that were entered.
+    /// How many of them were entered.
     pub executed_functions: u64,
-    /// Activations that had not ended when the run did.
+    /// The number of activations that had not ended when the run did.
     pub open: u64,
 }
 
@@ -78,10 +94,11 @@ pub enum ProfileRow {
     Line(ProfileLine),
 }
 
-/// A block. At a trap it counts as executed, but its instructions after the one that trapped do not.
+/// A block. At a trap it counts as executed, but its instructions after the one that trapped do
+/// not.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ProfileBlock {
-    /// In which function.
+    /// Its function.
     pub function: Function,
     /// Its number.
     pub block: u32,
@@ -89,32 +106,32 @@ pub struct ProfileBlock {
     pub end: String,
     /// Its first operator.
     pub op: u32,
-    /// Where it begins in the original module.
+    /// Its offset in the original module.
     pub offset: u32,
     /// How often it was executed.
     pub count: u64,
-    /// How many instructions were executed in it.
+    /// The number of instructions executed in it.
     pub instructions: u64,
-    /// Its line, if that is known.
+    /// Its line, if known.
     pub source: Option<Position>,
 }
 
 /// An edge.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ProfileEdge {
-    /// In which function.
+    /// Its function.
     pub function: Function,
     /// Its number.
     pub edge: u32,
-    /// From which block.
+    /// The source block.
     pub from: u32,
-    /// To which block.
+    /// The target block.
     pub to: u32,
     /// `fall`, `jump`, `taken`, `not taken`, `then`, `else`, `table 2` (by label depth), `call return`, `call throw`, `throw`, `catch 0` (by clause), `unwind` or `return`.
     pub kind: String,
     /// Whether it is a branch back to a loop's header.
     pub back: bool,
-    /// Where the operator is that transfers control.
+    /// The offset of the operator that transfers control.
     pub offset: Option<u32>,
     /// How often it was taken.
     pub count: u64,
@@ -125,62 +142,62 @@ pub struct ProfileEdge {
 /// An instruction.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ProfileInstruction {
-    /// In which function.
+    /// Its function.
     pub function: Function,
-    /// In which block; `null` in code that cannot be reached.
+    /// Its block; `null` in unreachable code.
     pub block: Option<u32>,
-    /// Which operator of the body.
+    /// Its position in the body.
     pub op: u32,
-    /// Where it is in the original module.
+    /// Its offset in the original module.
     pub offset: u32,
-    /// In the text format.
+    /// Its text format.
     pub text: String,
     /// How often it was executed.
     pub count: u64,
-    /// Its line, if that is known.
+    /// Its line, if known.
     pub source: Option<Position>,
 }
 
 /// A function.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ProfileFunction {
-    /// Which.
+    /// The function.
     pub function: NamedFunction,
-    /// Where its body is in the original module.
+    /// The offset of its body in the original module.
     pub offset: u32,
     /// Its activations.
     pub entries: u64,
-    /// How many blocks were executed in it, callees not included.
+    /// The number of blocks executed in it, without callees.
     pub blocks: u64,
-    /// How many instructions.
+    /// The number of instructions executed in it.
     pub instructions: u64,
-    /// Its declaration, or else its first instruction with a position.
+    /// Its declaration, otherwise its first instruction with a position.
     pub source: Option<Position>,
 }
 
-/// A function of the module, and what it is called there.
+/// A function of the module, with its name there.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct NamedFunction {
-    /// Which.
+    /// The function.
     #[serde(flatten)]
     pub function: Function,
-    /// Its name, as the module holds it.
+    /// Its name as stored in the module.
     pub raw_name: Option<String>,
 }
 
 /// A line.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ProfileLine {
-    /// How often it was arrived at, summed over all copies of it.
+    /// The number of arrivals at it, summed over all copies of it.
     pub count: u64,
-    /// How many instructions were executed that come from it.
+    /// The number of executed instructions that come from it.
     pub instructions: u64,
-    /// Which.
+    /// The line.
     pub source: Position,
 }
 
-/// Writes a report as one JSON document, a row at a time. `note`: what a reader must know
-/// about how exact it is, if it is not.
+/// Writes a report as one JSON document, a row at a time. `note` is what a reader must know if the
+/// counts are not exact.
 ///
 /// # Errors
 /// If `out` fails.

@@ -1,5 +1,5 @@
-//! Finished structs → text, JSON, and other tools' formats. Everything is written to
-//! the receiver that the caller gives; nothing here prints or opens a file.
+//! Turns finished structs into text, JSON and the formats of other tools. Everything is written to
+//! the receiver that the caller supplies; nothing here prints or opens a file.
 
 mod accessed;
 mod addresses;

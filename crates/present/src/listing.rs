@@ -8,8 +8,8 @@ use crate::PresentError;
 use crate::number::{counted, grouped, percent};
 use crate::table::{Paint, Style, plain};
 
-/// Writes functions with the executions of each operator; the markers of the block structure
-/// and code that cannot be reached have none (`-`).
+/// Writes functions with the executions of each operator. Markers of the block structure and
+/// unreachable code have none (`-`).
 ///
 /// # Errors
 /// If `out` or the profile fails, or if the module cannot be written as text.

@@ -1,4 +1,4 @@
-//! The values that loads read: summed up, and all of them.
+//! Reports the values that loads read: in summary, or all of them.
 
 use std::io::Write;
 
@@ -19,14 +19,14 @@ use crate::value::{bits_text, type_number, type_text, value_text};
 /// The first bytes of all values in binary form.
 const MAGIC: &[u8; 8] = b"AFLOADS1";
 
-/// Gives the next values of a load; `None` at the end.
+/// Returns the next values of a load; `None` at the end.
 pub type NextLoads<'s> = dyn FnMut() -> Result<Option<LoadedValues>, PresentError> + 's;
 
-/// Writes what loads read, summed up, as a table: in the order of the program, or, if only so many may be shown, those that were executed most often
-/// first. Whether there are more.
+/// Writes a summary of what loads read as a table: in the order of the program, or, if the number
+/// of rows is limited, the most frequently executed first. Returns whether there are more.
 ///
 /// # Errors
-/// If `out` fails or the module is not that of the program.
+/// If `out` fails or the module does not match the program.
 pub fn load_values_text(
     out: &mut dyn Write,
     scene: &StepScene<'_>,
@@ -81,10 +81,11 @@ pub fn load_values_text(
     Ok(order.len() > limit)
 }
 
-/// The values that loads read, summed up, in the order of the program. Whole numbers are compared as signed ones.
+/// A summary of the values that loads read, in the order of the program. Integers are compared as
+/// signed.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LoadValuesHead {
-    /// What is more than this is `null`.
+    /// Counts above this bound are `null`.
     pub bound: u64,
 }
 
@@ -97,12 +98,12 @@ impl Document for LoadValuesHead {
 /// A load.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LoadValuesRow {
-    /// Which.
+    /// The load.
     #[serde(flatten)]
     pub instruction: Instruction,
     /// How often it was executed.
     pub loads: u64,
-    /// How many different values it read.
+    /// The number of distinct values it read.
     pub values: Option<u64>,
     /// `i32`, `i64`, `f32`, `f64` or `v128`.
     #[serde(rename = "type")]
@@ -111,25 +112,25 @@ pub struct LoadValuesRow {
     pub smallest: LoadedValue,
     /// The largest.
     pub largest: LoadedValue,
-    /// The most frequent one, if that is known.
+    /// The most frequent value, if known.
     pub most: Option<LoadedValue>,
-    /// How often that was read.
+    /// How often it was read.
     pub most_times: Option<u64>,
 }
 
 /// A value that was read.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LoadedValue {
-    /// Its bits, as hexadecimal digits.
+    /// Its bits, in hexadecimal.
     pub bits: String,
-    /// What it is, for a person.
+    /// Its text, for a person.
     pub text: String,
 }
 
-/// The same as lines of JSON, after a head, in the order of the program.
+/// Writes the summary as lines of JSON after a head, in the order of the program.
 ///
 /// # Errors
-/// If `out` fails or the module is not that of the program.
+/// If `out` fails or the module does not match the program.
 pub fn load_values_json(
     out: &mut dyn Write,
     scene: &StepScene<'_>,
@@ -164,8 +165,8 @@ fn bits(value: Value) -> String {
     bits_text(value.ty, value.bits)
 }
 
-/// Writes all values that loads read, as text: per line an instruction, and values that it read one after the other. Whether there are more than
-/// may be shown.
+/// Writes all values that loads read as text: each line has an instruction and consecutive values.
+/// Returns whether there are more than may be shown.
 ///
 /// # Errors
 /// If `out` fails or the run cannot be followed.
@@ -185,7 +186,7 @@ pub fn loaded_text(
         let first = grouped(loaded.first);
         write!(out, "@{} {} #{first}:", shown.offset, shown.name)?;
         for value in &loaded.values {
-            // Hexadecimal digits are for readers of single values, but for those that tell a NaN from others.
+            // Hexadecimal bits help readers of single values, except where they distinguish NaNs.
             let text = value_text(value.ty, value.bits);
             let (short, bits) = text.split_once(" (").unwrap_or((&text, ""));
             match short {
@@ -198,7 +199,7 @@ pub fn loaded_text(
     Ok(false)
 }
 
-/// The values that loads read, all of them. The lines of a load are in order.
+/// All values that loads read. The lines of each load are in order.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LoadedHead {}
 
@@ -208,23 +209,23 @@ impl Document for LoadedHead {
     type Row = LoadedRow;
 }
 
-/// What a load read in executions one after the other.
+/// The values of consecutive executions of a load.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LoadedRow {
-    /// Where it is.
+    /// Its function.
     pub function: Function,
-    /// Where the load is in the original module.
+    /// Its offset in the original module.
     pub offset: u32,
     /// `i32`, `i64`, `f32`, `f64` or `v128`.
     #[serde(rename = "type")]
     pub kind: Option<&'static str>,
-    /// Which execution of it is the first of these, from 1.
+    /// The number of the first of these executions, from 1.
     pub first: u64,
-    /// What it read: the bits, as hexadecimal digits, of 256 values at most.
+    /// The values' bits in hexadecimal, at most 256 values.
     pub bits: Vec<String>,
 }
 
-/// The same as lines of JSON, after a head.
+/// Writes the values as lines of JSON after a head.
 ///
 /// # Errors
 /// If `out` fails or the run cannot be followed.
@@ -254,7 +255,7 @@ pub fn loaded_json(
     Ok(())
 }
 
-/// The same as bytes, which docs/TRACE.md describes.
+/// Writes the values in the binary form that docs/TRACE.md describes.
 ///
 /// # Errors
 /// If `out` fails or the run cannot be followed.

@@ -1,4 +1,4 @@
-//! Which statements of two versions of a program correspond.
+//! Reports which statements of two versions of a program correspond.
 
 use std::io::Write;
 
@@ -24,7 +24,7 @@ use crate::table::{Align::Left, Align::Right, Paint, Style, Table, plain};
 /// A version.
 #[derive(Clone, Copy)]
 pub struct MatchSide<'a> {
-    /// What its recording is called.
+    /// The name of its recording.
     pub name: &'a str,
     /// The names of its functions.
     pub names: &'a Names,
@@ -32,39 +32,39 @@ pub struct MatchSide<'a> {
     pub operators: &'a Operators<'a>,
     /// Its source files.
     pub source: &'a dyn Source,
-    /// What it executed.
+    /// Its executed statements.
     pub sketched: &'a Sketched,
 }
 
-/// What corresponds.
+/// A matching to report.
 #[derive(Clone, Copy)]
 pub struct MatchReport<'a> {
     /// The first version.
     pub a: MatchSide<'a>,
-    /// The second, whose statements were looked for in the first.
+    /// The second version, whose statements were searched for in the first.
     pub b: MatchSide<'a>,
-    /// What was found.
+    /// The matching.
     pub matching: &'a Matching,
-    /// Statements that correspond and stop doing the same.
+    /// Corresponding statements that stop doing the same.
     pub divergences: &'a [Divergence],
-    /// How the runs ended, if one did otherwise than the other.
+    /// How the runs ended, if they ended differently.
     pub endings: Option<&'a [DiffEnding; 2]>,
-    /// How it compares with the line tables.
+    /// How the matching compares with the line tables.
     pub accuracy: Option<Accuracy>,
-    /// Names of functions were used.
+    /// Whether names of functions were used.
     pub names_used: bool,
-    /// So many rows of a list text shows at most, if not as many as usual.
+    /// The largest number of rows in a list of text, if not the default.
     pub top: Option<usize>,
-    /// Text shows all statements, and not only those that differ.
+    /// Whether text shows all statements, not only those that differ.
     pub all: bool,
 }
 
-/// A statement, told.
+/// A statement, prepared for display.
 pub(crate) struct StatementLabel {
     pub(crate) operator: String,
     pub(crate) offset: OrigOffset,
     position: Option<Position>,
-    /// As much of the file's path as is shown.
+    /// The displayed end of the file's path.
     shown: String,
     function: Function,
 }
@@ -90,7 +90,7 @@ impl MatchSide<'_> {
 
     fn count(&self, statement: u32) -> u64 {
         let statement = &self.sketched.version.statements[statement as usize];
-        // Of a call all arguments are values.
+        // For a call, all arguments are values.
         match statement.class {
             Class::Call => 0,
             _ => statement.values.count,
@@ -135,17 +135,17 @@ impl StatementLabel {
 /// A statement of a version.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MatchStatement {
-    /// Where it is.
+    /// Its function.
     pub function: Function,
     /// The operator's name in the text format.
     pub operator: String,
-    /// Where it is in the module.
+    /// Its offset in the module.
     pub offset: u32,
-    /// Its line, if that is known.
+    /// Its line, if known.
     pub source: Option<Position>,
 }
 
-/// What speaks for a match most, in words.
+/// The strongest evidence for a match, in words.
 fn ground(evidence: &Evidence) -> &'static str {
     if evidence.same_code {
         return "a function of the same operators, or nearly";
@@ -161,7 +161,7 @@ fn ground(evidence: &Evidence) -> &'static str {
     }
 }
 
-/// All grounds, the strongest first.
+/// All kinds of evidence, the strongest first.
 const GROUNDS: [&str; 8] = [
     "a function of the same operators, or nearly",
     "the same values",
@@ -173,13 +173,16 @@ const GROUNDS: [&str; 8] = [
     "structure alone",
 ];
 
-/// Of versions of one program at least this part of the statements correspond.
+/// The least share of corresponding statements between versions of one program.
 const LIKE: f64 = 0.75;
-/// And at least this part of what is not in functions of the same operators by more than structure: of five pairs of versions 58 to 87 of a hundred, of four pairs of different programs 39 to 57.
+/// The least share of statements that match by more than structure, among those outside of
+/// functions with the same operators. It was 58 to 87 % in five pairs of versions, and 39 to 57 %
+/// in four pairs of different programs.
 const BY_VALUES: f64 = 0.5;
-/// That is asked only if so many statements are in other functions, and this part of all: where little was changed, little of that has the same values.
+/// This is only checked if at least this many statements, and this share of all, are in other
+/// functions: where little was changed, little of that has the same values.
 const OTHERS: (usize, f64) = (200, 0.25);
-/// Rows that are shown of a list if nothing else is asked for.
+/// The default number of rows in a list.
 pub(crate) const ROWS: usize = 10;
 
 /// Writes what corresponds, for a person; with `all`, statement by statement.
@@ -228,10 +231,10 @@ pub fn match_text(
     Ok(())
 }
 
-/// A match that is this likely at least is taken for right.
+/// The likelihood from which a match is taken to be right.
 const SURE: f32 = 0.95;
 
-/// Says how likely the matches are.
+/// Writes how likely the matches are.
 fn how_likely(out: &mut dyn Write, matching: &Matching) -> Result<(), PresentError> {
     let all = 0..matching.of_b.len() as u32;
     let (mut matched, mut sure, mut several) = (0, 0, 0);
@@ -256,7 +259,7 @@ fn how_likely(out: &mut dyn Write, matching: &Matching) -> Result<(), PresentErr
     Ok(())
 }
 
-/// Says so if two programs are hardly versions of one.
+/// Writes a warning if two programs are hardly versions of one.
 pub(crate) fn unlike(out: &mut dyn Write, report: &MatchReport<'_>) -> Result<(), PresentError> {
     let all = report.matching.of_b.len();
     let found = report.matching.of_b.iter().flatten();
@@ -349,7 +352,7 @@ pub(crate) fn diverging(
     more(out, report.divergences.len(), top)
 }
 
-/// Where two versions first do something else, in a sentence.
+/// A sentence about where two versions first differ.
 pub(crate) fn divergence_sentence(
     report: &MatchReport<'_>,
     first: &Divergence,
@@ -395,7 +398,8 @@ pub(crate) fn divergence_sentence(
     })
 }
 
-/// Which execution of the second version's statement it is; and of the first version's, if another one.
+/// The number of the execution of the second version's statement; also the first version's, if
+/// different.
 fn numbers(found: &Divergence) -> String {
     match found.numbers {
         [a, b] if a == b => grouped(b),
@@ -421,30 +425,33 @@ fn gave(found: &Divergence) -> [String; 2] {
     }
 }
 
-/// Statements that correspond and gave other values.
+/// Corresponding statements that gave different values.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MatchDivergence {
-    /// That of the first version.
+    /// The statement of the first version.
     pub a: MatchStatement,
-    /// That of the second one.
+    /// The statement of the second version.
     pub b: MatchStatement,
-    /// `computed`: it is another operator or has another constant and took the same then but for that, nobody who makes the operands did something else before, and something that takes what it gives does something else. `read`: nobody did, but it takes something else, or all that takes what it gives does the same. Else `passed on`.
+    /// `computed`: the operator or a constant differs, the operands were otherwise the same, no
+    /// maker of the operands differed earlier, and some user of its value does something else.
+    /// `read`: no maker differed earlier, but it takes something else, or all its users do the
+    /// same. Otherwise `passed on`.
     pub origin: &'static str,
     /// How likely it is that they correspond.
     pub likely: f32,
-    /// The first execution that differs, of each.
+    /// The first execution that differs, in each.
     pub numbers: [u64; 2],
-    /// What they gave: the bits, as hexadecimal digits.
+    /// The bits of their values, in hexadecimal.
     pub bits: [String; 2],
-    /// Of calls: which of the arguments these are, from 1.
+    /// For calls, which arguments these are, from 1.
     pub arguments: Option<[u32; 2]>,
-    /// Of tests and branches: whether they were decided otherwise than in their first executions.
+    /// For tests and branches, whether each was decided differently than in its first execution.
     pub decided_otherwise: Option<[bool; 2]>,
-    /// When, in each.
+    /// The times of the two executions.
     pub t: [u64; 2],
 }
 
-/// Statements that correspond and stop doing the same, as objects, and how many more there are.
+/// Corresponding statements that stop doing the same, as objects, and how many more there are.
 pub(crate) fn divergences(
     report: &MatchReport<'_>,
 ) -> Result<(Vec<MatchDivergence>, usize), PresentError> {
@@ -468,7 +475,7 @@ pub(crate) fn divergences(
     Ok((shown, more))
 }
 
-/// How it comes about that another value was given, in a word.
+/// The reason for a different value, in a word.
 pub(crate) fn origin(origin: Origin) -> &'static str {
     match origin {
         Origin::Computed => "computed",
@@ -477,7 +484,7 @@ pub(crate) fn origin(origin: Origin) -> &'static str {
     }
 }
 
-/// A value of unknown type: of 32 bits with a sign, if it fits.
+/// A value of unknown type: as a signed 32-bit number, if it fits.
 fn value(bits: u64) -> String {
     match u32::try_from(bits) {
         Ok(low) => (low as i32).to_string(),
@@ -493,7 +500,7 @@ pub(crate) fn more(out: &mut dyn Write, count: usize, top: usize) -> Result<(), 
     Ok(())
 }
 
-/// What was executed most and corresponds to nothing.
+/// The most executed statements without a counterpart.
 fn alone(out: &mut dyn Write, report: &MatchReport<'_>, style: Style) -> Result<(), PresentError> {
     let unmatched = (0..).zip(&report.matching.of_b);
     let unmatched = unmatched.filter(|(_, found)| found.is_none());
@@ -570,13 +577,13 @@ fn listed(out: &mut dyn Write, report: &MatchReport<'_>, style: Style) -> Result
     Ok(())
 }
 
-/// How likely the match of a statement of the second version is.
+/// The likelihood of the match of a statement of the second version.
 fn likely(matching: &Matching, b: u32) -> f32 {
     let first = matching.matches(b).next();
     first.map_or(0.0, |(_, likely)| likely)
 }
 
-/// How likely a match is, for a person: what is not certain is not said to be.
+/// A likelihood for a person: an uncertain one is never shown as certain.
 fn likelihood(likely: f32) -> String {
     match (100.0 * likely).round() as u32 {
         0 => "<1%".to_owned(),
@@ -585,26 +592,27 @@ fn likelihood(likely: f32) -> String {
     }
 }
 
-/// Which statements of two versions of a program correspond, by what their executions did.
+/// Which statements of two versions of a program correspond, judged by what their executions did.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MatchDocument {
     /// The recording of the first version.
     pub a: String,
-    /// That of the second one.
+    /// The recording of the second version.
     pub b: String,
-    /// Whether names of functions were a hint.
+    /// Whether names of functions were used as a hint.
     pub names: bool,
     /// The statements that `b` executed, in the order of the program.
     pub statements: Vec<MatchedStatement>,
     /// How many of them `--limit` left out.
     pub more_statements: usize,
-    /// Statements that correspond and gave other values. Those that `computed` come first, then by time.
+    /// Corresponding statements that gave different values: those that `computed` first, then by
+    /// time.
     pub divergences: Vec<MatchDivergence>,
     /// How many of them `--limit` left out.
     pub more_divergences: usize,
-    /// How they ended, if one did otherwise than the other.
+    /// How they ended, if they ended differently.
     pub endings: Option<DiffEndings>,
-    /// With `--check`, how right it is.
+    /// With `--check`, how accurate it is.
     pub accuracy: Option<MatchAccuracy>,
 }
 
@@ -617,38 +625,43 @@ impl Document for MatchDocument {
 /// A statement of the second version.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MatchedStatement {
-    /// Which.
+    /// The statement.
     #[serde(flatten)]
     pub statement: MatchStatement,
-    /// What corresponds to it; `null` if nothing does.
+    /// Its counterpart; `null` if there is none.
     #[serde(rename = "match")]
     pub matched: Option<MatchFound>,
 }
 
-/// What corresponds to a statement.
+/// The counterpart of a statement.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MatchFound {
     /// The statement of the first version.
     pub a: MatchStatement,
-    /// From 0 to 1, how likely it is the right one, if there is one; with as few digits as tell it from other numbers of 32 bits. Those that are at least 0.95 are those that the text counts as likely. Where copies of inlined code are one statement of `a`, another one's copies may be likelier together.
+    /// How likely it is to be the right one, if there is one: from 0 to 1, with as few digits as
+    /// distinguish it from other 32-bit numbers. Text counts those of at least 0.95 as likely.
+    /// Where copies of inlined code are one statement of `a`, another one's copies may be likelier
+    /// together.
     pub likely: f32,
-    /// Those that are at least a tenth as likely as the likeliest.
+    /// Other candidates that are at least a tenth as likely as the likeliest.
     pub others: Vec<MatchOther>,
-    /// What speaks for it most, in words. A function of the same operators may have other constants and other offsets of loads and stores; one of nearly the same is as long and has nine of ten of them.
+    /// The strongest evidence for it, in words. A function of the same operators may have other
+    /// constants and other offsets of loads and stores; one of nearly the same operators has the
+    /// same length and agrees in nine of ten of them.
     pub ground: &'static str,
     /// Whether it is the same operator.
     pub same_operator: bool,
-    /// Of how many operands there is a counterpart at the right place, and how many there are.
+    /// How many operands have a counterpart at the right place, and how many there are.
     pub operands: [u32; 2],
-    /// The same of who takes what it gives.
+    /// The same for the users of its value.
     pub users: [u32; 2],
-    /// The same of its neighbours.
+    /// The same for its neighbours.
     pub neighbours: [u32; 2],
     /// Whether the functions have the same name.
     pub same_name: bool,
 }
 
-/// Another one that it may be.
+/// Another candidate.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MatchOther {
     /// The statement of the first version.
@@ -657,26 +670,28 @@ pub struct MatchOther {
     pub likely: f32,
 }
 
-/// How right a matching is: counts of statements of functions that differ.
+/// The accuracy of a matching: counts of statements in functions that differ.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MatchAccuracy {
     /// How many were executed.
     pub executed: u64,
-    /// How many of these are from a known line and column.
+    /// How many of these have a known line and column.
     pub known: u64,
-    /// Of how many of these the first version executed one that does the same from there, in whatever instance of a generic function.
+    /// For how many of these the first version executed a statement that does the same from there,
+    /// in any instance of a generic function.
     pub of_column: u64,
-    /// How many of these are matched with one from there.
+    /// How many of these are matched with a statement from there.
     pub correct_of_column: u64,
-    /// Of how many it executed one that does the same from there in the same instance.
+    /// For how many the first version executed a statement that does the same from there, in the
+    /// same instance.
     pub true_counterpart: u64,
     /// How many of these are matched.
     pub matched: u64,
-    /// How many of these rightly: line, column and instance.
+    /// How many of these are matched correctly: line, column and instance.
     pub correct: u64,
-    /// Of how many one of the matches is right, the others included.
+    /// How many have a correct one among all their matches.
     pub found: u64,
-    /// How many matches these have in all.
+    /// How many matches these have in total.
     pub listed: u64,
     /// How many are matched with the same line.
     pub same_line: u64,
@@ -778,7 +793,7 @@ pub fn match_csv(out: &mut dyn Write, report: &MatchReport<'_>) -> Result<(), Pr
 }
 
 impl MatchReport<'_> {
-    /// It, for programs.
+    /// The document for programs.
     ///
     /// # Errors
     /// If a module cannot be read.

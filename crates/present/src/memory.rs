@@ -1,4 +1,4 @@
-//! What memory held at a time.
+//! Reports the contents of memory at a time.
 
 use std::io::Write;
 
@@ -14,36 +14,37 @@ use crate::state::WrittenSince;
 use crate::table::Paint;
 use crate::{PresentError, StepRow, Style};
 
-/// Bytes on a line of a dump.
+/// The number of bytes on a line of a dump.
 const LINE: usize = 16;
 
-/// What memory held.
+/// The contents of memory.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MemoryReport {
-    /// Which memory.
+    /// The memory.
     pub memory: u32,
-    /// From where on.
+    /// The address of the first byte.
     pub address: u64,
-    /// How many bytes the memory had.
+    /// The size of the memory in bytes.
     pub size: u64,
-    /// The time of the block that was about to begin, or is executed at the moment; `null` for the end of the run.
+    /// The time of the block at the moment: about to begin, or being executed; `null` for the end
+    /// of the run.
     pub t: Option<u64>,
-    /// Where the operator is that was about to be executed, if a place within a block was asked for.
+    /// The offset of the next operator, if the question named a place within a block.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<u32>,
-    /// The bytes, as hexadecimal digits.
+    /// The bytes, in hexadecimal.
     #[serde(serialize_with = "as_digits")]
     #[schemars(with = "String")]
     pub contents: Vec<u8>,
-    /// Bytes next to each other of which the same is known.
+    /// Adjacent bytes with the same history.
     pub parts: Vec<MemoryPart>,
-    /// With `--var`, what is there.
+    /// With `--var`, the variable there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variable: Option<VariableThere>,
     /// The recording, for a command line that names it.
     #[serde(skip)]
     pub file: String,
-    /// How many memories the program has: if it has one, text does not number it.
+    /// The number of memories. If there is one, text does not number it.
     #[serde(skip)]
     pub memories: u32,
 }
@@ -54,51 +55,52 @@ impl Document for MemoryReport {
     type Row = NoRows;
 }
 
-/// Bytes next to each other of which the same is known.
+/// Adjacent bytes with the same history.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MemoryPart {
     /// The first.
     pub address: u64,
-    /// How many.
+    /// The number of bytes.
     pub bytes: u64,
-    /// The last write before; `null` if there is none. Absent if it was not found.
+    /// The last write before; `null` if there is none; absent if it was not found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<Option<StepRow>>,
-    /// Set if the last write was not found: it is before this time, if there is one.
+    /// Set if the last write was not found: if there is one, it is before this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written_before: Option<u64>,
-    /// The next read; `null` if there is none. Absent if it was not found.
+    /// The next read; `null` if there is none; absent if it was not found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_read: Option<Option<StepRow>>,
-    /// Set if the next read was not found: it is after this time, if there is one.
+    /// Set if the next read was not found: if there is one, it is after this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_read_after: Option<u64>,
-    /// The next write; `null` if there is none. Absent if it was not found.
+    /// The next write; `null` if there is none; absent if it was not found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_written: Option<Option<StepRow>>,
-    /// Set if the next write was not found: it is after this time, if there is one.
+    /// Set if the next write was not found: if there is one, it is after this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_written_after: Option<u64>,
 }
 
-/// A variable of the source that is in memory.
+/// A source variable in memory.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VariableThere {
-    /// The expression for it.
+    /// Its expression.
     pub name: String,
     /// Its type.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// What it holds, as C would write it.
+    /// Its value in C notation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// Why that cannot be told.
+    /// Why it has no value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unavailable: Option<String>,
-    /// What wrote to its place since the call began: it may be something else.
+    /// What wrote to its place since the call began, so that it may hold something else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<WrittenSince>,
-    /// The call that it lives in: what is read and written before and after that belongs to others. It is absent where it lives as long as the run.
+    /// The call that it lives in: accesses before and after it belong to others. Absent if the
+    /// variable lives as long as the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<CallThere>,
 }
@@ -106,7 +108,7 @@ pub struct VariableThere {
 /// The call that a variable lives in.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CallThere {
-    /// Of which function.
+    /// The function.
     pub function: Function,
     /// The time of its first block.
     pub first_t: u64,
@@ -119,7 +121,7 @@ fn as_digits<S: serde::Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Erro
 }
 
 impl VariableThere {
-    /// Writes what it is, where, and what it holds.
+    /// Writes the name, place and value.
     ///
     /// # Errors
     /// If `out` fails.
@@ -175,7 +177,7 @@ impl Render for MemoryReport {
             let at = self.address + line * LINE as u64;
             writeln!(out, "{at:#010x} {hex:columns$}  {}", text_of(bytes))?;
         }
-        // Of a variable it is known what its bytes are.
+        // For a variable, the meaning of its bytes is known.
         if self.variable.is_none() {
             for (name, value) in readings(&self.contents) {
                 writeln!(out, "  as {name}: {value}")?;
@@ -220,7 +222,7 @@ impl Render for MemoryReport {
 }
 
 impl MemoryReport {
-    /// Whether something was not looked for in all of the run.
+    /// Whether a search did not cover the whole run.
     fn is_cut(&self) -> bool {
         let is_cut = |part: &MemoryPart| {
             [&part.written, &part.next_read, &part.next_written]
@@ -230,7 +232,7 @@ impl MemoryReport {
         self.parts.iter().any(is_cut)
     }
 
-    /// What a step did to the bytes, and whether they were the variable's then.
+    /// What a step did to the bytes, and whether they belonged to the variable then.
     fn step(&self, step: Option<&StepRow>, never: &str) -> String {
         let call = self.variable.as_ref().and_then(|v| v.call.as_ref());
         let Some(step) = step else {
@@ -250,7 +252,7 @@ impl MemoryReport {
     }
 }
 
-/// What the first bytes are as numbers of different types, as far as there are enough.
+/// The first bytes as numbers of different types, as far as there are enough.
 fn readings(bytes: &[u8]) -> Vec<(&'static str, String)> {
     let mut readings = Vec::new();
     if let Some(four) = bytes.first_chunk::<4>() {
@@ -266,7 +268,7 @@ fn readings(bytes: &[u8]) -> Vec<(&'static str, String)> {
     readings
 }
 
-/// Bytes as text; what does not print is a dot.
+/// Bytes as text, with a dot for each unprintable one.
 fn text_of(bytes: &[u8]) -> String {
     let shown = |&byte: &u8| match byte {
         b' '..=b'~' => char::from(byte),

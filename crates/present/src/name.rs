@@ -1,6 +1,7 @@
-//! Names of functions in few columns.
+//! Shortens names of functions and types.
 
-/// A function's name without the types of its parameters, which C++ has in it. Those of functions around it stay: `outer(int)::Inner::twice`.
+/// A function's name without the types of its parameters, which C++ includes. Those of enclosing
+/// functions stay: `outer(int)::Inner::twice`.
 pub(crate) fn without_parameters(name: &str) -> &str {
     let (mut open, mut at) = (0u32, 0);
     while let Some(rest) = name.get(at..).filter(|rest| !rest.is_empty()) {
@@ -33,7 +34,8 @@ pub(crate) fn without_parameters(name: &str) -> &str {
     name
 }
 
-/// A function's name as people write it: without the types of its parameters, the versions of libraries and arguments of templates that are what they are by default.
+/// A function's name as people write it: without the types of its parameters, the versions of
+/// libraries, and default arguments of templates.
 pub(crate) fn short_function(name: &str) -> String {
     let mut name = short_type(without_parameters(name));
     while let Some(begin) = name.find("[abi:") {
@@ -68,10 +70,11 @@ fn is_around(rest: &str) -> bool {
     rest.trim_start_matches([' ', '&']).starts_with("::")
 }
 
-/// A type's name as people write it: without the versions of libraries (`std::__2::`), without arguments that are what they are by default (allocators, comparisons), and of what
-/// Rust's standard library defines only the last part. One that is not balanced stays as it is.
+/// A type's name as people write it: without the versions of libraries (`std::__2::`) and default
+/// arguments (allocators, comparisons), and with only the last part of names in Rust's standard
+/// library. A name with unbalanced brackets stays as it is.
 pub(crate) fn short_type(name: &str) -> String {
-    /// What is between two angle brackets: the arguments before, and the one at hand.
+    /// The text between two angle brackets: the arguments so far, and the current one.
     #[derive(Default)]
     struct Open {
         arguments: Vec<String>,
@@ -145,7 +148,7 @@ fn is_default(argument: &str) -> bool {
     })
 }
 
-/// A type with no more of the path to it than names it, if Rust's standard library defines it: `alloc::string::String` is `String`.
+/// A type of Rust's standard library without its path: `alloc::string::String` becomes `String`.
 fn plainly(text: &str) -> String {
     let is_path = |sign: char| sign.is_alphanumeric() || matches!(sign, '_' | ':');
     let mut found = String::new();

@@ -1,4 +1,4 @@
-//! Numbers for people.
+//! Formats numbers for people.
 
 /// A number with a comma before every third digit from the right.
 pub fn grouped(n: u64) -> String {
@@ -13,8 +13,8 @@ pub fn grouped(n: u64) -> String {
     text
 }
 
-/// A part of a whole in percent, to one decimal, rounded to nearest; `<0.1%` and `>99.9%`
-/// where rounding would say none or all of what is not.
+/// A part of a whole in percent, rounded to one decimal; `<0.1%` and `>99.9%` where rounding would
+/// wrongly show none or all.
 pub(crate) fn percent(part: u64, whole: u64) -> String {
     if whole == 0 || part == 0 {
         return "0.0%".into();
@@ -28,7 +28,7 @@ pub(crate) fn percent(part: u64, whole: u64) -> String {
     }
 }
 
-/// By how many times B is greater than A, to two decimals; `None` if one of them is zero.
+/// The ratio B/A, to two decimals; `None` if one of them is zero.
 pub(crate) fn ratio([a, b]: [u64; 2]) -> Option<String> {
     if a == 0 || b == 0 {
         return None;
@@ -40,7 +40,7 @@ pub(crate) fn ratio([a, b]: [u64; 2]) -> Option<String> {
     })
 }
 
-/// How often: `once`, `2 times`.
+/// A number of times: `once`, `2 times`.
 pub fn times(count: u64) -> String {
     match count {
         1 => "once".to_owned(),

@@ -1,16 +1,17 @@
-//! What all pages have in common: the frame, the colors, tables of source, and how text of a program gets into them.
+//! The common parts of HTML pages: the frame, the colors, tables of source, and escaping of program
+//! text.
 //!
-//! A page opens from disk. Everything that it needs is in it: it has no script, and loads nothing.
+//! A page opens from disk and is self-contained: it has no script, and loads nothing.
 
 use std::io::Write;
 
 use crate::PresentError;
 use crate::plain::plain;
 
-/// Nothing is loaded or run, whatever a name or a line of source holds.
+/// Nothing is loaded or run, whatever a name or a line of source contains.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
-/// The colors, light and dark, and what all pages have.
+/// The colors, light and dark, and the style of all pages.
 const STYLE: &str = "
 :root { color-scheme: light dark; --page: #fff; --ink: #1f2328; --soft: #636c76; --line: #d8dee4; --panel: #f6f8fa; --link: #0b5cad;
   --good: #2da44e; --bad: #c9252d; --bad-page: #ffeceb; --some: #9a6700; --some-page: #fff6d6; --at-page: #ffd9a8 }
@@ -29,7 +30,7 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums } th { fon
 td.n, th.n { text-align: right } .code td.n { color: var(--soft); user-select: none }
 ";
 
-/// Writes the beginning of a page. `style` is what only this page needs.
+/// Writes the beginning of a page. `style` is for this page only.
 ///
 /// # Errors
 /// If `out` fails.
@@ -61,7 +62,7 @@ pub(crate) fn begin_source(out: &mut dyn Write, columns: &[&str]) -> Result<(), 
     Ok(writeln!(out, "<th></th></tr>")?)
 }
 
-/// Ends it.
+/// Ends a table of source.
 ///
 /// # Errors
 /// If `out` fails.
@@ -69,7 +70,7 @@ pub(crate) fn end_source(out: &mut dyn Write) -> Result<(), PresentError> {
     Ok(writeln!(out, "</table></div>")?)
 }
 
-/// Text of a program as text of a page, in an element or in an attribute's quotes.
+/// Escapes program text for a page, for an element or a quoted attribute.
 pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in plain(text).chars() {

@@ -1,11 +1,13 @@
-//! Text of the program (names, paths, source, strings) that nobody's terminal, browser or editor takes for a command.
+//! Makes program text (names, paths, source, strings) safe, so that no terminal, browser or editor
+//! takes it for a command.
 //!
-//! In: any text. Out: one line without hidden characters; each is written as an escape.
+//! Input: any text. Output: one line in which each hidden character is written as an escape.
 
 use std::borrow::Cow;
 
-/// Whether a character is not seen but does something: it controls a terminal, turns the direction of what follows, or ends a line
-/// (Unicode's Bidi_Control, its separators of lines and paragraphs, and all of Cc).
+/// Whether a character is invisible but has an effect: it controls a terminal, changes the
+/// direction of text, or ends a line (Unicode's Bidi_Control, its separators of lines and
+/// paragraphs, and all of Cc).
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(
@@ -14,12 +16,12 @@ pub fn is_hidden(c: char) -> bool {
         )
 }
 
-/// Text in one line without hidden characters. A tab is four blanks.
+/// Text on one line without hidden characters. A tab becomes four spaces.
 pub fn plain(text: &str) -> String {
     visible(text).replace('\t', "    ")
 }
 
-/// The same, but for tabs, which stay.
+/// The same, but tabs stay.
 fn visible(text: &str) -> Cow<'_, str> {
     let is_escaped = |c: char| is_hidden(c) && c != '\t';
     if !text.contains(is_escaped) {
@@ -36,7 +38,8 @@ fn visible(text: &str) -> Cow<'_, str> {
     safe.into()
 }
 
-/// Text in one line in which every hidden character is an escape, tabs, too: for formats that other programs read.
+/// Text on one line in which every hidden character, including tabs, is an escape: for formats that
+/// other programs read.
 pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
     match visible(text) {
         text if text.contains('\t') => text.replace('\t', "\\t").into(),

@@ -11,23 +11,23 @@ use crate::{
     Annotation, PresentError, Sources, Style, annotate, calls_dot, cfg_dot, csv, json, text,
 };
 
-/// A profile, and what is shown of it.
+/// A profile, and how to show it.
 pub struct ProfileView<'p> {
     /// The profile.
     pub profile: &'p Profile<'p>,
-    /// Which rows it has.
+    /// The rows to show.
     pub options: Options,
     /// Whether text shows source lines with their counts.
     pub annotated: bool,
-    /// What a reader must know about how exact the counts are, if they are not.
+    /// What a reader must know if the counts are not exact.
     pub note: Option<&'p str>,
-    /// What it is of, in a title.
+    /// Its subject, for a title.
     pub title: String,
     /// Source text.
     pub sources: &'p dyn Sources,
 }
 
-/// Functions without source that are listed as WebAssembly text, if none is named.
+/// How many functions without source are listed as WebAssembly text if none is named.
 const LISTINGS: usize = 3;
 
 impl ProfileView<'_> {

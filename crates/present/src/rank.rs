@@ -1,4 +1,4 @@
-//! Lines and values that tell failing executions from passing ones.
+//! Reports lines and values that separate failing executions from passing ones.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -22,19 +22,19 @@ use crate::{PresentError, Sources};
 /// Ranked lines, and values.
 #[derive(Clone, Copy)]
 pub struct RankReport<'r> {
-    /// How many executions passed.
+    /// The number of passing executions.
     pub passing: usize,
-    /// How many failed.
+    /// The number of failing executions.
     pub failing: usize,
     /// The lines, the most suspicious first.
     pub rows: &'r [RankedLine],
-    /// How many there are without a limit.
+    /// The number of lines without a limit.
     pub available: usize,
     /// The source files.
     pub source: &'r dyn Source,
     /// Source text.
     pub sources: &'r dyn Sources,
-    /// Values that tell them apart, if they were looked for.
+    /// The values, if they were ranked.
     pub values: Option<RankedValues<'r>>,
 }
 
@@ -43,7 +43,7 @@ pub struct RankReport<'r> {
 pub struct RankedValues<'r> {
     /// The most suspicious first.
     pub rows: &'r [RankedValue],
-    /// How many rows are shown.
+    /// The number of rows to show.
     pub most: usize,
     /// The names of the functions.
     pub names: &'r Names,
@@ -51,13 +51,13 @@ pub struct RankedValues<'r> {
     pub operators: &'r Operators<'r>,
 }
 
-/// A ranked value, told.
+/// A ranked value, prepared for display.
 struct ToldValue {
     function: String,
     operator: String,
     offset: u32,
     file: Option<String>,
-    /// As much of its path as is shown.
+    /// The displayed end of its path.
     shown: String,
     line: u32,
 }
@@ -82,7 +82,7 @@ impl RankedValues<'_> {
     }
 }
 
-/// What holds of some value, in words.
+/// The predicate in words.
 fn predicate(row: &RankedValue) -> String {
     match (row.predicate, row.is_truth) {
         (Predicate::Zero, true) => "does not hold".to_owned(),
@@ -103,7 +103,7 @@ fn number(number: Number) -> String {
     }
 }
 
-/// The values, for each line the most suspicious.
+/// Writes the values, the most suspicious one for each line.
 fn values_text(
     out: &mut dyn Write,
     report: &RankReport<'_>,
@@ -291,18 +291,19 @@ fn lines_text(
     Ok(())
 }
 
-/// Lines and values that tell failing executions from passing ones.
+/// Lines and values that separate failing executions from passing ones.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RankDocument {
-    /// How many executions failed.
+    /// The number of failing executions.
     pub failing: usize,
-    /// How many passed.
+    /// The number of passing executions.
     pub passing: usize,
     /// How many lines ran in a failing one.
     pub available: usize,
     /// The lines, the most suspicious first.
     pub lines: Vec<RankLine>,
-    /// Statements of which some value tells executions apart better than that they were executed; `null` with `--no-values`.
+    /// Statements with some value that separates executions better than whether they were executed;
+    /// `null` with `--no-values`.
     pub values: Option<Vec<RankValue>>,
 }
 
@@ -315,44 +316,45 @@ impl Document for RankDocument {
 /// A line.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RankLine {
-    /// Which.
+    /// The line.
     pub source: Position,
-    /// In how many failing executions it ran.
+    /// The number of failing executions in which it ran.
     pub failing: usize,
-    /// In how many passing ones.
+    /// The number of passing executions in which it ran.
     pub passing: usize,
     /// Ochiai's coefficient.
     pub score: f64,
-    /// How often the failing ones arrived at it in all.
+    /// The total of arrivals at it in failing executions.
     pub failing_arrivals: u64,
-    /// How often the passing ones did.
+    /// The total of arrivals at it in passing executions.
     pub passing_arrivals: u64,
 }
 
-/// A statement, and what holds of some value of it.
+/// A statement, with a predicate on some of its values.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RankValue {
-    /// Where it is.
+    /// Its function.
     pub function: Function,
     /// The operator's name in the text format.
     pub operator: String,
-    /// Where it is in the original module.
+    /// Its offset in the original module.
     pub offset: u32,
-    /// Its line, if that is known.
+    /// Its line, if known.
     pub source: Option<Position>,
-    /// `negative`, `zero` (of tests and branches: false, or not taken), `positive`, or `above` or `below` the number `than`.
+    /// `negative`, `zero` (for tests and branches: false, or not taken), `positive`, or `above` or
+    /// `below` the number `than`.
     pub predicate: &'static str,
-    /// That number.
+    /// The number of the predicate.
     pub than: Option<RankNumber>,
-    /// In how many failing executions it holds of some value.
+    /// The number of failing executions in which it holds of some value.
     pub failing: usize,
-    /// In how many passing ones.
+    /// The number of passing executions in which it holds of some value.
     pub passing: usize,
     /// Ochiai's coefficient.
     pub score: f64,
-    /// In how many failing executions the statement was executed.
+    /// The number of failing executions in which the statement was executed.
     pub failing_executed: usize,
-    /// In how many passing ones.
+    /// The number of passing executions in which the statement was executed.
     pub passing_executed: usize,
 }
 
@@ -420,7 +422,7 @@ pub fn rank_csv(out: &mut dyn Write, report: &RankReport<'_>) -> Result<(), Pres
 }
 
 impl RankReport<'_> {
-    /// It, for programs.
+    /// The document for programs.
     ///
     /// # Errors
     /// If a module cannot be read.

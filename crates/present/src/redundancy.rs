@@ -1,4 +1,4 @@
-//! Redundant loads and expressions.
+//! Reports redundant loads and expressions.
 
 mod csv;
 mod json;
@@ -26,18 +26,18 @@ use crate::render::Render;
 use crate::steps::StepScene;
 use crate::{PresentError, Style};
 
-/// What was asked about.
+/// The kind of operators in question.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RedundancyOf {
     /// Loads.
     #[default]
     Loads,
-    /// Operators that only compute.
+    /// Pure operators.
     Expressions,
 }
 
-/// The program that operators are of, and the paths that it took.
+/// The program of the operators, and the paths that it took.
 #[derive(Clone, Copy)]
 pub struct RedundancyScene<'a> {
     /// The operators.
@@ -48,33 +48,33 @@ pub struct RedundancyScene<'a> {
     pub paths: &'a PrimaryMap<NodeId, Node>,
 }
 
-/// The operators that are shown, hottest first, and sums over those of all that were asked about.
+/// The operators to show, the most redundant first, and sums over all operators in question.
 #[derive(Clone, Debug, Default)]
 pub struct RedundancyReport {
-    /// Which were asked about.
+    /// The kind of operators in question.
     pub of: RedundancyOf,
-    /// Of which function, if only of one.
+    /// The function, if the question was about only one.
     pub function: Option<String>,
     /// The operators.
     pub operators: Vec<OperatorRedundancy>,
-    /// How many there are.
+    /// The number of operators in question.
     pub all: u64,
-    /// What the path alone tells of the operators that are shown, in the order of the program.
+    /// What the path alone says about the operators shown, in the order of the program.
     pub by_path: Vec<PathRedundancy>,
-    /// Of how many ways through paths of each operator is told.
+    /// How many ways through paths to list for each operator.
     pub ways: usize,
     /// How often all of them were executed.
     pub executions: u64,
     /// How often they were redundant.
     pub redundant: u64,
-    /// How often within their activations.
+    /// How often they were redundant within their activations.
     pub within: u64,
     /// How many instructions the run executed.
     pub instructions: u64,
 }
 
 impl RedundancyReport {
-    /// The operators with the most redundant executions first, so many of them.
+    /// A report with the `top` operators that have the most redundant executions.
     pub fn new(
         of: RedundancyOf,
         redundancy: Redundancy,
@@ -99,7 +99,7 @@ impl RedundancyReport {
         report
     }
 
-    /// What the path alone tells of an operator.
+    /// What the path alone says about an operator.
     fn path(&self, operator: &OperatorRedundancy) -> Option<&PathRedundancy> {
         let found = self
             .by_path
@@ -108,16 +108,16 @@ impl RedundancyReport {
     }
 }
 
-/// Redundant operators, and the program.
+/// Redundant operators, with their program.
 pub struct RedundancyView<'r> {
     /// The program.
     pub scene: RedundancyScene<'r>,
-    /// What was found.
+    /// The report.
     pub report: RedundancyReport,
 }
 
 impl RedundancyView<'_> {
-    /// It, for programs.
+    /// The document for programs.
     ///
     /// # Errors
     /// If a module cannot be read.

@@ -1,4 +1,4 @@
-//! One way to show a report: what it is, a format, and where to.
+//! The one way to show a report: the report, a format, and a receiver.
 
 use std::fmt;
 use std::io::Write;
@@ -41,9 +41,9 @@ impl fmt::Display for Format {
     }
 }
 
-/// A report, in the formats that it has: all have text and JSON.
+/// A report, in the formats that it has. All have text and JSON.
 pub trait Render {
-    /// What it is called where a format is refused: "a slice".
+    /// Its name in refusals of a format: "a slice".
     const NAME: &'static str;
 
     /// Writes it for a person.
@@ -74,7 +74,7 @@ pub trait Render {
         Err(self.refuse(Format::Dot))
     }
 
-    /// Writes it as a page.
+    /// Writes it as an HTML page.
     ///
     /// # Errors
     /// If it has no such form, `out` fails, or something to be shown cannot be read.
@@ -90,7 +90,7 @@ pub trait Render {
         Err(self.refuse(format))
     }
 
-    /// That it does not have a format.
+    /// The error that it does not have a format.
     fn refuse(&self, format: Format) -> PresentError {
         PresentError::NoFormat {
             report: Self::NAME,

@@ -1,8 +1,8 @@
-//! Words of commands that are shown, to be pasted into a shell.
+//! Quotes words of commands for pasting into a shell.
 
 use crate::table::plain;
 
-/// A word as a shell takes it: between quotation marks if it needs them.
+/// A word for a shell: in quotation marks if it needs them.
 pub fn shell_word(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./:=,+@%#".contains(c);
     if !word.is_empty() && !word.starts_with('#') && word.chars().all(is_plain) {
@@ -11,7 +11,7 @@ pub fn shell_word(word: &str) -> String {
     format!("'{}'", plain(word).replace('\'', "'\\''"))
 }
 
-/// The name of a file as a shell takes it, which no command takes for an option.
+/// The name of a file for a shell, in a form that no command takes for an option.
 pub fn shell_name(file: &str) -> String {
     if file.starts_with('-') {
         shell_word(&format!("./{file}"))

@@ -1,4 +1,4 @@
-//! What branch predictors and caches missed.
+//! Reports the misses of branch predictors and caches.
 
 mod csv;
 mod history;
@@ -23,16 +23,16 @@ use crate::render::Render;
 use crate::steps::StepScene;
 use crate::{PresentError, Style};
 
-/// A simulation, to be shown.
+/// A simulation to show.
 #[derive(Clone, Copy)]
 pub struct MissReport<'a> {
-    /// What is known of it at once.
+    /// Its summary.
     pub summary: &'a Summary,
-    /// What the rows are about.
+    /// What has a row.
     pub by: MissesBy,
     /// The rows, most misses first.
     pub rows: &'a [MissesRow],
-    /// At most so many are shown; all if `None`.
+    /// The largest number of rows; all if `None`.
     pub top: Option<u64>,
 }
 
@@ -41,14 +41,14 @@ impl<'a> MissReport<'a> {
         matches!(self.summary.spec, Spec::Branches(_))
     }
 
-    /// The rows that are shown.
+    /// The rows to show.
     fn shown(&self) -> &'a [MissesRow] {
         let top = self.top.map_or(usize::MAX, |top| top as usize);
         &self.rows[..self.rows.len().min(top)]
     }
 }
 
-/// Simulations, and what missed in each.
+/// Simulations, with the misses of each.
 pub struct MissesView<'r> {
     /// The program.
     pub scene: StepScene<'r>,
@@ -56,7 +56,7 @@ pub struct MissesView<'r> {
     pub reports: Vec<MissReport<'r>>,
 }
 
-/// A blank line between two of several.
+/// Writes a blank line between reports.
 fn apart(out: &mut dyn Write, index: usize) -> Result<(), PresentError> {
     if index > 0 {
         writeln!(out)?;
@@ -93,13 +93,13 @@ impl Render for MissesView<'_> {
     }
 }
 
-/// Histories of what is at a place.
+/// The histories of the sites at a place.
 pub struct HistoriesView<'r> {
     /// The program.
     pub scene: StepScene<'r>,
     /// The histories.
     pub histories: &'r [SiteHistory<'r>],
-    /// At most so many lines of text for each.
+    /// The largest number of lines of text for each.
     pub limit: u64,
 }
 
@@ -126,11 +126,11 @@ impl Render for HistoriesView<'_> {
     }
 }
 
-/// What missed most, simulation by simulation.
+/// The sites with the most misses in each simulation.
 pub struct WorstView<'r> {
     /// The program.
     pub scene: StepScene<'r>,
-    /// The simulations, and the sites of each.
+    /// The simulations, with the sites of each.
     pub worst: Vec<(&'r Summary, Vec<WorstSite<'r>>)>,
 }
 

@@ -1,4 +1,4 @@
-//! Slices: by source line, by statement, beside the source.
+//! Reports slices: by source line, by statement, and beside the source.
 
 mod command;
 mod dot;
@@ -22,7 +22,7 @@ use crate::render::Render;
 use crate::sources::{Cache, Sources};
 use crate::table::{Align, Paint, Style, Table, plain, width};
 
-/// One sentence that says what was found.
+/// Writes the summary sentence.
 fn head(out: &mut dyn Write, report: &SliceReport) -> Result<(), PresentError> {
     let lines = report.lines.len() as u64;
     let statements = counted(report.statements.len() as u64, "statement");
@@ -55,10 +55,10 @@ fn initial(out: &mut dyn Write, report: &SliceReport) -> Result<(), PresentError
     Ok(())
 }
 
-/// A file, and lines of it.
+/// A file, with some of its lines.
 type FileLines<'r> = (&'r str, &'r [SliceLine]);
 
-/// Lines of one file.
+/// Groups lines by file.
 fn by_file(report: &SliceReport) -> Vec<FileLines<'_>> {
     let files = report.lines.chunk_by(|a, b| a.source.file == b.source.file);
     let mut files = Vec::from_iter(files.map(|lines| (lines[0].source.file.as_str(), lines)));
@@ -66,8 +66,9 @@ fn by_file(report: &SliceReport) -> Vec<FileLines<'_>> {
     files
 }
 
-/// Writes the lines of a slice, file by file, with their text where it is at hand: how many of a line's executions are in the slice, of how
-/// many. A line that the slice begins with is marked `>`.
+/// Writes the lines of a slice, file by file, with their text if available: how many of a line's
+/// executions are in the slice, and how many there are. Lines where the slice begins are marked
+/// `>`.
 ///
 /// # Errors
 /// If `out` fails.
@@ -127,7 +128,7 @@ fn slice_lines(
     elsewhere(out, report, view.limit, style)
 }
 
-/// Says what is not listed because it is not the user's own code.
+/// Writes what is not listed because it is not the user's own code.
 fn left_out(out: &mut dyn Write, files: &[FileLines<'_>]) -> Result<(), PresentError> {
     if files.is_empty() {
         return Ok(());
@@ -158,7 +159,7 @@ fn numbers(numbers: impl Iterator<Item = u32>) -> String {
     Vec::from_iter(texts).join(", ")
 }
 
-/// Says what a limit kept from being shown.
+/// Writes what a limit left out.
 fn rest(out: &mut dyn Write, all: usize, limit: usize, noun: &str) -> Result<(), PresentError> {
     if all > limit {
         let more = counted((all - limit) as u64, &format!("more {noun}"));
@@ -167,7 +168,7 @@ fn rest(out: &mut dyn Write, all: usize, limit: usize, noun: &str) -> Result<(),
     Ok(())
 }
 
-/// Functions with statements of which no line is known.
+/// Writes functions with statements without a known line.
 fn elsewhere(
     out: &mut dyn Write,
     report: &SliceReport,
@@ -202,18 +203,19 @@ fn elsewhere(
     rest(out, functions.len(), limit, "function")
 }
 
-/// A function's statements in a slice of which no line is known.
+/// A function's statements in a slice that have no known line.
 struct WithoutLines<'r> {
     function: &'r str,
-    /// How many there are.
+    /// The number of statements.
     statements: u64,
-    /// How many executions of them.
+    /// The number of their executions.
     executions: u64,
-    /// Most executions of one of them in the slice, and how often that was executed.
+    /// The largest number of executions of one of them in the slice, and how often that one was
+    /// executed.
     most: (u64, u64),
 }
 
-/// The functions with statements of which no line is known.
+/// The functions with statements without a known line.
 fn without_lines<'r>(report: &'r SliceReport) -> Vec<WithoutLines<'r>> {
     let without = report.statements.iter().filter(|one| one.source.is_none());
     let without = Vec::from_iter(without);
@@ -276,8 +278,8 @@ fn slice_statements(
     rest(out, report.statements.len(), view.limit, "statement")
 }
 
-/// Writes whole source files with the lines of a slice marked: `*`, or `>` where the slice begins, and how many of a line's executions are in
-/// it. Files that are not at hand are listed line by line.
+/// Writes whole source files with the lines of a slice marked: `*`, or `>` where the slice begins,
+/// and how many of a line's executions are in it. Missing files are listed line by line.
 ///
 /// # Errors
 /// If `out` fails.
@@ -328,17 +330,18 @@ fn slice_annotated(
     elsewhere(out, report, view.limit, style)
 }
 
-/// A slice, and how it is shown.
+/// A slice, and how to show it.
 pub struct SliceView<'s> {
     /// The slice.
     pub report: &'s SliceReport,
     /// What has a row.
     pub rows: SliceRows,
-    /// At most so many rows of a table.
+    /// The largest number of rows in a table.
     pub limit: usize,
-    /// The text of each of the statements that are shown, if they are.
+    /// The texts of the statements to show, if any.
     pub texts: &'s [String],
-    /// Whose lines are listed, as text; the others are counted. All are if there are none of these.
+    /// Whose lines text lists; the others are counted. If there are none of these, all lines are
+    /// listed.
     pub code: &'s CodeFilter,
     /// Source text.
     pub sources: &'s dyn Sources,
@@ -365,7 +368,7 @@ pub enum SliceRows {
     Lines,
     /// A statement.
     Statements,
-    /// A line, and all others of its file.
+    /// A line, together with all others of its file.
     Annotated,
 }
 

@@ -1,14 +1,14 @@
-//! The text of source files, which the caller has or has not at hand.
+//! Access to the text of source files, which the caller supplies.
 
 use std::collections::HashMap;
 
-/// Where source text comes from. Paths are those of the debug information.
+/// A supplier of source text. Paths are those of the debug information.
 pub trait Sources {
-    /// The text of a file, or `None` if it is not at hand.
+    /// The text of a file; `None` if it is not available.
     fn read(&self, path: &str) -> Option<String>;
 }
 
-/// No source is at hand.
+/// A supplier without any source.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoSources;
 
@@ -18,7 +18,7 @@ impl Sources for NoSources {
     }
 }
 
-/// Files that were asked for, each read once.
+/// Files that were read before, each once.
 pub(crate) struct Cache<'s> {
     sources: &'s dyn Sources,
     files: HashMap<String, Option<Vec<String>>>,

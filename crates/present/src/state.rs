@@ -1,4 +1,4 @@
-//! The state at a moment, as text and as JSON.
+//! Reports the state at a moment, as text and as JSON.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -15,7 +15,7 @@ use crate::plain::plain;
 use crate::render::Render;
 use crate::{PresentError, bits_text, grouped, type_text, value_text};
 
-/// The state as text: a line for each activation, and its variables below.
+/// Writes the state as text: a line for each activation, followed by its variables.
 ///
 /// # Errors
 /// If it cannot be written.
@@ -52,7 +52,7 @@ pub fn state_text(out: &mut dyn Write, report: &StateReport) -> Result<(), Prese
         frame_text(out, frame)?;
         match &frame.variables {
             Ok(variables) => shown_text(out, variables.iter())?,
-            // Nothing is missing of one without variables that a linker made.
+            // A function without variables that a linker made lacks nothing.
             Err(_) if frame.locals.is_empty() && others_known => {}
             Err(why) => {
                 if said != Some(why) {
@@ -69,7 +69,7 @@ pub fn state_text(out: &mut dyn Write, report: &StateReport) -> Result<(), Prese
     let more = report.open.saturating_sub(report.frames.len());
     match (&report.frames[..], more) {
         (_, 0) => {}
-        // One that was asked for by its number.
+        // A frame that was requested by its number.
         ([one], _) if one.number > 0 => {}
         _ => writeln!(out, "… and {} more: --depth N", grouped(more as u64))?,
     }
@@ -170,7 +170,7 @@ fn shown_text<'s>(
     Ok(())
 }
 
-/// That a parameter's place may hold something else.
+/// The remark that a parameter's place may hold something else.
 pub fn written_text(written: Option<Written>) -> String {
     written.map_or(String::new(), |written| WrittenSince::from(written).text())
 }
@@ -178,17 +178,17 @@ pub fn written_text(written: Option<Written>) -> String {
 /// What wrote to the place of a parameter since the call began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WrittenSince {
-    /// When.
+    /// The time of the write.
     pub t: u64,
-    /// By which operator.
+    /// The offset of the operator.
     pub offset: u32,
-    /// There, and `true`, if another variable has the same place.
+    /// `true` if another variable has the same place; otherwise absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shared: Option<bool>,
 }
 
 impl WrittenSince {
-    /// That, to be put behind the value.
+    /// The remark, to follow the value.
     pub(crate) fn text(&self) -> String {
         match self.shared {
             Some(_) => "  (another variable has the same place: may be something else)".to_owned(),
@@ -250,24 +250,26 @@ fn named(name: &str) -> String {
 pub struct StateDocument {
     /// The time of the block.
     pub t: u64,
-    /// How many blocks the run executed.
+    /// The number of blocks that the run executed.
     pub length: u64,
-    /// Before what it is: `block`, or `operator`, that of the innermost frame's `offset`. Where a place is asked for, that is the first operator of the line, the operator itself, or the first one after the function's prologue.
+    /// What the moment precedes: `block`, or `operator`, that of the innermost frame's `offset`. If
+    /// the question named a place, the operator is the first one of the line, the named one, or the
+    /// first one after the function's prologue.
     pub before: &'static str,
-    /// How many activations are open.
+    /// The number of open activations.
     pub open: usize,
-    /// Those that were asked for, the innermost first.
+    /// The requested activations, the innermost first.
     pub frames: Vec<StateFrame>,
     /// With `--globals`, the globals of WebAssembly.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub globals: Option<Vec<StateLocal>>,
-    /// With `--globals`, the variables of the source that live as long as the run.
+    /// With `--globals`, the source variables that live as long as the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variables: Option<Vec<StateVariable>>,
     /// How many of these are left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub more: Option<usize>,
-    /// At the end of an invoked function: what it returned.
+    /// At the end of an invoked function: its results.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub results: Option<Vec<ResultValue>>,
 }
@@ -278,19 +280,19 @@ impl Document for StateDocument {
     type Row = NoRows;
 }
 
-/// What an invoked function returned.
+/// A result of an invoked function.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ResultValue {
     /// `i32`, `i64`, `f32`, `f64`, `v128` or `ref`.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// Its bits, as hexadecimal digits; `null` of a reference.
+    /// Its bits, in hexadecimal; `null` for a reference.
     pub bits: Option<String>,
-    /// What it is, for a person.
+    /// Its text, for a person.
     pub text: String,
 }
 
-/// How a run ended, for the end of "the run …": with what an invoked function returned.
+/// How a run ended, to follow "the run …", with the results of an invoked function.
 pub fn with_results(ending: impl Display, results: Option<&[ResultValue]>) -> String {
     match results {
         None | Some([]) => ending.to_string(),
@@ -301,39 +303,41 @@ pub fn with_results(ending: impl Display, results: Option<&[ResultValue]>) -> St
     }
 }
 
-/// An activation. If values were kept of a part of the run only, not all of it may be known.
+/// An activation. If values were kept only for a part of the run, some of it may be unknown.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct StateFrame {
-    /// 0 for the innermost.
+    /// Its position; 0 for the innermost.
     pub number: usize,
     /// Its function.
     pub function: Function,
     /// The time of its first block.
     pub entered_t: u64,
-    /// The time of the block where it stands: for all but the innermost the one that ends with the call that it waits for, and its state is the one before that call.
+    /// The time of the block where it stands. For all but the innermost activation, this is the
+    /// block that ends with the call that it waits for, and its state is the one before that call.
     pub t: u64,
-    /// Where the operator is in the original module.
+    /// The offset of the operator in the original module.
     pub offset: u32,
-    /// Its line, if that is known.
+    /// Its line, if known.
     pub source: Option<Position>,
-    /// If that is of a library, the line of the user's own code that it was inlined for.
+    /// If that line belongs to a library: the line of the user's own code that it was inlined for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub around: Option<Position>,
-    /// The names of the functions that were inlined there, the innermost first.
+    /// The names of the functions inlined there, the innermost first.
     pub inlined: Vec<String>,
-    /// There, and `true`, if its code is not the user's own. Its variables are there if it is the innermost, or was asked for.
+    /// `true` if its code is not the user's own; otherwise absent. Its variables are included if it
+    /// is the innermost, or was requested.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub library: bool,
-    /// Why not everything is known.
+    /// Why some of it is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outside: Option<String>,
     /// The variables of the source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variables: Option<Vec<StateVariable>>,
-    /// Why there are none.
+    /// Why there are no variables.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// The locals of WebAssembly, where there are none.
+    /// The locals of WebAssembly, if there are no variables.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub locals: Option<Vec<StateLocal>>,
 }
@@ -348,18 +352,18 @@ pub struct StateVariable {
     pub type_name: String,
     /// Whether it is a parameter.
     pub parameter: bool,
-    /// Whether one further inside hides it.
+    /// Whether a variable further inside hides it.
     pub shadowed: bool,
-    /// What it holds, as C would write it.
+    /// Its value in C notation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// Why that cannot be told.
+    /// Why it has no value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unavailable: Option<String>,
-    /// What wrote to its place since the call began: it may be something else.
+    /// What wrote to its place since the call began, so that it may hold something else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<WrittenSince>,
-    /// The function that was inlined, if it is one of that.
+    /// The inlined function that it belongs to, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inlined: Option<String>,
     /// The line of its declaration.
@@ -380,15 +384,16 @@ pub struct StateLocal {
     /// Its name, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Its bits, as hexadecimal digits, if they are known.
+    /// Its bits, in hexadecimal, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bits: Option<String>,
-    /// What it is, for a person.
+    /// Its text, for a person.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
 
-/// The state as one object. `results` are what the function returned that was invoked, if it is the state at the end.
+/// Writes the state as one object. At the end of the run, `results` are those of the invoked
+/// function.
 ///
 /// # Errors
 /// If it cannot be written.
@@ -475,7 +480,7 @@ impl From<&Local> for StateLocal {
 pub struct StateView {
     /// The state.
     pub report: StateReport,
-    /// What the function returned that was invoked, if it is the state at the end.
+    /// The results of the invoked function, if it is the state at the end.
     pub results: Option<Vec<ResultValue>>,
 }
 

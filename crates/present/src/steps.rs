@@ -1,4 +1,4 @@
-//! Statements and memory references, one after the other.
+//! Reports statements and memory accesses, one after the other.
 
 mod binary;
 mod json;
@@ -14,7 +14,7 @@ pub use self::json::{StepRow, StepTried, StepWhat, step_rows};
 pub use self::text::{range_text, steps_text};
 use crate::{PresentError, Style};
 
-/// The program that steps are of.
+/// The program of the steps.
 #[derive(Clone, Copy)]
 pub struct StepScene<'a> {
     /// The functions' names.
@@ -23,13 +23,13 @@ pub struct StepScene<'a> {
     pub operators: &'a Operators<'a>,
     /// The source files.
     pub source: &'a dyn Source,
-    /// How many memories there are.
+    /// The number of memories.
     pub memories: u32,
-    /// How text is written.
+    /// The style of text.
     pub style: Style,
 }
 
-/// Gives the next step; `None` at the end.
+/// Returns the next step; `None` at the end.
 pub type NextStep<'s> = dyn FnMut() -> Result<Option<Step>, PresentError> + 's;
 
 /// The operator of a step.
@@ -66,7 +66,7 @@ impl StepScene<'_> {
     }
 }
 
-/// What a level is called.
+/// The name of a level.
 pub(crate) fn level_name(level: Level) -> &'static str {
     match level {
         Level::Statement => "statement",

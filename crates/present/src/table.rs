@@ -1,4 +1,4 @@
-//! Aligned columns for a terminal.
+//! Tables with aligned columns for a terminal.
 
 use std::io::{self, Write};
 
@@ -6,15 +6,15 @@ use unicode_width::UnicodeWidthChar;
 
 pub(crate) use crate::plain::plain;
 
-/// How a column is aligned.
+/// The alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Align {
     Left,
     Right,
 }
 
-/// A table. Columns are as wide as their widest cell. The column that can be longest
-/// should be the last: where the style has a width, its cells are cut first.
+/// A table. Columns are as wide as their widest cell. The column that can be longest should be the
+/// last: if the style has a width, its cells are cut first.
 pub(crate) struct Table {
     columns: Vec<(&'static str, Align)>,
     rows: Vec<Vec<String>>,
@@ -32,8 +32,8 @@ impl Table {
         self.rows.push(cells.into_iter().collect());
     }
 
-    /// Writes the header, then the rows. The header is bold and a row's color is
-    /// what `paint` gives for its index, if `color` is on.
+    /// Writes the header, then the rows. If colors are on, the header is bold and `paint` gives the
+    /// color of each row by its index.
     pub(crate) fn write(
         &self,
         out: &mut dyn Write,
@@ -60,7 +60,7 @@ impl Table {
             let cells = row.iter().zip(&self.columns).zip(&widths);
             let cut = cells.map(|((cell, (name, _)), &room)| match room {
                 0 => String::new(),
-                // Of a name both ends tell most, of a line of source its beginning.
+                // Both ends of a name are telling; of a line of source, only the beginning.
                 room if *name == "text" => shortened(cell, room, 0),
                 room => shortened(cell, room, room / 2),
             });
@@ -74,8 +74,9 @@ impl Table {
         Ok(())
     }
 
-    /// Makes columns narrower until the table fits a terminal: first the last one, then others with text, then it drops those that tell least to a reader of source. What is dropped has
-    /// width 0; its names are returned. What still does not fit wraps.
+    /// Makes columns narrower until the table fits a terminal: first the last column, then others
+    /// with text. Then it drops the columns that tell a reader of source least; they get width 0,
+    /// and their names are returned. Anything still too wide wraps.
     fn fit(&self, widths: &mut [usize], room: usize) -> Vec<&'static str> {
         let over = |widths: &[usize]| {
             let shown = widths.iter().filter(|column| **column > 0);
@@ -127,10 +128,11 @@ impl Table {
     }
 }
 
-/// What stands between columns.
+/// The gap between columns.
 const GAP: &str = "  ";
 
-/// Columns that a terminal without room lacks, those first that tell least to who reads source.
+/// The columns to drop on a narrow terminal, beginning with those that tell a reader of source
+/// least.
 const DROPPED: [&str; 13] = [
     "block",
     "edge",
@@ -147,10 +149,10 @@ const DROPPED: [&str; 13] = [
     "executed",
 ];
 
-/// Cells are not cut below this many characters: the terminal may wrap lines then.
+/// The least width of a cut cell; below it, the terminal wraps lines.
 const LEAST_CELL: usize = 12;
 
-/// Text of which so much is cut out, before the last `tail` characters, that it has room.
+/// Shortens a text to fit, by cutting out a part before the last `tail` characters.
 pub(crate) fn shortened(text: &str, room: usize, tail: usize) -> String {
     if width(text) <= room {
         return text.to_owned();
@@ -160,7 +162,8 @@ pub(crate) fn shortened(text: &str, room: usize, tail: usize) -> String {
     format!("{}…{}", &text[..head], &text[text.len() - tail..])
 }
 
-/// Text in lines of at most so many columns, cut between words; each but the first begins with `indent` blanks. Without `columns` it stays as it is.
+/// Wraps text at word boundaries into lines of at most `columns` columns. Lines after the first are
+/// indented by `indent` spaces. Without `columns`, the text is unchanged.
 pub fn wrapped(text: &str, columns: Option<usize>, indent: usize) -> String {
     let Some(columns) = columns.filter(|columns| *columns > indent + LEAST_CELL) else {
         return text.to_owned();
@@ -182,7 +185,7 @@ pub fn wrapped(text: &str, columns: Option<usize>, indent: usize) -> String {
     lines
 }
 
-/// How many bytes of these characters have room in so many columns.
+/// How many bytes of these characters fit into `room` columns.
 fn fitting(chars: impl Iterator<Item = char>, mut room: usize) -> usize {
     let fits = |c: char| {
         room = room.checked_sub(columns(c))?;
@@ -191,34 +194,34 @@ fn fitting(chars: impl Iterator<Item = char>, mut room: usize) -> usize {
     chars.map_while(fits).sum()
 }
 
-/// How many columns of a terminal a text takes.
+/// The width of a text in columns of a terminal.
 pub(crate) fn width(text: &str) -> usize {
     text.chars().map(columns).sum()
 }
 
-/// Two for characters of East Asia, none for marks that stand on others.
+/// The width of a character: two for East Asian characters, none for combining marks.
 fn columns(c: char) -> usize {
     c.width().unwrap_or(0)
 }
 
-/// Whether and how text is colored.
+/// The style of text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
-    /// Whether ANSI colors are used.
+    /// Whether to use ANSI colors.
     pub color: bool,
-    /// How many columns the terminal has, if it is one. Without it nothing is cut.
+    /// The width of the terminal, if it is one. Without it, nothing is cut.
     pub width: Option<usize>,
 }
 
-/// All that a report tells a terminal to do: an end of colors, and their beginnings.
+/// The only control sequences in reports: the end of a color, and the beginnings.
 pub const COLORS: [&str; 5] = ["\x1b[0m", "\x1b[1m", "\x1b[1;31m", "\x1b[33m", "\x1b[2m"];
 
-/// What a color says.
+/// The meaning of a color.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Paint {
     Plain,
     Bold,
-    /// Much of the run happens here.
+    /// A large part of the run happens here.
     Hot,
     /// Some of the run happens here.
     Warm,
@@ -227,7 +230,7 @@ pub(crate) enum Paint {
 }
 
 impl Paint {
-    /// By the share of all instructions: hot from a tenth on, warm from a hundredth on.
+    /// The color for a share of all instructions: hot from a tenth, warm from a hundredth.
     pub(crate) fn of_share(part: u64, whole: u64) -> Self {
         let (part, whole) = (u128::from(part), u128::from(whole));
         match part {
@@ -240,7 +243,7 @@ impl Paint {
 }
 
 impl Style {
-    /// As much of a line from its beginning as a terminal has room for.
+    /// The beginning of a line, as far as it fits on the terminal.
     pub(crate) fn cut(self, line: &str) -> std::borrow::Cow<'_, str> {
         match self.width {
             Some(room) if room > LEAST_CELL && width(line) > room => {

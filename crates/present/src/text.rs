@@ -1,4 +1,4 @@
-//! Reports for a terminal.
+//! Profiles for a terminal.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -12,8 +12,8 @@ use crate::number::{counted, grouped, percent};
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
 use crate::{PresentError, Sources, Style};
 
-/// Writes a report: a sentence that says what ran, then the rows as a table. Beside
-/// source lines stands their text, where `sources` has it.
+/// Writes a report: a sentence about what ran, then the rows as a table. Source lines are shown
+/// with their text if `sources` has it.
 ///
 /// # Errors
 /// If `out` fails.
@@ -74,7 +74,7 @@ pub fn text(
     Ok(())
 }
 
-/// The sentence that says what ran.
+/// The sentence about what ran.
 pub(crate) fn summary(out: &mut dyn Write, totals: Totals) -> std::io::Result<()> {
     write!(
         out,
@@ -93,7 +93,7 @@ pub(crate) fn summary(out: &mut dyn Write, totals: Totals) -> std::io::Result<()
     writeln!(out)
 }
 
-/// Over how many runs counts were added up.
+/// The number of runs whose counts were added up, in words.
 fn over(totals: Totals) -> String {
     match totals.runs {
         0 | 1 => String::new(),
@@ -101,7 +101,7 @@ fn over(totals: Totals) -> String {
     }
 }
 
-/// Rows → cells. Each also gives the number that colors a row.
+/// The cells of rows, each with the number that determines the row's color.
 struct Shown<'p> {
     profile: &'p Profile<'p>,
     total: u64,
@@ -112,7 +112,7 @@ impl Shown<'_> {
         plain(self.profile.names().function(function))
     }
 
-    /// The file with its last folder, and the line: enough for the eye.
+    /// The file with its last folder, and the line.
     fn place(&self, position: Option<Location>) -> String {
         let Some(position) = position else {
             return "-".into();
@@ -243,7 +243,7 @@ impl Shown<'_> {
                 self.name(row.function),
             ]);
         }
-        // An edge executes nothing, so that no share of the instructions is its own.
+        // An edge executes nothing, so it has no share of the instructions.
         (table, vec![0; rows.len()])
     }
 

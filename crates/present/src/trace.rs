@@ -1,4 +1,5 @@
-//! Stretches of a run, entry by entry as they are read: nothing is collected, so that a run of any length can be written.
+//! Reports stretches of a run, entry by entry while they are read. Nothing is collected, so a run
+//! of any length can be written.
 
 mod binary;
 mod calls;
@@ -34,31 +35,31 @@ pub enum TraceLevel {
     Path,
 }
 
-/// The run that is shown, and what is known of its program.
+/// The run to show, with its program.
 #[derive(Clone, Copy)]
 pub struct Scene<'a, S> {
     /// The run.
     pub path: &'a WholePath<S>,
     /// The functions' names.
     pub names: &'a Names,
-    /// Where the blocks are.
+    /// The source places of blocks.
     pub places: &'a Places<'a>,
     /// The text of source files.
     pub sources: &'a dyn Sources,
-    /// What the path lacks, in words; empty for nothing.
+    /// What the path lacks, in words; empty if it is complete.
     pub left_out: &'a str,
-    /// How text is written.
+    /// The style of text.
     pub style: Style,
 }
 
-/// What a stretch is, for the head of an output.
+/// The stretch, for the head of an output.
 #[derive(Clone, Copy, Debug)]
 pub struct Stretch {
     /// From when to when.
     pub window: Window,
-    /// Whether it is shown backwards.
+    /// Whether it goes backward.
     pub reverse: bool,
-    /// The only function that is shown.
+    /// The only function to show.
     pub function: Option<FuncId>,
 }
 
@@ -66,7 +67,7 @@ pub struct Stretch {
 pub enum CallSource<'a, S: Segments> {
     /// The tree.
     Tree(Box<CallTree<'a, S>>),
-    /// Those of one function, and which of the whole run they are.
+    /// The activations of one function, with their numbers in the whole run.
     Of(Box<CallsOf<'a, S>>, Numbering),
 }
 
@@ -74,7 +75,8 @@ impl<S: Segments> CallSource<'_, S>
 where
     S::Error: Send + Sync,
 {
-    /// The next activation, with its number among those of its function where only these are shown and it is known.
+    /// The next activation, with its number among those of its function if only these are shown and
+    /// it is known.
     fn next_call(&mut self) -> Result<Option<(Option<u64>, CallEntry)>, PresentError> {
         match self {
             CallSource::Tree(tree) => {
@@ -88,7 +90,7 @@ where
         }
     }
 
-    /// The activations that are open where the stretch begins, if these are shown.
+    /// The activations that are open at the beginning of the stretch, if these are shown.
     fn around(&self) -> &[Activation] {
         match self {
             CallSource::Tree(tree) => tree.around(),
@@ -98,7 +100,7 @@ where
 }
 
 impl<S> Scene<'_, S> {
-    /// Where a block is; every block of a path is one of the program.
+    /// The place of a block; every block of a path is in the program.
     fn place(&self, function: FuncId, block: BlockId) -> Result<BlockPlace, PresentError> {
         let place = self.places.block(function, block)?;
         place.ok_or(PresentError::NoGraph(function.as_u32()))

@@ -2,11 +2,12 @@
 
 use wasmparser::ValType;
 
-/// From this size on, hexadecimal digits stand beside the decimal ones.
+/// The least number that is also shown in hexadecimal.
 const LARGE: u64 = 4096;
 
-/// A value of WebAssembly as text: whole numbers signed, with their hexadecimal digits if they are large; floats as they are written in
-/// Rust, NaNs with their bits; vectors as hexadecimal digits; references to functions as their indices, others as their numbers in the run.
+/// A value of WebAssembly as text. Integers are signed, with their hexadecimal digits if they are
+/// large; floats are as in Rust, NaNs with their bits; vectors are hexadecimal; references to
+/// functions are their indices, others their numbers in the run.
 pub fn value_text(ty: ValType, (low, high): (u64, u64)) -> String {
     match ty {
         ValType::I32 => whole(i64::from(low as u32 as i32), u64::from(low as u32)),
@@ -36,7 +37,7 @@ pub fn value_text(ty: ValType, (low, high): (u64, u64)) -> String {
     }
 }
 
-/// The bits of a value as JSON has them everywhere: hexadecimal digits, of a vector all of them.
+/// The bits of a value as in all JSON documents: in hexadecimal, for a vector all of them.
 pub fn bits_text(ty: ValType, (low, high): (u64, u64)) -> String {
     match ty {
         ValType::V128 => format!("0x{high:016x}{low:016x}"),

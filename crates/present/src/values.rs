@@ -1,4 +1,4 @@
-//! The values of statements and of variables, one by one or summed up.
+//! Reports the values of statements and variables, one by one or in summary.
 
 mod condition;
 mod variable;
@@ -28,14 +28,14 @@ pub use variable::{
 /// The values of the statements at a place.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ValuesReport {
-    /// The place, as it was named.
+    /// The place as named by the user.
     pub at: String,
-    /// One for each statement there that has something to show.
+    /// One entry for each statement there that has something to show.
     pub statements: Vec<StatementValues>,
-    /// How many memories the program has: if it has one, text does not number it.
+    /// The number of memories. If there is one, text does not number it.
     #[serde(skip)]
     pub memories: u32,
-    /// What is outside of what was kept, and how to get it, in words.
+    /// What is outside of the stored values, and how to get it, in words.
     #[serde(skip)]
     pub rest: String,
 }
@@ -49,30 +49,31 @@ impl Document for ValuesReport {
 /// The values of a statement.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct StatementValues {
-    /// Where it is.
+    /// Its function.
     pub function: Function,
-    /// Where the operator is in the original module.
+    /// The operator's offset in the original module.
     pub offset: u32,
     /// The operator's text, with demangled names.
     pub operator: String,
-    /// Its line, if that is known.
+    /// Its line, if known.
     #[serde(serialize_with = "position")]
     #[schemars(with = "Option<Position>")]
     pub source: Option<SourceLine>,
     /// How often it was executed.
     pub executions: u64,
-    /// Why nothing can be told of the executions that are asked for.
+    /// Why nothing is known about the requested executions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
-    /// What they gave.
+    /// Their values.
     #[serde(flatten)]
     pub rows: ValueRows,
     /// How many rows are left out.
     pub more: u64,
-    /// If values were kept of a part of the run only: how many of the executions that are asked for are not in it.
+    /// If values were kept only for a part of the run: how many of the requested executions are
+    /// outside of it.
     #[serde(skip_serializing_if = "is_zero")]
     pub outside: u64,
-    /// The executions were asked for one by one: text does not tell that there are others.
+    /// Whether the executions were requested one by one, so that text does not mention others.
     #[serde(skip)]
     pub named: bool,
 }
@@ -85,7 +86,7 @@ pub(crate) fn is_zero(number: &u64) -> bool {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ValueRows {
-    /// Execution by execution.
+    /// One by one.
     Instances {
         /// The executions.
         instances: Vec<ValuesInstance>,
@@ -97,7 +98,7 @@ pub enum ValueRows {
         /// Why an execution gave nothing, if the run ended with it.
         #[serde(skip_serializing_if = "Option::is_none")]
         trapped: Option<String>,
-        /// Text shows a summary of these.
+        /// Whether text shows a summary of these.
         #[serde(skip)]
         stats: bool,
     },
@@ -106,32 +107,35 @@ pub enum ValueRows {
 /// What an execution did.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ValuesInstance {
-    /// Which, from 1.
+    /// The number of the execution, from 1.
     pub number: u64,
     /// The time of its block.
     pub t: u64,
-    /// What it gave; if it trapped, its operands.
+    /// The values that it gave; if it trapped, its operands.
     pub values: Vec<RoleValue>,
-    /// What it read of memory.
+    /// The memory that it read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read: Option<MemoryRange>,
-    /// What it wrote.
+    /// The memory that it wrote.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<MemoryRange>,
-    /// Why it trapped, if the run ended with it: then nothing was read or written.
+    /// Why it trapped, if the run ended with it; then nothing was read or written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trapped: Option<String>,
 }
 
-/// A value, and what it is for its statement.
+/// A value, and its role in the statement.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RoleValue {
-    /// Empty for a result; `stored` (of an integer only the bytes that were written), `set`, `decided by`, `returned`; of a call, and where there is none of these, what was given: `argument`, `index`, `carried`, `byte` of a fill, `from byte` of a data segment, or another operand.
+    /// Empty for a result; `stored` (for an integer, only the bytes that were written), `set`,
+    /// `decided by`, `returned`. For a call, and if there is none of these, the operands:
+    /// `argument`, `index`, `carried`, `byte` of a fill, `from byte` of a data segment, or another
+    /// operand.
     pub role: &'static str,
     /// The value.
     #[serde(flatten)]
     pub value: TypedValue,
-    /// Where it stands among others of its type.
+    /// Its rank among others of its type.
     #[serde(skip)]
     pub rank: Rank,
 }
@@ -152,11 +156,11 @@ impl RoleValue {
 pub struct ValueCount {
     /// The value.
     pub value: RoleValue,
-    /// How often.
+    /// How often it was given.
     pub times: u64,
 }
 
-/// Where a value stands among others of its type.
+/// The rank of a value among others of its type.
 pub fn rank(ty: ValType, (low, high): Bits) -> Rank {
     match type_text(ty) {
         "i32" => Rank::Signed((low as u32 as i32).into()),
@@ -314,7 +318,7 @@ fn extremes(out: &mut dyn Write, counts: &[ValueCount]) -> Result<(), PresentErr
     Ok(())
 }
 
-/// Says how many executions are left out.
+/// Writes how many executions are left out.
 fn more_instances(out: &mut dyn Write, more: u64) -> Result<(), PresentError> {
     if more > 0 {
         writeln!(
@@ -327,7 +331,7 @@ fn more_instances(out: &mut dyn Write, more: u64) -> Result<(), PresentError> {
     Ok(())
 }
 
-/// Says how many values are left out.
+/// Writes how many values are left out.
 fn more_values(out: &mut dyn Write, more: u64) -> Result<(), PresentError> {
     if more > 0 {
         let values = if more == 1 { "value" } else { "values" };

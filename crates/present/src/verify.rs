@@ -1,4 +1,4 @@
-//! Whether a recording is sound.
+//! Reports whether a recording is sound.
 
 use std::io::Write;
 
@@ -12,73 +12,75 @@ use crate::plain::plain;
 use crate::render::Render;
 use crate::{PresentError, Style};
 
-/// Whether a recording is sound. One that was cut off can be: its log and path then end after so many `events` and blocks.
+/// Whether a recording is sound. Even one that was cut off can be sound: its log and path then end
+/// with the last of its `events` and blocks.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VerifyReport {
-    /// Nothing was found.
+    /// Whether no fault was found.
     pub sound: bool,
-    /// How many bytes were checked.
+    /// The number of bytes checked.
     pub bytes: u64,
-    /// How many chunks.
+    /// The number of chunks checked.
     pub chunks: u64,
-    /// How many sections.
+    /// The number of sections checked.
     pub sections: u64,
-    /// How many events of the log.
+    /// The number of events in the log.
     pub events: u64,
-    /// The file says how the run ended.
+    /// Whether the file says how the run ended.
     pub ended: bool,
-    /// How many bytes are behind its last complete state.
+    /// How many bytes come after its last complete state.
     pub ignored_bytes: u64,
-    /// `true`, and only there, if these bytes are what an addition left that was interrupted, and no damage.
+    /// `true` if these bytes were left by an interrupted addition and are no damage; otherwise
+    /// absent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
-    /// What was checked of the path, if there is one.
+    /// The checks of the path, if there is one.
     pub path: Option<VerifiedPath>,
-    /// If the path was written live: at how many moments the run is where that says.
+    /// If the path was written live: at how many moments the run was found where the path says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moments: Option<u64>,
-    /// Windows of which values are kept: they were found again by following the run.
+    /// The windows of values that were confirmed by following the run.
     pub values: Option<Vec<VerifiedValues>>,
-    /// What was simulated again, if anything was stored.
+    /// The simulations that were repeated, if any are stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub simulations: Option<Vec<VerifiedSimulation>>,
-    /// Which slices were made again, if any were kept.
+    /// The slices that were made again, if any are stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slices: Option<Vec<VerifiedSlice>>,
-    /// By which limit the run cannot be followed, so that no values can be had.
+    /// The limit that prevents following the run, so that there cannot be values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_followed: Option<String>,
-    /// Whether the run repeats; `null`: that was not tried.
+    /// Whether the run repeats; `null` if that was not tried.
     pub repeats: Option<bool>,
     /// Why it cannot be tried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub obstacle: Option<String>,
-    /// What is wrong, in words.
+    /// The faults, in words.
     pub findings: Vec<String>,
 }
 
 /// What was checked of a path.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VerifiedPath {
-    /// How many segments it has.
+    /// The number of segments.
     pub segments: u64,
-    /// How many different paths.
+    /// The number of distinct paths.
     pub nodes: u64,
-    /// How many executed blocks.
+    /// The number of executed blocks.
     pub blocks: u64,
     /// What was left out of it, in words.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub left_out: String,
-    /// It was compared with the counts in the file.
+    /// Whether it was compared with the counts in the file.
     pub counts: bool,
-    /// It was compared with the recorded end.
+    /// Whether it was compared with the recorded end.
     pub end: bool,
 }
 
-/// Values that were found again.
+/// Values that were confirmed.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VerifiedValues {
-    /// Of how many executed statements.
+    /// The number of executed statements.
     pub statements: u64,
     /// The first block.
     pub first: u64,
@@ -86,12 +88,12 @@ pub struct VerifiedValues {
     pub last: u64,
 }
 
-/// A simulation that was made again.
+/// A simulation that was repeated.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VerifiedSimulation {
-    /// The options that ask for it.
+    /// The options that request it.
     pub simulation: String,
-    /// Of how many executions.
+    /// The number of executions.
     pub executions: u64,
 }
 
@@ -100,7 +102,7 @@ pub struct VerifiedSimulation {
 pub struct VerifiedSlice {
     /// Its name.
     pub slice: String,
-    /// How many executions are in it.
+    /// The number of executions in it.
     pub executions: u64,
 }
 

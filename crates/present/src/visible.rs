@@ -1,8 +1,8 @@
-//! The last gate of every report: whatever a program calls its functions and files, no hidden character of that reaches a terminal, a
-//! file or another program.
+//! The last gate of every report: whatever names a program has, none of their hidden characters
+//! reaches a terminal, a file or another program.
 //!
-//! In: text, in pieces. Out: the same, with each hidden character as an escape, in JSON as JSON has it, so that it means the same. Only
-//! ends of lines, tabs and our own colors pass.
+//! Input: text, in pieces. Output: the same text with each hidden character as an escape; in JSON
+//! as a JSON escape, so that the meaning is the same. Only line ends, tabs and our own colors pass.
 
 use std::io::{self, Write};
 use std::str::from_utf8;
@@ -15,25 +15,25 @@ pub struct Visible<W> {
     /// Whether our colors pass.
     colored: bool,
     form: Form,
-    /// The beginning of something that is not whole yet.
+    /// The beginning of an incomplete sequence.
     begun: Vec<u8>,
 }
 
-/// How a hidden character is written.
+/// The form of escapes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
-    /// Not known before the first byte.
+    /// Unknown before the first byte.
     Unknown,
     /// `\u{202e}`
     Text,
     /// `\u202e`
     Json,
-    /// As it is: no text.
+    /// Unchanged: not text.
     Binary,
 }
 
 impl<W: Write> Visible<W> {
-    /// A gate before `to`; with `binary` everything passes.
+    /// A gate before `to`. With `binary`, everything passes.
     pub fn new(to: W, binary: bool, colored: bool) -> Self {
         Self {
             to,
@@ -43,7 +43,7 @@ impl<W: Write> Visible<W> {
         }
     }
 
-    /// Writes what was begun and never became whole.
+    /// Writes an incomplete sequence at the end.
     ///
     /// # Errors
     /// If that fails.
@@ -55,12 +55,12 @@ impl<W: Write> Visible<W> {
         Ok(())
     }
 
-    /// What it wrote to.
+    /// The receiver.
     pub fn into_inner(self) -> W {
         self.to
     }
 
-    /// Writes the whole of these bytes that is text, and returns what of their end is not whole yet.
+    /// Writes the part of these bytes that is complete text, and returns the incomplete rest.
     fn put<'b>(&mut self, mut bytes: &'b [u8]) -> io::Result<&'b [u8]> {
         loop {
             let (text, rest) = match from_utf8(bytes) {
@@ -83,7 +83,8 @@ impl<W: Write> Visible<W> {
         }
     }
 
-    /// Writes text, and returns how many bytes of its end may be the beginning of something. `last`: nothing follows it yet.
+    /// Writes text, and returns how many bytes at its end may begin a sequence. With `last`,
+    /// nothing follows yet.
     fn text(&mut self, text: &str, last: bool) -> io::Result<usize> {
         let mut at = 0;
         while let Some(next) = text[at..].find(|c| is_hidden(c) && !matches!(c, '\n' | '\t')) {
@@ -120,7 +121,7 @@ impl<W: Write> Write for Visible<W> {
         if self.form == Form::Unknown
             && let Some(first) = bytes.first()
         {
-            // A text that begins so has other escapes, and nothing else is different.
+            // Text that begins like this has other escapes, and is otherwise the same.
             self.form = match first {
                 b'{' | b'[' => Form::Json,
                 _ => Form::Text,
@@ -141,11 +142,11 @@ impl<W: Write> Write for Visible<W> {
     }
 }
 
-/// Whether a byte may belong to a hidden character: most text has none.
+/// Whether a byte may belong to a hidden character, which is rare.
 fn may_be_hidden(&byte: &u8) -> bool {
     match byte {
         b'\n' | b'\t' => false,
-        // The first bytes of U+0080, U+0600 and U+2000, and what is no text.
+        // The first bytes of U+0080, U+0600 and U+2000, and bytes that are not text.
         0..0x20 | 0x7f | 0xc2 | 0xd8 | 0xe2 | 0xf5.. => true,
         _ => false,
     }
@@ -155,7 +156,7 @@ fn may_be_hidden(&byte: &u8) -> bool {
 mod tests {
     use super::*;
 
-    /// What comes of text that is written in pieces of this length.
+    /// The result for text that is written in pieces of this length.
     fn written(bytes: &[u8], length: usize, colored: bool) -> String {
         let mut out = Visible::new(Vec::new(), false, colored);
         for piece in bytes.chunks(length) {

@@ -1,4 +1,4 @@
-//! Where a value came from, as text, as JSON, as a table and as a graph.
+//! Reports where a value came from, as text, JSON, a table or a graph.
 
 mod csv;
 mod dot;
@@ -25,40 +25,42 @@ use crate::shell::shell_word;
 use crate::table::width;
 use crate::{PresentError, grouped};
 
-/// An operator of an execution. Its texts are as they are in the program: what is written for people escapes what is hidden in them.
+/// An operator of an execution. Its texts are as in the program; hidden characters are escaped only
+/// when written for people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyPlace {
     /// Its function.
     pub function: Function,
-    /// Its line, if that is known.
+    /// Its line, if known.
     #[serde(serialize_with = "position")]
     #[schemars(with = "Option<Position>")]
     pub source: Option<SourceLine>,
-    /// The line with the call that it was inlined for, if [`source`](Self::source) is a line of a library and this is one of the user's own code; or if its text is at hand
-    /// and that of its own line is not.
+    /// The line of the call that it was inlined for: if [`source`](Self::source) is a line of a
+    /// library and this one is of the user's own code; or if only this one's text is available.
     #[serde(serialize_with = "position")]
     #[schemars(with = "Option<Position>")]
     pub around: Option<SourceLine>,
-    /// The text of the line, of [`around`](Self::around) if there is one, if it is at hand.
+    /// The text of the line, or of [`around`](Self::around) if there is one, if available.
     pub text: Option<String>,
     /// Its name in the text format.
     pub operator: String,
-    /// How it is named to commands: `@0x1f3#7`.
+    /// Its name in commands: `@0x1f3#7`.
     pub at: String,
     /// The time of its block.
     pub t: u64,
-    /// There, and `true`, if neither its line nor one that it was inlined for is of the user's own code.
+    /// `true` if neither its line nor one that it was inlined for is of the user's own code;
+    /// otherwise absent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub library: bool,
 }
 
 impl WhyPlace {
-    /// [`at`](Self::at), of whichever execution.
+    /// [`at`](Self::at), without the execution.
     pub fn site(&self) -> &str {
         self.at.split_once('#').map_or(&self.at, |(site, _)| site)
     }
 
-    /// `file.c:42`, or `main.rs:7 (index.rs:568)` for what was inlined. For people.
+    /// `file.c:42`, or `main.rs:7 (index.rs:568)` for inlined code. For people.
     pub fn line(&self) -> Option<String> {
         let source = self.source.as_ref()?;
         Some(plain(&match &self.around {
@@ -67,18 +69,18 @@ impl WhyPlace {
         }))
     }
 
-    /// The line, or the operator where that is not known. For people.
+    /// The line, or the operator if the line is unknown. For people.
     pub fn line_or_at(&self) -> String {
         self.line().unwrap_or_else(|| self.at.clone())
     }
 
-    /// `file.c:42 in main`, for people.
+    /// `file.c:42 in main`. For people.
     pub fn told(&self) -> String {
         let function = plain(&short_function(&self.function.name));
         format!("{} in {function}", self.line_or_at())
     }
 
-    /// What people call the operator: whatever it is, what decides which way control goes is a branch.
+    /// The common name of the operator: any operator that decides where control goes is a branch.
     pub(crate) fn called(&self) -> &str {
         match self.operator.as_str() {
             operator if operator.starts_with("br") || operator == "if" => "the branch",
@@ -90,62 +92,63 @@ impl WhyPlace {
 /// An operand of an operator that computed a value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyOperand {
-    /// What it is for the operator.
+    /// Its role in the operator.
     pub role: String,
     /// Its value.
     pub value: String,
-    /// It is a constant of the code.
+    /// Whether it is a constant of the code.
     pub constant: bool,
-    /// As all operands are, and it was passed, returned, or set in another block: that can be asked about.
+    /// Whether it is a constant, like all operands, but was passed, returned, or set in another
+    /// block, which can be asked about.
     #[serde(skip)]
     pub elsewhere: bool,
-    /// What comes next is about it.
+    /// Whether the next entry is about it.
     pub followed: bool,
 }
 
 /// A move of a value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyMove {
-    /// How: `loaded`, `stored`.
+    /// The kind of move: `loaded`, `stored`.
     pub how: String,
-    /// Where it was: `memory 0x1040..0x1043`, `global 0`.
+    /// The place of the value: `memory 0x1040..0x1043`, `global 0`.
     pub what: String,
-    /// The value there; empty if it is not known.
+    /// The value there; empty if unknown.
     #[serde(serialize_with = "unless_empty")]
     #[schemars(with = "Option<String>")]
     pub value: String,
-    /// Where in the program.
+    /// The place in the program.
     pub place: WhyPlace,
-    /// Other parts of what was read: how many. These are not followed.
+    /// How many other parts were read. These are not followed.
     pub besides: u64,
 }
 
-/// A value that was computed.
+/// A computed value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyMade {
-    /// How.
+    /// How it was made.
     pub step: WhyHow,
     /// The value.
     pub value: String,
-    /// From what. If none of them is followed, the way ends here.
+    /// Its operands. If none is followed, the way ends here.
     pub operands: Vec<WhyOperand>,
-    /// Where in the program.
+    /// The place in the program.
     pub place: WhyPlace,
 }
 
 /// How a value was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum WhyHow {
-    /// From its operands.
+    /// Computed from its operands.
     #[serde(rename = "computed")]
     Computed,
-    /// It was read from a table that nothing wrote.
+    /// Read from a table that nothing wrote.
     #[serde(rename = "looked up")]
     LookedUp,
 }
 
 impl WhyMade {
-    /// Which operand is gone on from.
+    /// The operand that is followed.
     pub fn followed(&self) -> Option<usize> {
         self.operands.iter().position(|operand| operand.followed)
     }
@@ -166,7 +169,7 @@ pub struct WhyLed {
     /// The branch.
     #[serde(flatten)]
     pub branch: WhyBranch,
-    /// What comes next is about the value that decided it.
+    /// Whether the next entry is about the value that decided it.
     pub followed: bool,
 }
 
@@ -175,23 +178,25 @@ pub struct WhyLed {
 pub struct WhyFrame {
     /// Where it stood.
     pub place: WhyPlace,
-    /// The functions that were inlined there, the innermost first. Absent if there are none.
+    /// The functions inlined there, the innermost first. Absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inlined: Vec<String>,
     /// The branch in it that led there.
     pub branch: Option<WhyLed>,
-    /// Its function is the program's own, and not a library's, as far as the debug information tells.
+    /// Whether its function is the program's own and not a library's, according to the debug
+    /// information.
     pub own: bool,
 }
 
 impl WhyFrame {
-    /// The branch that led there, if that is gone on from.
+    /// The branch that led there, if it is followed.
     pub fn followed(&self) -> Option<&WhyBranch> {
         let led = self.branch.as_ref().filter(|led| led.followed);
         led.map(|led| &led.branch)
     }
 
-    /// Whether another one stands at the same operator, and the same branch led there, in whatever executions. That one of them is gone on from makes it another one.
+    /// Whether another activation stands at the same operator, and the same branch led there, in
+    /// any executions. They differ if one of them is followed.
     fn is_alike(&self, other: &Self) -> bool {
         let branch = |of: &Self| {
             let led = of.branch.as_ref();
@@ -204,26 +209,26 @@ impl WhyFrame {
     }
 }
 
-/// Where it came from in the end.
+/// The origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyEnd {
-    /// One word: `constant`, `input`, …
+    /// The kind in one word: `constant`, `input`, …
     pub kind: &'static str,
-    /// In words, to stand after "it comes from".
+    /// In words, to follow "it comes from".
     pub what: String,
     /// The file, if it is a part of one.
     pub file: Option<String>,
-    /// Which byte of it, from 0, or of the data segment.
+    /// The offset of the byte in it, or in the data segment, from 0.
     pub offset: Option<u64>,
-    /// How many bytes.
+    /// The number of bytes.
     pub bytes: Option<u64>,
-    /// Where in the program, if it is there.
+    /// The place in the program, if there is one.
     pub place: Option<WhyPlace>,
-    /// Where it was read from an address that had been computed.
+    /// Where it was read from a computed address.
     pub read: Option<WhyPlace>,
-    /// Of a constant, the branch that led to it, and the value that decided that.
+    /// For a constant, the branch that led to it, and the value that decided the branch.
     pub led: Option<Box<WhyBranch>>,
-    /// What else is to be said.
+    /// A further remark.
     pub remark: Option<String>,
 }
 
@@ -235,7 +240,7 @@ pub struct WhyEnd {
     reason = "steps are told one by one, and few are kept"
 )]
 pub enum WhyEntry {
-    /// How the run came to where it ended; with `--trap` only.
+    /// How the run got to its end; only with `--trap`.
     Led {
         /// The activations that were open, the innermost first.
         frames: Vec<WhyFrame>,
@@ -244,52 +249,52 @@ pub enum WhyEntry {
     },
     /// How the value was moved.
     Moved {
-        /// The moves, the last one first.
+        /// The moves, the latest first.
         moves: Vec<WhyMove>,
-        /// How many more there are before these.
+        /// How many earlier moves there are.
         more: u64,
     },
     /// The last steps repeat.
     Again {
-        /// How many of them.
+        /// How many of them repeat.
         #[serde(rename = "steps")]
         period: usize,
-        /// How often.
+        /// How often they repeat.
         times: u64,
         /// The first of these in time.
         back: WhyMade,
     },
-    /// Where it came from.
+    /// Its origin.
     End(WhyEnd),
     /// How it was computed.
     #[serde(untagged)]
     Made(WhyMade),
 }
 
-/// A text, or nothing if it is empty.
+/// A text; nothing if it is empty.
 fn unless_empty<S: serde::Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
     (!text.is_empty()).then_some(text).serialize(to)
 }
 
 /// Writes the way back, entry by entry.
 pub struct WhyText<'o> {
-    /// Where to.
+    /// The receiver.
     pub out: &'o mut dyn Write,
-    /// The recording, as it is named to commands.
+    /// The recording's name in commands.
     pub file: String,
-    /// The line of source that was shown last.
+    /// The source line that was last shown.
     pub shown: Option<String>,
-    /// Whether library steps are folded.
+    /// Whether to fold library steps.
     pub fold: bool,
-    /// How many columns the terminal has, if it is one.
+    /// The width of the terminal, if it is one.
     pub width: Option<usize>,
 }
 
-/// So wide is what was computed.
+/// The width of a computation.
 const WIDTH: usize = 34;
-/// And where.
+/// The width of its place.
 const PLACE: usize = 28;
-/// So much of a source line is shown.
+/// How much of a source line to show.
 const SOURCE: usize = 60;
 
 impl WhyText<'_> {
@@ -322,7 +327,7 @@ impl WhyText<'_> {
         }
     }
 
-    /// How many steps an entry folds, if all of them are in libraries; 0 otherwise.
+    /// How many steps an entry folds if all of them are in libraries; otherwise 0.
     pub fn folded(&self, entry: &WhyEntry) -> u64 {
         match entry {
             _ if !self.fold => 0,
@@ -339,7 +344,7 @@ impl WhyText<'_> {
         }
     }
 
-    /// Says how many steps were left out.
+    /// Writes how many steps were left out.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -445,7 +450,7 @@ impl WhyText<'_> {
         Ok(())
     }
 
-    /// Whether all this has room in one line.
+    /// Whether all this fits on one line.
     fn fits(&self, texts: &[&str]) -> bool {
         let all = texts.iter().map(|text| width(text)).sum::<usize>();
         self.width.is_none_or(|columns| all <= columns)
@@ -487,7 +492,7 @@ impl WhyText<'_> {
             line += one;
         }
         writeln!(self.out, "{line}")?;
-        // Which of two it was is not followed.
+        // The condition that chose between them is not followed.
         for one in moves.iter().filter(|one| one.how == "selected") {
             let (file, at) = (&self.file, &one.place.at);
             writeln!(

@@ -1,4 +1,4 @@
-//! Why a place was not executed, as text and as JSON.
+//! Reports why a place was not executed, as text and as JSON.
 
 mod text;
 
@@ -16,19 +16,19 @@ use crate::{PresentError, Render, Style, WhyEntry, WhyPlace};
 /// Why a place was not executed.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct WhyNotReport {
-    /// The place, as it was asked for.
+    /// The place as named by the user.
     pub at: String,
-    /// Since when it was not executed; 0 for the whole run.
+    /// The time after which it was not executed; 0 for the whole run.
     pub after: u64,
-    /// How often it was executed up to then, if it was.
+    /// How often it was executed until then, if at all.
     pub before: Option<WhyNotBefore>,
     /// What kept it from being executed.
     pub cause: WhyNotCause,
-    /// Where the value came from that decided it, as in `afterimage/why`.
+    /// The origin of the value that decided it, as in `afterimage/why`.
     pub why: Vec<WhyEntry>,
     /// How many moves and computations were followed back.
     pub steps: u64,
-    /// The other causes that are as near.
+    /// Other causes at the same distance.
     pub others: Vec<WhyNotCause>,
 }
 
@@ -38,40 +38,40 @@ impl Document for WhyNotReport {
     type Row = NoRows;
 }
 
-/// Executions of a place in the part of the run that is not asked about.
+/// Executions of a place in the part of the run before the question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyNotBefore {
-    /// Arrivals at the line are counted, and not executions of its blocks.
+    /// Whether arrivals at the line are counted instead of executions of its blocks.
     pub arrivals: bool,
-    /// How many.
+    /// How many there were.
     pub times: u64,
-    /// When the last one was.
+    /// The time of the last one.
     pub t: u64,
 }
 
 /// What kept a place from being executed.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct WhyNotCause {
-    /// What it is.
+    /// The kind of cause.
     #[serde(flatten)]
     pub kind: WhyNotKind,
-    /// What was not executed between the place and the cause, from the place on.
+    /// The steps between the place and the cause that were not executed, beginning at the place.
     pub through: Vec<WhyNotHop>,
 }
 
-/// What kept a place from being executed.
+/// The kind of cause.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum WhyNotKind {
-    /// A branch was executed and never turned that way.
+    /// A branch was executed and never went that way.
     Branch {
         /// Its last execution, or the first one after `after`.
         place: WhyPlace,
-        /// How often it was executed after `after`, the end of that moment's block included.
+        /// How often it was executed after `after`, including the end of that moment's block.
         times: u64,
         /// How often it was executed in the whole run.
         executions: u64,
-        /// What decided it, if that is known.
+        /// The value that decided it, if known.
         value: Option<String>,
         /// What would have led there.
         needs: WhyNotNeeds,
@@ -82,29 +82,29 @@ pub enum WhyNotKind {
     Table {
         /// Its last execution, or the first one after `after`.
         place: WhyPlace,
-        /// How often it was executed after `after`, the end of that moment's block included.
+        /// How often it was executed after `after`, including the end of that moment's block.
         times: u64,
         /// How often it was executed in the whole run.
         executions: u64,
-        /// The index, if that is known.
+        /// The index, if known.
         value: Option<String>,
         /// The function.
         function: Function,
-        /// Which one it called; null if the host's.
+        /// The function that it called; `null` for one of the host.
         called: Option<Function>,
     },
-    /// It did turn that way, but that came to no regular end.
+    /// Control did go that way, but did not reach a regular end.
     Ended {
         /// Its operator.
         place: WhyPlace,
-        /// The function was entered there: it begins with a block without operators.
+        /// Whether the function was entered there, since it begins with a block without operators.
         entered: bool,
-        /// How often it went there.
+        /// How often control went there.
         times: u64,
-        /// Where the run ended; null if an exception left it.
+        /// Where the run ended; `null` if an exception left the function.
         stood: Option<WhyNotEnd>,
     },
-    /// The run ended in that block, before it came to its end.
+    /// The run ended in that block, before the block's end.
     Stopped {
         /// The block's last operator.
         place: WhyPlace,
@@ -136,13 +136,13 @@ impl WhyNotKind {
     }
 }
 
-/// What would have turned a branch the other way.
+/// What would have made a branch go the other way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WhyNotNeeds {
     /// A value other than 0.
     Nonzero,
-    /// 0.
+    /// The value 0.
     Zero,
     /// An exception.
     Exception,
@@ -165,21 +165,21 @@ pub enum WhyNotWent {
     Ended,
 }
 
-/// Where the run ended, and the activation that would have come to the place.
+/// Where the run ended, and the activation that would have reached the place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyNotEnd {
     /// How the run ended, in words.
     pub ending: String,
-    /// Where.
+    /// The place.
     pub place: WhyPlace,
-    /// The call in which the activation was then, if it had called.
+    /// The call that the activation was in, if it had made one.
     pub call: Option<WhyPlace>,
 }
 
-/// Something that was not executed.
+/// A step that was not executed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyNotHop {
-    /// How what comes before depends on it.
+    /// How the step before depends on it.
     pub how: WhyNotHow,
     /// Its operator.
     pub place: WhyPlace,
@@ -189,17 +189,17 @@ pub struct WhyNotHop {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WhyNotHow {
-    /// On a branch.
+    /// Through a branch.
     Branch,
-    /// On a call of its function.
+    /// Through a call of its function.
     Call,
 }
 
-/// The answer, and what it is shown with.
+/// The answer, with what is needed to show it.
 pub struct WhyNotView<'r> {
     /// The answer.
     pub report: &'r WhyNotReport,
-    /// The recording, as it is named to commands.
+    /// The recording's name in commands.
     pub file: String,
 }
 

@@ -1,4 +1,5 @@
-//! A recorded execution, followed again without the engine: its path, its steps, its values, and the state at any moment.
+//! Replays a recorded execution without the engine: its path, its steps, its values, and the state
+//! at any moment.
 
 pub mod paths;
 mod recording;

@@ -23,10 +23,10 @@ use crate::values::{
 };
 use crate::{WatchFn, Writers};
 
-/// A recording and what was built of it: its program, its path, its values and its checkpoints.
+/// A recording and what was built for it: its program, its path, its values and its checkpoints.
 ///
-/// It only reads: what was not built is an error that names it. Each part is opened when it is first asked for, and kept. Threads can
-/// share a recording.
+/// It only reads: if something was not built, the error names it. Each part is opened on first use
+/// and then kept. Threads can share a recording.
 ///
 /// ```no_run
 /// use afterimage_replay::Recording;
@@ -38,7 +38,7 @@ use crate::{WatchFn, Writers};
 pub struct Recording {
     at: PathBuf,
     file: TraceFile,
-    /// The file as it was opened last: building something adds to it.
+    /// The file as last opened: building something adds to it.
     newest: Mutex<TraceFile>,
     module: Arc<Module>,
     stops: OnceLock<Vec<Stop>>,
@@ -46,7 +46,7 @@ pub struct Recording {
     epochs: OnceLock<FileEpochs>,
     checkpoints: OnceLock<FileCheckpoints>,
     snapshots: OnceLock<Snapshots>,
-    /// Which lines the stretches write that are used.
+    /// The lines that each stretch writes, if stretches are used.
     writers: OnceLock<Arc<Writers>>,
 }
 
@@ -91,10 +91,10 @@ pub enum RecordingError {
     Written(#[from] WrittenLinesError),
 }
 
-/// So many stretches of a run are built in any case.
+/// How many stretches of a run may be built in any case.
 const FEW_STRETCHES: usize = 16;
 
-/// The operator with which a run ended, by trapping.
+/// The operator that trapped and ended a run.
 #[derive(Clone, Debug)]
 pub struct Trap {
     /// The function.
@@ -108,14 +108,14 @@ pub struct Trap {
 }
 
 impl Trap {
-    /// Whether it is this operator, when its block is executed at a time.
+    /// Whether this operator, in a block executed at this time, is the one that trapped.
     pub fn is_at(&self, function: FuncId, op: OpId, time: u64) -> bool {
         (self.function, self.op, self.time) == (function, op, time)
     }
 }
 
 impl Recording {
-    /// Opens a recording, and parses the program in it. Linear in the program.
+    /// Opens a recording and parses the program in it. Linear in the program.
     ///
     /// # Errors
     /// If the file is no recording, or is damaged.
@@ -125,7 +125,7 @@ impl Recording {
         Ok(Self::of(at, file, Arc::new(module)))
     }
 
-    /// A recording that was opened before, with the program in it. O(1).
+    /// A recording from an open file and its parsed program. O(1).
     pub fn of(at: &Path, file: TraceFile, module: Arc<Module>) -> Self {
         Self {
             at: at.to_owned(),
@@ -141,16 +141,19 @@ impl Recording {
         }
     }
 
-    /// Uses a path that was read already, or is in memory only. A path that was used before stays.
+    /// Uses a path that was already read, or is only in memory. An earlier path stays in use.
     pub fn use_path(&self, path: RecordedPath) -> &RecordedPath {
         self.path.get_or_init(|| Arc::new(path))
     }
 
-    /// Answers from stretches, each built when an answer needs it, in place of stored values. The path must consist of the stretches. At most one in `share` is built, and a few more. `watch` executes stretches again to find who wrote a byte. If values or
-    /// stretches are in use, these stay. `false` if the file has no snapshots, or no written lines that belong to the stretches.
+    /// Answers from stretches, each built when an answer needs it, instead of from stored values.
+    /// The path must consist of the stretches. Builds at most one in `share`, and a few more.
+    /// `watch` executes stretches again to find the writer of a byte. Values or stretches already
+    /// in use stay. `false` if the file has no snapshots, or no written lines that belong to the
+    /// stretches.
     ///
     /// # Errors
-    /// If there is no path, or it, the snapshots or the end of the run are damaged.
+    /// If there is no path, or the path, the snapshots or the end of the run are damaged.
     pub fn use_stretches(
         &self,
         (clocks, open): (&[u64], &[Vec<OpenActivation>]),
@@ -160,7 +163,7 @@ impl Recording {
         let path = Arc::clone(self.shared_path()?);
         let stopped = self.run()?.stopped;
         let file = self.newest();
-        // Who follows the run and who builds stretches have their own.
+        // The follower and the builder of stretches each have their own.
         let (Some(own), Some(snapshots)) = (Snapshots::open(&file)?, Snapshots::open(&file)?)
         else {
             return Ok(false);
@@ -192,7 +195,7 @@ impl Recording {
         self.writers.get().map(|writers| &**writers)
     }
 
-    /// Where it is.
+    /// The path of the recording's file.
     pub fn at(&self) -> &Path {
         &self.at
     }
@@ -202,13 +205,14 @@ impl Recording {
         &self.file
     }
 
-    /// The file as it was when the path or the values were last looked for: building them adds to it.
+    /// The file as it was when the path or the values were last looked up: building them adds to
+    /// it.
     pub fn newest(&self) -> TraceFile {
         let newest = self.newest.lock();
         newest.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The file as it is now, of which the [newest](Self::newest) knows from here on.
+    /// Reads the file as it is now. [`newest`](Self::newest) returns this state from now on.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -218,7 +222,7 @@ impl Recording {
         Ok(again)
     }
 
-    /// What the host gave the program, in order.
+    /// The boundary log: what the host gave the program, in order.
     ///
     /// # Errors
     /// If the log is damaged.
@@ -226,7 +230,7 @@ impl Recording {
         self.file.log()
     }
 
-    /// The module in it.
+    /// The recorded module.
     pub fn module(&self) -> &Arc<Module> {
         &self.module
     }
@@ -236,13 +240,13 @@ impl Recording {
         &self.module.bytes
     }
 
-    /// The program that the module means.
+    /// The parsed program.
     pub fn program(&self) -> &Program {
         &self.module.program
     }
 
-    /// Where the activations stood that were open when the run ended, the innermost first; none if the end is not known. Near-linear in the
-    /// program, once.
+    /// Where the activations stood that were open when the run ended, the innermost first; empty if
+    /// the end is unknown. Near-linear in the program, once.
     ///
     /// # Errors
     /// If the end of the run is damaged.
@@ -285,7 +289,7 @@ impl Recording {
         })
     }
 
-    /// The values, execution by execution.
+    /// The values, by execution.
     ///
     /// # Errors
     /// If they were not built, or are damaged.
@@ -295,7 +299,7 @@ impl Recording {
         Ok(values.map_err(Box::new)?)
     }
 
-    /// The checkpoints, from which the run can be followed besides its beginning, if there are any.
+    /// The checkpoints from which the run can be followed, if there are any.
     ///
     /// # Errors
     /// If they are damaged, or there is no path.
@@ -307,10 +311,10 @@ impl Recording {
         Ok(found.map(|made| self.checkpoints.get_or_init(|| made)))
     }
 
-    /// The run, to be followed from its beginning.
+    /// The run, for following it from the beginning.
     ///
     /// # Errors
-    /// If there is no path, or it or the end of the run is damaged.
+    /// If there is no path, or the path or the end of the run is damaged.
     pub fn run(&self) -> Result<Run<'_, FileSegments>, RecordingError> {
         let path = self.path()?;
         let end = self.file.end()?;
@@ -326,10 +330,11 @@ impl Recording {
         })
     }
 
-    /// The run, to be followed from its beginning or from a checkpoint, or a snapshot if these are used.
+    /// The run, for following it from the beginning or from a checkpoint, or from a snapshot if
+    /// snapshots are used.
     ///
     /// # Errors
-    /// As [`run`](Self::run), and if the checkpoints are damaged.
+    /// As for [`run`](Self::run), and if the checkpoints are damaged.
     pub fn run_from_checkpoints(&self) -> Result<Run<'_, FileSegments>, RecordingError> {
         Ok(Run {
             checkpoints: self.checkpoints()?,
@@ -338,10 +343,11 @@ impl Recording {
         })
     }
 
-    /// Finds positions in the run. Calls have the numbers that they have in the whole run, whatever was left out of the path.
+    /// Finds positions in the run. Calls have the numbers that they have in the whole run, whatever
+    /// was left out of the path.
     ///
     /// # Errors
-    /// If there is no path, or it or the end of the run is damaged.
+    /// If there is no path, or the path or the end of the run is damaged.
     pub fn positions<'a>(
         &'a self,
         names: &'a Names,
@@ -352,7 +358,8 @@ impl Recording {
         Ok(positions.numbered(Numbering::of(path.segments().directory())))
     }
 
-    /// The operator before or in which the run ended, in its last block: where it trapped, called the host, which did not return, or was stopped.
+    /// The operator at which the run ended, in its last block: it trapped, called a host function
+    /// that did not return, or was next when the run was stopped.
     ///
     /// # Errors
     /// If the end of the run is damaged.
@@ -372,11 +379,12 @@ impl Recording {
         }))
     }
 
-    /// The operator in which the run ended, with the time of its block: the [final operator](Self::final_operator), or what threw an exception
-    /// that nothing caught. The recording does not know the functions that such an exception left, but nothing is executed after it.
+    /// The operator in which the run ended, with the time of its block: the [final
+    /// operator](Self::final_operator), or the one that threw an uncaught exception. The recording
+    /// does not say which functions such an exception left, but nothing is executed after it.
     ///
     /// # Errors
-    /// If there is no path, or it or the end of the run is damaged.
+    /// If there is no path, or the path or the end of the run is damaged.
     pub fn ended_in(&self) -> Result<Option<(u64, FuncId, OpId)>, RecordingError> {
         let path = self.path()?;
         let end = self.file.end()?.map(|end| end.ending);
@@ -398,10 +406,10 @@ impl Recording {
         }))
     }
 
-    /// What trapped, if the run ended so.
+    /// The operator that trapped, if the run ended so.
     ///
     /// # Errors
-    /// As [`ended_in`](Self::ended_in).
+    /// As for [`ended_in`](Self::ended_in).
     pub fn trap(&self) -> Result<Option<Trap>, RecordingError> {
         let end = self.file.end()?;
         let why = match end.map(|end| end.ending) {
@@ -421,7 +429,8 @@ impl Recording {
         }))
     }
 
-    /// What `find` finds in the file, or in the file as it is now: somebody may have added it since.
+    /// What `find` finds in the file; if it finds nothing, in the file as it is now, since somebody
+    /// may have added to it.
     fn added<T>(
         &self,
         find: impl Fn(&TraceFile) -> Result<Option<T>, RecordingError>,
@@ -433,7 +442,8 @@ impl Recording {
     }
 }
 
-/// What a cell holds, made if it is empty. Two threads may both make it; one of the results is kept.
+/// The contents of a cell, made if it is empty. Two threads may both make it; one of the results is
+/// kept.
 fn kept<T>(
     cell: &OnceLock<T>,
     make: impl FnOnce() -> Result<T, RecordingError>,

@@ -1,4 +1,4 @@
-//! Which stretches of a run wrote a byte of memory.
+//! Finds the stretches of a run that wrote a byte of memory.
 
 use std::error::Error;
 use std::fmt;
@@ -7,23 +7,25 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use afterimage_machine::{LINE, WatchedBytes, WrittenLines, WrittenLinesError};
 
-/// Executes the first stretches of the run again, which end at these readings of the stop clock, and tells which bytes they write of the region of a memory that has an address.
+/// Executes the first stretches of the run again, which end at these readings of the stop clock,
+/// and reports which bytes of the region around an address they write.
 pub type WatchFn = Box<
     dyn Fn(&[u64], u32, u64) -> Result<WatchedBytes, Box<dyn Error + Send + Sync>> + Send + Sync,
 >;
 
-/// How many regions are kept. For ten thousand stretches, each takes ten megabytes at most.
+/// How many regions to keep. For ten thousand stretches, each takes ten megabytes at most.
 const KEPT: usize = 8;
 
-/// Finds the stretch of a run that wrote a byte last: by the lines that the stretches write, and by watching the byte.
+/// Finds the stretch of a run that last wrote a byte: by the lines that the stretches write, and by
+/// watching the byte.
 pub struct Writers {
     lines: WrittenLines,
     watch: WatchFn,
     /// The regions that were watched last, the newest at the end.
     watched: Mutex<Vec<WatchedBytes>>,
-    /// How many stretches were executed again for that.
+    /// How many stretches were executed again for watching.
     executed: AtomicUsize,
-    /// The run could not be executed again.
+    /// Whether the run could not be executed again.
     is_lost: AtomicBool,
     /// The last question about a line, and its answer.
     last_line: Mutex<Option<(LineKey, Option<usize>)>>,
@@ -39,7 +41,7 @@ impl fmt::Debug for Writers {
 }
 
 impl Writers {
-    /// From the lines that the stretches write. `watch` tells bytes of a line apart.
+    /// Uses the lines that the stretches write. `watch` distinguishes the bytes of a line.
     pub fn new(lines: WrittenLines, watch: WatchFn) -> Self {
         Self {
             lines,
@@ -51,7 +53,7 @@ impl Writers {
         }
     }
 
-    /// How many stretches there are.
+    /// The number of stretches.
     pub fn stretches(&self) -> usize {
         self.lines.stretches()
     }
@@ -61,10 +63,12 @@ impl Writers {
         &self.lines
     }
 
-    /// The last of the first `end` stretches that may have written a byte: one that did, if its region was watched up to there, or one that wrote the byte's line. `None` if none did.
+    /// The last of the first `end` stretches that may have written a byte: one that did, if its
+    /// region was watched up to there; otherwise one that wrote the byte's line. `None` if none
+    /// did.
     ///
     /// # Errors
-    /// If the lines are damaged, or there are not so many stretches.
+    /// If the lines are damaged, or there are fewer stretches.
     pub fn last_before(
         &self,
         end: usize,
@@ -74,7 +78,7 @@ impl Writers {
         if let Some(found) = self.watched_before(end, memory, address) {
             return Ok(found);
         }
-        // Whoever asks about a byte asks about its neighbours next.
+        // Questions about a byte are usually followed by questions about its neighbours.
         let key = (end, memory, address / LINE);
         if let Some((known, found)) = *lock(&self.last_line)
             && known == key
@@ -86,7 +90,8 @@ impl Writers {
         Ok(found)
     }
 
-    /// The last of the first `end` stretches that wrote a byte, if its region was watched up to there.
+    /// The last of the first `end` stretches that wrote a byte, if its region was watched up to
+    /// there.
     pub fn watched_before(&self, end: usize, memory: u32, address: u64) -> Option<Option<usize>> {
         let all = lock(&self.watched);
         let known = |found: &&WatchedBytes| found.has(memory, address) && found.stretches() >= end;
@@ -94,14 +99,16 @@ impl Writers {
         Some(found.last_before(end, address))
     }
 
-    /// Watches the region of a byte in the first `end` stretches, unless it was watched that far. It cannot be watched in the run's last stretch, nor in a run that cannot be executed again; such a run can still be followed.
+    /// Watches the region of a byte in the first `end` stretches, unless it was watched that far.
+    /// It cannot be watched in the run's last stretch, nor in a run that cannot be executed again;
+    /// such a run can still be followed.
     pub fn watch(&self, end: usize, memory: u32, address: u64) {
         if self.watched_before(end, memory, address).is_some()
             || self.is_lost.load(Ordering::Relaxed)
         {
             return;
         }
-        // The run's last stretch has no end reading.
+        // The run's last stretch has no reading at its end.
         let Some(ends) = self.lines.clocks().get(..end) else {
             return;
         };
@@ -118,7 +125,7 @@ impl Writers {
         all.push(found);
     }
 
-    /// How many stretches were executed again so far, to watch bytes.
+    /// How many stretches were executed again so far in order to watch bytes.
     pub fn executed(&self) -> usize {
         self.executed.load(Ordering::Relaxed)
     }

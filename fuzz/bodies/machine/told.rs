@@ -1,15 +1,15 @@
-//! Machines that execute nodes in different forms, and are told the same.
+//! Machines that execute nodes in different forms, and must report the same.
 
 use afterimage_ids::{FuncId, NodeId};
 use afterimage_machine::{
     Caller, GlobalBits, Machine, MachineError, NodeCode, Observer, Range, StoppedBefore,
 };
 
-/// What an observer was told that does or does not look at registers.
+/// What an observer received, with or without looking at registers.
 #[derive(Debug, Default)]
 struct Told<const REGISTERS: bool> {
     events: Vec<Event>,
-    /// The registers of what was executed.
+    /// The registers after each execution.
     registers: Vec<u64>,
 }
 
@@ -119,16 +119,17 @@ impl<const REGISTERS: bool> Observer for Told<REGISTERS> {
     }
 }
 
-/// Three machines, which execute nodes instruction by instruction, operation by operation, and several of them at once.
+/// Three machines: one executes nodes instruction by instruction, one operation by operation, and
+/// one several nodes at once.
 pub struct Forms<'a> {
     slow: Machine<'a>,
     full: Machine<'a>,
-    /// The last of them: the others are what it is.
+    /// The last machine, with which the others are compared.
     pub lean: Machine<'a>,
 }
 
 impl<'a> Forms<'a> {
-    /// Of three that are the same. `None` if they cannot be made.
+    /// Three equal machines; `None` if they cannot be made.
     pub fn new(mut machine: impl FnMut() -> Option<Machine<'a>>) -> Option<Self> {
         Some(Self {
             slow: machine()?,
@@ -137,14 +138,15 @@ impl<'a> Forms<'a> {
         })
     }
 
-    /// Does the same with all of them.
+    /// Applies an action to all of them.
     pub fn all<T>(&mut self, mut action: impl FnMut(&mut Machine<'a>) -> T) -> T {
         action(&mut self.slow);
         action(&mut self.full);
         action(&mut self.lean)
     }
 
-    /// Executes a node, and checks that the machines agree on what happened, on what they are then, and on the error if there is one.
+    /// Executes a node, and checks that the machines agree on the events, on their states
+    /// afterwards, and on the error if there is one.
     pub fn step(
         &mut self,
         node: NodeId,

@@ -1,19 +1,19 @@
-//! Epochs of a whole execution trace that are in no file.
+//! Epochs of a whole execution trace in memory instead of a file.
 
 use std::convert::Infallible;
 
 use afterimage_wet::{Epoch, Epochs, HostCalls, LeftOut};
 
-/// The epochs of a trace, or of several one after the other.
+/// The epochs of one or several consecutive traces.
 #[derive(Default)]
 pub struct InEpochs {
     /// How many blocks were executed before each.
     pub before: Vec<u64>,
-    /// How many were executed until the end of the last one.
+    /// How many blocks were executed until the end of the last one.
     pub end: u64,
-    /// They.
+    /// The epochs.
     pub epochs: Vec<Epoch>,
-    /// Where the host's calls are in the log.
+    /// The positions of host calls in the log.
     pub host: HostCalls,
     /// The functions that were left out.
     pub left_out: LeftOut,

@@ -1,18 +1,19 @@
-//! Prose that cites files rots: every file that the documents name must be there, and every crate be in ARCHITECTURE.md.
+//! Checks citations, since prose that cites files rots: every file named in the documents must
+//! exist, and every crate must be in ARCHITECTURE.md.
 
 use super::files;
 use anyhow::{Context, Result};
 use std::path::Path;
 
-/// Where citations begin: paths from the root of the project. What is built is not looked for.
+/// Where citations begin: paths from the root of the project. Build products are not checked.
 const PLACES: &[&str] = &[
     ".cargo/", ".ci/", "corpus/", "crates/", "docs/", "fuzz/", "runs/", "xtask/",
 ];
 
-/// How the names of files end that are cited without a folder.
+/// The endings of files that are cited without a folder.
 const ENDINGS: &[&str] = &[".md", ".rs", ".toml"];
 
-/// A file of whoever uses the program.
+/// A file of the program's users.
 const SETTINGS: &str = ".afterimage.toml";
 
 /// The violations in the documents and in the comments of the sources.
@@ -24,7 +25,7 @@ pub fn check(root: &Path) -> Result<Vec<String>> {
     for folder in ["crates", "xtask", "fuzz"] {
         documents.extend(files(&root.join(folder), "rs")?);
     }
-    // This file cites what is not there, in its tests.
+    // The tests of this file cite what does not exist.
     let own = root.join("xtask/src/architecture/citations.rs");
     let mut violations = Vec::new();
     for path in documents.iter().filter(|&path| *path != own) {
@@ -57,7 +58,7 @@ pub fn check(root: &Path) -> Result<Vec<String>> {
     Ok(violations)
 }
 
-/// The crates that the map of the project forgets.
+/// The crates that are missing from the map of the project.
 fn unnamed(map: &str, crates: &[String]) -> Vec<String> {
     crates
         .iter()
@@ -66,8 +67,8 @@ fn unnamed(map: &str, crates: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// The paths that a text names. In prose whatever stands between backquotes or is linked; in sources what their comments
-/// say about documents.
+/// The paths that a text names: in prose, everything in backquotes or links; in sources, documents
+/// named in comments.
 fn citations(text: &str, prose: bool) -> Vec<String> {
     let mut cited = Vec::new();
     if prose {

@@ -1,21 +1,21 @@
-//! Which crate may depend on which, and which must not reach the engine however indirectly.
+//! Checks which crate may depend on which, and which must not reach the engine, however indirectly.
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
 use std::collections::{HashMap, VecDeque};
 
-/// A crate of the workspace, and which other crates of the workspace it may depend on.
+/// A crate of the workspace, with the workspace crates that it may depend on.
 struct Rule {
     name: &'static str,
     /// Under `[dependencies]`.
     may_use: &'static [&'static str],
-    /// Under `[dev-dependencies]` only, besides [`TESTKIT`].
+    /// Only under `[dev-dependencies]`, besides [`TESTKIT`].
     tests_may_use: &'static [&'static str],
     engine: bool,
 }
 
 impl Rule {
-    /// Lets the crate's tests use more than the crate.
+    /// Lets the crate's tests use more than the crate itself.
     const fn tests(mut self, tests_may_use: &'static [&'static str]) -> Self {
         self.tests_may_use = tests_may_use;
         self
@@ -71,10 +71,10 @@ const PROFILE: &str = "afterimage-profile";
 const REPLAY: &str = "afterimage-replay";
 const ANALYSES: &str = "afterimage-analyses";
 const PRESENT: &str = "afterimage-present";
-/// What only tests may use, and the tests of any crate.
+/// The crate that only tests may use, and the tests of any crate.
 const TESTKIT: &str = "afterimage-testkit";
 
-/// The house, in the order of the way through it.
+/// The rules for all crates, in the order of the data flow.
 const RULES: &[Rule] = &[
     pure(IDS, &[]),
     pure(GRAPH, &[IDS]),
@@ -144,7 +144,7 @@ const RULES: &[Rule] = &[
     pure("xtask", &[]),
 ];
 
-/// The engine. (`ids` shares its entity maps with it, which are a small library of their own.)
+/// The engine. (`ids` shares its entity maps, which are a small library of their own.)
 const ENGINE: &[&str] = &[
     "wasmtime",
     "wasmtime-environ",
@@ -153,7 +153,7 @@ const ENGINE: &[&str] = &[
     "cranelift-codegen",
 ];
 
-/// What `cargo metadata` says, as far as it matters here.
+/// The relevant part of the output of `cargo metadata`.
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<Package>,
@@ -186,12 +186,12 @@ struct Dependency {
 
 #[derive(Deserialize)]
 struct DependencyKind {
-    /// `None` is a normal dependency.
+    /// `None` for a normal dependency.
     kind: Option<String>,
 }
 
 impl Dependency {
-    /// Whether it is there outside tests.
+    /// Whether it exists outside tests.
     fn ships(&self) -> bool {
         self.dep_kinds
             .iter()
@@ -199,10 +199,10 @@ impl Dependency {
     }
 }
 
-/// The violations in the answer of `cargo metadata --format-version 1`.
+/// The violations in the output of `cargo metadata --format-version 1`.
 ///
 /// # Errors
-/// If the answer cannot be read.
+/// If the output cannot be read.
 pub fn check(metadata: &str) -> Result<Vec<String>> {
     let metadata: Metadata =
         serde_json::from_str(metadata).context("cannot read what cargo metadata says")?;
@@ -289,7 +289,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// The answer of Cargo for a workspace that has every crate of [`RULES`], with these dependencies.
+    /// Cargo's output for a workspace with every crate of [`RULES`] and these dependencies.
     fn metadata(edges: &[(&str, &str, Option<&str>)]) -> String {
         let members: Vec<&str> = RULES.iter().map(|rule| rule.name).collect();
         let mut all = members.clone();

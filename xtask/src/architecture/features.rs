@@ -1,16 +1,17 @@
-//! One build of the engine: the command line, the benchmark and the tests use the same features of everything outside
-//! the workspace. Otherwise Cargo compiles the engine again, minutes, each time one of them comes after another.
+//! Checks that the engine is built only once: the command line, the benchmark and the tests use the
+//! same features of everything outside the workspace. Otherwise Cargo compiles the engine again,
+//! for minutes, each time one of them follows another.
 
 use anyhow::Result;
 use std::collections::BTreeSet;
 
-/// What people run by itself, beside the tests of the whole workspace.
+/// What users build by itself, besides the tests of the whole workspace.
 const SELECTIONS: &[&str] = &["afterimage", "afterimage-cli", "bench"];
 
-/// The violations. `cargo` runs Cargo and returns what it prints.
+/// The violations. `cargo` runs Cargo and returns its output.
 ///
 /// # Errors
-/// If Cargo cannot be asked.
+/// If Cargo fails.
 pub fn check(cargo: impl Fn(&[&str]) -> Result<String>) -> Result<Vec<String>> {
     let tree = |edges: &str, selection: &[&str]| {
         let mut arguments = vec![
@@ -35,7 +36,7 @@ pub fn check(cargo: impl Fn(&[&str]) -> Result<String>) -> Result<Vec<String>> {
     Ok(violations)
 }
 
-/// The packages that `own` builds in another way than `tests`, both as `cargo tree` prints them.
+/// The packages that `own` builds differently from `tests`, both as printed by `cargo tree`.
 fn differences(package: &str, own: &str, tests: &str) -> Vec<String> {
     let tests = units(tests);
     units(own)
@@ -46,7 +47,7 @@ fn differences(package: &str, own: &str, tests: &str) -> Vec<String> {
         .collect()
 }
 
-/// Packages with their features, each once.
+/// Packages with their features, without duplicates.
 fn units(tree: &str) -> BTreeSet<&str> {
     tree.lines()
         .map(|line| line.trim_end_matches(" (*)"))

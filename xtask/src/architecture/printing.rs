@@ -1,16 +1,16 @@
-//! Nothing but the programs prints or ends the process: libraries return what they have to say.
+//! Checks that only programs print or end the process: libraries return what they have to say.
 
 use super::files;
 use anyhow::{Context, Result};
 use std::path::Path;
 
-/// The packages that are programs, and the one that ships with none: it says which checks sleep.
+/// The packages that are programs, and the one that never ships: it reports which checks sleep.
 const PRINTING: &[&str] = &["cli", "bench", "testkit"];
 
-/// The file that hands our standard streams to the guest.
+/// The file that passes our standard streams to the guest.
 const OF_GUEST: &str = "crates/record/src/output.rs";
 
-/// What a library has no business with.
+/// What a library must not use.
 const FORBIDDEN: &[&str] = &[
     "print!(",
     "println!(",
@@ -23,7 +23,7 @@ const FORBIDDEN: &[&str] = &[
     "process::abort(",
 ];
 
-/// The violations in the sources of the libraries, their unit tests left out.
+/// The violations in the sources of the libraries, except their unit tests.
 ///
 /// # Errors
 /// If a file cannot be read.
@@ -49,10 +49,10 @@ pub fn check(root: &Path) -> Result<Vec<String>> {
     Ok(violations)
 }
 
-/// The lines, from 1, that use something forbidden, comments and unit tests left out.
+/// The lines, from 1, that use something forbidden, except comments and unit tests.
 fn find(text: &str) -> Vec<(usize, &'static str)> {
     let mut found = Vec::new();
-    // The line that ends the module of tests: a brace as far in as its beginning.
+    // The line that ends the module of tests: a brace with the same indentation as its beginning.
     let mut end_of_tests: Option<String> = None;
     let mut tests_follow = false;
     for (number, line) in text.lines().enumerate() {

@@ -1,4 +1,4 @@
-//! Answers: asked, normalised, kept as text, and compared.
+//! Answers: asking, normalising, storing as text, and comparing.
 
 use super::questions::Question;
 use crate::tool;
@@ -8,13 +8,13 @@ use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 
-/// Of longer answers only the beginning is kept, and a checksum of the rest.
+/// How many lines of an answer to keep; the rest becomes a checksum.
 const KEPT: usize = 16;
-/// So of longer lines.
+/// How many bytes of a line to keep.
 const KEPT_OF_LINE: usize = 400;
 
-/// How lines begin that differ from run to run: dates, versions, sizes of files, and what was built for an answer, which earlier
-/// questions may have built.
+/// Beginnings of lines that differ from run to run: dates, versions, sizes of files, and what was
+/// built for an answer, which earlier questions may have built.
 const VARYING: [&str; 6] = [
     "recorded  ",
     "engine  ",
@@ -24,7 +24,7 @@ const VARYING: [&str; 6] = [
     "afterimage: values of ",
 ];
 
-/// A question and what was printed.
+/// A question and its output.
 pub struct Answer {
     pub question: Question,
     /// Standard output and error, then the exit code.
@@ -38,7 +38,7 @@ pub enum Difference {
     Facts,
 }
 
-/// Asks one question after the other: later answers may come from what earlier ones added to the recording.
+/// Asks the questions in order: later answers may use what earlier ones added to the recording.
 ///
 /// # Errors
 /// If afterimage cannot be run.
@@ -88,7 +88,8 @@ fn normalised(text: &str) -> Vec<String> {
     kept
 }
 
-/// A line of JSON with the fields of its objects in the order of their names: in which order they are written says nothing.
+/// A line of JSON with the fields of its objects sorted by name: their order in the output has no
+/// meaning.
 fn in_order(line: &str) -> String {
     let object = Some(line).filter(|line| line.starts_with('{'));
     let value = object.and_then(|line| serde_json::from_str::<serde_json::Value>(line).ok());
@@ -109,7 +110,7 @@ fn without_fields(mut line: String) -> String {
     let about_the_file = ["info", "verify"]
         .iter()
         .any(|what| line.contains(&format!("\"schema\":\"afterimage/{what}/")));
-    // How often the path is cut depends on how fast the machine is.
+    // How often the path is cut depends on the speed of the machine.
     if let Some(at) = line.find(" of the run, with its path, in ") {
         line.replace_range(..at, "SNAPSHOTS");
         line.truncate(line.rfind(" in ").unwrap_or(line.len()));
@@ -131,13 +132,13 @@ fn without_fields(mut line: String) -> String {
     line
 }
 
-/// FNV-1a (Fowler, Noll, Vo): enough to see that something differs.
+/// FNV-1a (Fowler, Noll, Vo): sufficient to detect a difference.
 fn checksum(text: &str) -> u32 {
     let step = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
     text.bytes().fold(0x811c_9dc5, step)
 }
 
-/// Whether the words differ, or facts.
+/// Whether only words differ, or facts.
 pub fn difference(then: &Answer, now: &Answer) -> Difference {
     if then.lines == now.lines {
         return Difference::None;
@@ -148,7 +149,8 @@ pub fn difference(then: &Answer, now: &Answer) -> Difference {
     Difference::Facts
 }
 
-/// What an answer says besides words, in order: numbers, positions, and names that are no plain words.
+/// The parts of an answer other than words, in order: numbers, positions, and names that are not
+/// plain words.
 fn facts(lines: &[String]) -> Vec<&str> {
     let apart = |c: char| c.is_whitespace() || "\"',;()[]{}".contains(c);
     let words = lines.iter().flat_map(|line| line.split(apart));
@@ -162,7 +164,7 @@ fn facts(lines: &[String]) -> Vec<&str> {
         .collect()
 }
 
-/// Keeps answers about the recording whose module has this digest.
+/// Stores answers about the recording whose module has this digest.
 ///
 /// # Errors
 /// If the file cannot be written.
@@ -194,7 +196,7 @@ fn unquoted(word: &str) -> String {
 /// The digest of the module and the answers in `file`.
 ///
 /// # Errors
-/// If the file cannot be read or is not one that [`write()`] made.
+/// If the file cannot be read or was not written by [`write()`].
 pub fn read(file: &Path) -> Result<(String, Vec<Answer>)> {
     let text = fs::read_to_string(file).with_context(|| {
         format!(

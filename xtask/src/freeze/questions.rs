@@ -1,4 +1,5 @@
-//! The questions about a recording: every command, in every form, about places that the run executed and some that it did not.
+//! The questions about a recording: every command, in every form, about places that the run
+//! executed and some that it did not.
 
 use super::recordings::Recording;
 use crate::tool;
@@ -9,22 +10,22 @@ use std::path::Path;
 /// The arguments after `afterimage`.
 pub type Question = Vec<String>;
 
-/// Of how many functions and lines of each recording is asked.
+/// How many functions and lines of each recording to ask about.
 const FUNCTIONS: usize = 2;
 const LINES: usize = 3;
 
 /// What can be asked about.
 struct Subjects {
     functions: Vec<String>,
-    /// Lines that were executed, as `file.c:42`.
+    /// Executed lines, as `file.c:42`.
     lines: Vec<String>,
-    /// Lines that were not.
+    /// Lines that were not executed.
     never: Vec<String>,
-    /// Variables of the source that some of these lines name.
+    /// Source variables in some of these lines.
     variables: Vec<String>,
 }
 
-/// The questions about `recording`; those that compare are about it and others of `all`.
+/// The questions about `recording`. Comparisons are with others of `all`.
 ///
 /// # Errors
 /// If afterimage cannot be run, or prints no profile.
@@ -229,7 +230,7 @@ fn of_a_variable(asked: &mut Asked, line: &str, variable: &str) {
     asked.ask(&["slice", "--at", &last, "--var", variable, "--limit", "30"]);
 }
 
-/// The other recordings that one is compared with.
+/// The other recordings to compare one with.
 fn pairs(name: &str, all: &[Recording]) -> Vec<String> {
     let others = all.iter().map(|one| one.name);
     let of_one_source =
@@ -292,7 +293,7 @@ fn subjects(program: &Path, folder: &Path, file: &str) -> Result<Subjects> {
     })
 }
 
-/// A variable of each line: the first that `state` shows in the innermost function there.
+/// A variable for each line: the first that `state` shows in the innermost function there.
 fn variables(program: &Path, folder: &Path, file: &str, lines: &[String]) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for line in lines {
@@ -311,7 +312,7 @@ fn variables(program: &Path, folder: &Path, file: &str, lines: &[String]) -> Res
     Ok(names)
 }
 
-/// At most `most` of a list, from all parts of it.
+/// At most `most` elements of a list, from all parts of it.
 fn spread(list: Vec<String>, most: usize) -> Vec<String> {
     let step = list.len().div_ceil(most).max(1);
     list.into_iter().step_by(step).collect()

@@ -1,4 +1,4 @@
-//! The recorded programs: how each is made and run.
+//! The recorded programs: how each is built and run.
 
 use crate::tool::start;
 use crate::{copy, corpus, toolchain};
@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A recording in the folder of all.
+/// A recording in the common folder.
 pub struct Recording {
     /// The file's name without `.aft`.
     pub name: &'static str,
@@ -24,7 +24,7 @@ enum Compiler {
     Rustc(&'static str),
     /// The recorder itself: the source is WebAssembly text.
     None,
-    /// Nothing: the recording is in the folder of sources, since its moment of ending cannot be had again.
+    /// None: the recording is in the folder of sources, since its end cannot be reproduced.
     Recorded,
 }
 
@@ -34,9 +34,9 @@ struct Program {
     compiler: Compiler,
     /// Options of `record`, before the module.
     options: &'static [&'static str],
-    /// What the guest is given, after it.
+    /// The guest's arguments, after the module.
     arguments: &'static [&'static str],
-    /// What the guest reads.
+    /// The guest's standard input.
     stdin: &'static str,
 }
 
@@ -54,7 +54,8 @@ const ORDERS: &str =
 const OTHER_ORDERS: &str = "ann + 100\nbob + 20\nann - 30\nbob - 15\nann % 0\ncid + 5\nann - 70\n";
 const WORDS: &str = "the cat and the dog and the bird\n";
 
-/// All languages and all endings. Pairs of one name and another ending are compared with each other.
+/// All languages and all endings. Pairs with the same name and different endings are compared with
+/// each other.
 const PROGRAMS: &[Program] = &[
     Program {
         name: "bank",
@@ -139,7 +140,8 @@ const PROGRAMS: &[Program] = &[
     },
 ];
 
-/// Makes all recordings in `folder`, with the sources beside them. Those whose compiler is not installed are left out, and that is said.
+/// Makes all recordings in `folder`, with the sources beside them. Those without an installed
+/// compiler are left out, with a message.
 ///
 /// # Errors
 /// If a compiler or the recorder fails.
@@ -173,7 +175,7 @@ fn record(tool: &Path, folder: &Path, program: &Program) -> Result<()> {
     let object = format!("{}.o", program.name);
     let module = match program.compiler {
         Compiler::Clang(level) => {
-            // In two steps: in one, clang runs a `wasm-opt` that is on the path.
+            // In two steps: in one step, clang would run any `wasm-opt` on the path.
             let cpp = program.source.ends_with(".cc");
             let compiler = if cpp { "clang++-19" } else { "clang-19" };
             let common = ["--target=wasm32-wasi", "-fno-exceptions"];
@@ -224,7 +226,8 @@ fn record(tool: &Path, folder: &Path, program: &Program) -> Result<()> {
         .stderr(Stdio::null())
         .status()
         .context("cannot run afterimage")?;
-    // Guests end with codes of their own; what the recorder says of itself is 125 and above, but for the endings of guests.
+    // Guests end with codes of their own. The recorder's own codes are 125 and above, except for
+    // those that report how the guest ended.
     if matches!(status.code(), Some(125..=127) | None) {
         bail!("afterimage cannot record {module}: {status}");
     }

@@ -1,4 +1,5 @@
-//! A C program that compiles: integers only, every name declared before its use. What a compiler is given to work on.
+//! Generates a C program that compiles, as input for a compiler: only integers, every name declared
+//! before its use.
 
 use super::rng::Rng;
 use std::fmt::Write;
@@ -43,7 +44,7 @@ impl Body<'_> {
         let target = self
             .rng
             .pick(&["a", "b", "c", "d", "p[c & 7]", "table[d & 255]"]);
-        // Nesting ends at three levels: the recursion is bounded by it.
+        // Nesting ends at three levels, which bounds the recursion.
         match self.rng.below(if depth < 3 { 7 } else { 3 }) {
             0 if self.callable > 0 => {
                 let callee = self.rng.below(self.callable);

@@ -1,4 +1,4 @@
-//! C source text: what the compressors compress and the regular expressions search.
+//! Generates C source text for compressors and regular expressions.
 
 use super::rng::Rng;
 use super::words::{sentence, snake};
@@ -94,7 +94,7 @@ fn block(rng: &mut Rng, out: &mut String, depth: usize) {
 
 fn statement(rng: &mut Rng, out: &mut String, depth: usize) {
     let pad = "    ".repeat(depth);
-    // Nesting ends at four levels: the recursion is bounded by it.
+    // Nesting ends at four levels, which bounds the recursion.
     match rng.below(if depth < 4 { 9 } else { 5 }) {
         0 => {
             let _ = writeln!(

@@ -1,10 +1,11 @@
-//! The generators' source of chance: small, ours, and the same on every machine and in every version.
+//! The generators' random numbers: small, our own, and the same on every machine and in every
+//! version.
 
 /// SplitMix64 (Steele, Lea and Flood 2014, Figure 17).
 pub struct Rng(u64);
 
 impl Rng {
-    /// A generator whose every answer is determined by `seed`.
+    /// A generator that is fully determined by `seed`.
     pub fn new(seed: u64) -> Self {
         Rng(seed)
     }
@@ -34,7 +35,8 @@ impl Rng {
         choices[self.below(choices.len())]
     }
 
-    /// One of `choices`, the early ones more often: text repeats itself, and compressors and parsers live on that.
+    /// One of `choices`, early ones more often: text repeats itself, and compressors and parsers
+    /// depend on that.
     pub fn favour<'a, T: ?Sized>(&mut self, choices: &[&'a T]) -> &'a T {
         let bound = choices.len();
         choices[self

@@ -1,4 +1,4 @@
-//! Rust source text that parses: what the `syn` guest reads.
+//! Generates Rust source text that parses, for the `syn` guest.
 
 use super::rng::Rng;
 use super::words::{camel, sentence, snake};
@@ -132,7 +132,7 @@ fn block(rng: &mut Rng, out: &mut String, depth: usize) {
 
 fn statement(rng: &mut Rng, out: &mut String, depth: usize) {
     let pad = "    ".repeat(depth);
-    // Nesting ends at four levels: the recursion is bounded by it.
+    // Nesting ends at four levels, which bounds the recursion.
     match rng.below(if depth < 4 { 8 } else { 4 }) {
         0 => {
             let _ = writeln!(

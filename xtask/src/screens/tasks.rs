@@ -1,10 +1,11 @@
-//! The twelve tasks, for each program: which commands do them.
+//! The twelve tasks with their commands for each program.
 //!
-//! Each takes two commands at most, and each first screen names a line of the program's own source.
+//! Each task takes at most two commands, and each first screen names a line of the program's own
+//! source.
 
 /// A program in `xtask/screens`.
 pub struct Program {
-    /// The page is called so.
+    /// The name of the page.
     pub name: &'static str,
     pub title: &'static str,
     /// What it does, and what is wrong with it.
@@ -16,17 +17,17 @@ pub struct Program {
 }
 
 impl Program {
-    /// What its files and recordings begin with.
+    /// The beginning of the names of its files and recordings.
     pub fn stem(&self) -> &'static str {
         self.source.split('.').next().unwrap_or(self.source)
     }
 }
 
-/// Something that people want to know.
+/// Something that users want to know.
 pub struct Task {
     pub title: &'static str,
     pub commands: &'static [&'static str],
-    /// The programs that it cannot do without.
+    /// The programs that it needs.
     pub tools: &'static [&'static str],
 }
 

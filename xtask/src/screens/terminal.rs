@@ -1,7 +1,9 @@
-//! A command, run in a terminal of a given width: what the terminal shows when it has ended.
+//! Runs a command in a terminal of a given width: what the terminal displays when the command has
+//! ended.
 //!
-//! The terminal knows what our reports and progress bars use: line ends, returns to the beginning of a line, and erasing a line.
-//! Colors are off. A line longer than the terminal goes on in the next row, as on a screen.
+//! The terminal knows what our reports and progress bars use: line ends, returns to the beginning
+//! of a line, and erasing a line. Colors are off. A line longer than the terminal continues in the
+//! next row, as on a screen.
 
 use anyhow::{Context, Result};
 use rustix::fs::{Mode, OFlags, open};
@@ -12,16 +14,17 @@ use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::process::{Command, ExitStatus, Stdio};
 
-/// What was shown.
+/// The displayed output.
 pub struct Shown {
-    /// The rows, without blanks at their ends.
+    /// The rows, without trailing blanks.
     pub rows: Vec<String>,
     /// How many lines were longer than a row.
     pub wrapped: usize,
     pub status: ExitStatus,
 }
 
-/// Runs `command` in a terminal with `width` columns. `settle` sees each line before it is cut into rows.
+/// Runs `command` in a terminal with `width` columns. `settle` sees each line before it is cut into
+/// rows.
 ///
 /// # Errors
 /// If there is no terminal, or the command cannot be run.
@@ -61,7 +64,7 @@ pub fn run(command: &mut Command, width: u16, settle: impl Fn(&str) -> String) -
     })
 }
 
-/// Everything that is written to the terminal. Linux says EIO at the end.
+/// Everything written to the terminal. Linux reports EIO at the end.
 fn all(main: OwnedFd) -> Result<Vec<u8>> {
     let mut written = Vec::new();
     match File::from(main).read_to_end(&mut written) {
@@ -72,7 +75,7 @@ fn all(main: OwnedFd) -> Result<Vec<u8>> {
     }
 }
 
-/// The lines that are left of `written`.
+/// The lines that remain from `written`.
 fn lines(written: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line: Vec<char> = Vec::new();
@@ -109,7 +112,7 @@ fn lines(written: &str) -> Vec<String> {
     lines
 }
 
-/// A terminal's two sides: who watches, and who writes.
+/// A terminal's two sides: the reader's and the writer's.
 fn pair(columns: u16) -> rustix::io::Result<(OwnedFd, OwnedFd)> {
     const UNLOCK: Opcode = opcode::write::<i32>(b'T', 0x31);
     const NUMBER: Opcode = opcode::read::<u32>(b'T', 0x30);
@@ -122,7 +125,8 @@ fn pair(columns: u16) -> rustix::io::Result<(OwnedFd, OwnedFd)> {
         unsafe_code,
         reason = "rustix has no safe calls for these without a feature that builds the engine again"
     )]
-    // SAFETY: tty_ioctl(4) and pts(4) give these three calls these types; the kernel only reads what the setters hold.
+    // SAFETY: tty_ioctl(4) and pts(4) specify these types for the three calls; the kernel only
+    // reads what the setters pass.
     let number = unsafe {
         ioctl(&main, Setter::<UNLOCK, i32>::new(0))?;
         ioctl(&main, Setter::<SIZE, [u16; 4]>::new(size))?;

@@ -1,4 +1,5 @@
-//! The commands, on the modules of the test suite: each must answer, and what `instrument` writes must be valid.
+//! Runs the commands on the modules of the test suite: each must answer, and the output of
+//! `instrument` must be valid.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +15,7 @@ use crate::tool;
 /// The export that makes the calls of a script.
 const EXPORT: &str = "drive";
 
-/// What is asked of each recording.
+/// The commands to run on each recording.
 const COMMANDS: &[&str] = &[
     "build --lens full",
     "verify",
@@ -34,16 +35,16 @@ const COMMANDS: &[&str] = &[
 /// How modules are instrumented.
 const INSTRUMENTED: &[&str] = &["program", "slow"];
 
-/// Refusals that the README lists, and what is said of a driver that calls nothing.
+/// Refusals that the README lists, and the message for a driver that calls nothing.
 const LIMITS: &[&str] = &[
     "more than 67,108,864 locals and operands",
     "drive has no statement:",
 ];
 
-/// How much was done, by what.
+/// How much was done by each command.
 type Done = BTreeMap<&'static str, u64>;
 
-/// Asks everything of all modules in a folder. Returns whether all was answered.
+/// Runs everything on all modules in a folder. Returns whether everything was answered.
 ///
 /// # Errors
 /// If the folder cannot be read.
@@ -149,7 +150,8 @@ impl Asked<'_> {
         Ok(())
     }
 
-    /// Two validators, of what is made of a module. Theirs may not know all that the module has.
+    /// Validates an instrumented module with two validators. Theirs may not support everything in
+    /// the module.
     fn instrumented(&self, module: &Path, file: &str, done: &mut Done) -> Result<()> {
         let known = self.wabt && valid(module)?;
         for mode in INSTRUMENTED {

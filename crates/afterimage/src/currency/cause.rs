@@ -1,4 +1,4 @@
-//! Which assignments are responsible for what a variable holds.
+//! Finds the assignments responsible for a variable's value.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -16,15 +16,15 @@ use anyhow::Result;
 use super::pair::{Both, LineOfBoth, Pair, Side};
 use super::read::{Seen, SeenThere, read};
 
-/// Who made a value.
+/// The maker of a value.
 enum Maker {
     /// An operator.
     Operator(Spot),
-    /// Nobody: it is what there was at the beginning of the run.
+    /// Nothing: the value was there at the beginning of the run.
     Beginning,
-    /// It is in no place: the debug information computes it.
+    /// The debug information computes it; it has no place.
     Computed,
-    /// It cannot be told, and why.
+    /// Unknown, with the reason.
     Unknown(&'static str),
 }
 
@@ -35,15 +35,15 @@ pub struct Causes<'c, 'a> {
     lines: RefCell<HashMap<(String, u32), Rc<LineOfBoth>>>,
 }
 
-/// When something that one run executed was executed in the other one.
+/// When code that one run executed was executed in the other run.
 enum Elsewhere {
-    /// Its first part, and its last.
+    /// Its first part and its last part.
     At { first: (u64, u32), last: (u64, u32) },
     /// Never in the same call.
     Never,
     /// The other program has no code of the line.
     NoCode,
-    /// That cannot be told.
+    /// Unknown.
     Unknown,
 }
 
@@ -68,7 +68,8 @@ impl<'c, 'a> Causes<'c, 'a> {
         })
     }
 
-    /// Why the variable, or a part of it, is not current at a stop of the optimised run, which is a stop of the unoptimised one.
+    /// Why the variable, or a part of it, is not current at a stop of the optimised run with a
+    /// counterpart in the unoptimised run.
     pub fn explain(
         &self,
         name: &str,
@@ -114,7 +115,7 @@ impl<'c, 'a> Causes<'c, 'a> {
             (_, Elsewhere::At { last, .. }, _) if last >= moment_b => Cause::Late { time: last.0 },
             (_, Elsewhere::At { last, .. }, _) => Cause::Dropped { time: last.0 },
             (_, Elsewhere::NoCode, _) => match (&made_b, &place) {
-                // An assignment that needs no code is none that was removed.
+                // An assignment that needs no code was not removed.
                 (Maker::Computed, _) => Cause::Unknown {
                     why: "the optimised program has no code of the assignment, and what is shown is in no place: the debug information computes it, as a constant or from other variables, and may give a later assignment too early".to_owned(),
                 },
@@ -152,7 +153,7 @@ impl<'c, 'a> Causes<'c, 'a> {
         })
     }
 
-    /// Whether the unoptimised program puts a parameter in its place there: before the end of the prologue.
+    /// Whether the unoptimised program stores a parameter there: before the end of the prologue.
     fn is_parameter(&self, spot: Spot) -> Result<bool> {
         let scene = self.pair.a.scene;
         let loaded = scene.traced.module();
@@ -173,7 +174,7 @@ impl<'c, 'a> Causes<'c, 'a> {
         Ok(found)
     }
 
-    /// When the optimised run executed the line of an assignment of the unoptimised one.
+    /// When the optimised run executed the line of an assignment in the unoptimised run.
     fn in_b(&self, spot: Spot, moment: (u64, u32)) -> Result<Elsewhere> {
         let Some((file, number, column)) = position(&self.pair.a, spot)? else {
             return Ok(Elsewhere::Unknown);
@@ -194,7 +195,7 @@ impl<'c, 'a> Causes<'c, 'a> {
         let counted = counted.filter(|(_, other)| other.is_some_and(is_its));
         let counted: BTreeSet<u32> = counted.map(|(part, _)| part).collect();
         let settled = self.pair.settled(moments, &counted)?;
-        // What executes nothing but moves is not the assignment.
+        // Code that only moves values is not the assignment.
         let of_stop = (0..).zip(&moments.b.parts).filter(|(at, part)| {
             part.unit != Unit::Arrival && settled.pair(*at).is_some_and(is_its)
         });
@@ -208,7 +209,7 @@ impl<'c, 'a> Causes<'c, 'a> {
         let others =
             others.filter(|part| part.unit != Unit::Arrival && Some(part.activation) == activation);
         let times: Vec<(u64, u32)> = others.map(|part| (part.time, part.op.as_u32())).collect();
-        // Whichever of them it is: none was executed before.
+        // Whichever it is, none was executed before.
         Ok(match times.first() {
             None => Elsewhere::Never,
             Some(_) if times.iter().all(|time| *time >= moment) => {
@@ -218,7 +219,7 @@ impl<'c, 'a> Causes<'c, 'a> {
         })
     }
 
-    /// When the unoptimised run executed what made a value in the optimised one.
+    /// When the unoptimised run executed the code that made a value in the optimised run.
     fn in_a(&self, spot: Spot) -> Result<Elsewhere> {
         let Some((file, number, column)) = position(&self.pair.b, spot)? else {
             return Ok(Elsewhere::Unknown);
@@ -239,7 +240,7 @@ impl<'c, 'a> Causes<'c, 'a> {
         let own: Vec<_> = own
             .filter(|(part, _)| part.unit.column() == Some(column))
             .collect();
-        // Of an unrolled loop a block has several operators.
+        // A block of an unrolled loop has several operators.
         let exactly = own.iter().any(|(part, _)| part.op == spot.op);
         let own = own
             .iter()
@@ -252,7 +253,7 @@ impl<'c, 'a> Causes<'c, 'a> {
     }
 }
 
-/// The expression for a part of what was asked about; the whole, if that cannot be written.
+/// The expression for a part of the variable; the whole if the part cannot be written.
 fn part_of(name: &str, part: &str) -> Result<Path> {
     let text = if name.starts_with(['*', '&']) {
         format!("({name}){part}")
@@ -292,7 +293,7 @@ fn assigned(side: &Side<'_, '_>, maker: &Maker) -> Result<Option<Assigned>> {
     })
 }
 
-/// Who made what a variable holds at a stop: of several parts, the first.
+/// The maker of a variable's value at a stop; of the first part if there are several.
 fn maker(side: &Side<'_, '_>, seen: &Seen) -> Result<Maker> {
     let scene = side.scene;
     let walk = scene.walk();

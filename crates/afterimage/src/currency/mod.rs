@@ -1,4 +1,4 @@
-//! Whether a variable of an optimised program holds what its source says.
+//! Currency: whether a variable of an optimised program holds what its source says.
 
 pub mod cause;
 pub mod names;

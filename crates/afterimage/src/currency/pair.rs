@@ -1,4 +1,4 @@
-//! An optimised and an unoptimised run, and a line of both.
+//! An optimised and an unoptimised run, and a line in both.
 
 use std::collections::BTreeSet;
 
@@ -17,17 +17,17 @@ use anyhow::{Context, Result, bail};
 
 use crate::monitor::Work;
 
-/// So many executions of a line are compared at most.
+/// The largest number of executions of a line to compare.
 const MOST: usize = 8_000_000;
 
-/// A run with what is asked again and again.
+/// A run, with caches for repeated questions.
 pub struct Side<'p, 'a> {
     pub scene: &'p Scene<'p, 'a>,
     pub variables: Variables<'a>,
     pub bodies: Bodies<'a>,
-    /// What the recording is called.
+    /// The recording's name.
     pub name: String,
-    /// The statements that are matched with those of the other version, if that was asked for.
+    /// The statements matched with those of the other version, if requested.
     matched: Option<MatchedStatements>,
 }
 
@@ -53,7 +53,7 @@ impl<'p, 'a> Side<'p, 'a> {
         )
     }
 
-    /// A line with its functions, by `file.c:42`.
+    /// Resolves a line such as `file.c:42`, with its functions.
     fn line(&self, text: &str) -> Result<(OneLine, Option<Occurrence>), NoLine> {
         let resolved = self.resolver().location(text).map_err(NoLine::Resolve)?;
         let Place::Line(line, operators) = resolved.place else {
@@ -74,7 +74,7 @@ impl<'p, 'a> Side<'p, 'a> {
         found.with_context(|| self.name.clone())
     }
 
-    /// What operators gave.
+    /// The values that operators gave.
     fn given(&self, wanted: &[(u64, OpId)]) -> Result<AllGiven> {
         if wanted.is_empty() {
             return Ok(AllGiven::new());
@@ -109,11 +109,11 @@ impl<'p, 'a> Side<'p, 'a> {
 #[derive(Debug)]
 enum NoLine {
     Resolve(ResolveError),
-    /// It is another place.
+    /// It is not a line.
     Other,
 }
 
-/// Both runs: the unoptimised one, and the optimised one.
+/// Both runs: the unoptimised one and the optimised one.
 pub struct Pair<'p, 'a> {
     pub a: Side<'p, 'a>,
     pub b: Side<'p, 'a>,
@@ -128,19 +128,19 @@ struct OneLine {
 /// What both runs did at a line.
 pub struct Both {
     pub moments: Moments,
-    /// How often each arrived there.
+    /// The number of arrivals in each.
     pub arrivals: [u64; 2],
 }
 
-/// A line of both programs, as far as they have code of it.
+/// A line of both programs, if they have code of it.
 pub enum LineOfBoth {
     Both(Box<Both>),
-    /// One of them has none: the unoptimised one, or the optimised one.
+    /// One of them has none: the unoptimised or the optimised one.
     Lacking(&'static str),
 }
 
 impl Pair<'_, '_> {
-    /// Finds which statements correspond by what they did. Both runs are followed for it.
+    /// Matches statements by what they did. Follows both runs.
     pub fn match_statements(&mut self) -> Result<()> {
         let sketched = |scene: &Scene<'_, '_>| {
             follow(scene.traced, |run, _| {
@@ -169,7 +169,7 @@ impl Pair<'_, '_> {
         Ok(())
     }
 
-    /// What both did at the line that a user names, and which stop is meant.
+    /// What both runs did at the line in `text`, and which stop is meant.
     pub fn at(&self, text: &str) -> Result<(Both, Option<Occurrence>)> {
         let (b, occurrence) = self
             .b
@@ -208,7 +208,8 @@ impl Pair<'_, '_> {
         }
     }
 
-    /// What both did at a line, by the path of its file, and the least of the end of that which names the file: the other version may have been compiled elsewhere.
+    /// What both runs did at a line. The file is given by its path, and by the shortest end of the
+    /// path that identifies it, since the other version may have been compiled elsewhere.
     pub fn at_line(&self, [path, short]: [&str; 2], number: u32) -> Result<LineOfBoth> {
         let find = |side: &dyn Fn(&str) -> Result<OneLine, NoLine>| {
             let found = side(&format!("{path}:{number}"));
@@ -223,7 +224,8 @@ impl Pair<'_, '_> {
         })
     }
 
-    /// The stop of the unoptimised run that one of the optimised run is. Not told either, if they are of different functions of the source: a line may have closures.
+    /// The stop of the unoptimised run that corresponds to one of the optimised run. There is none
+    /// if they are in different functions of the source, since a line may contain closures.
     pub fn counterpart(
         &self,
         settled: &Alignment<'_>,
@@ -247,7 +249,8 @@ impl Pair<'_, '_> {
         })
     }
 
-    /// Holds what was counted of some parts of the optimised run against what they gave. Both runs are followed for it.
+    /// Checks the counted counterparts of some parts of the optimised run by their values. Follows
+    /// both runs.
     pub fn settled<'m>(
         &self,
         moments: &'m Moments,
@@ -266,7 +269,7 @@ impl Pair<'_, '_> {
         let progress = self.b.scene.traced.monitor().begin(work, Some(length));
         let mut moments = moments(&versions.0, &versions.1, MOST, &|time| progress(time))?;
         let arrivals = [of_a.count(), of_b.count()];
-        // What a run did not come to any more is no stop.
+        // What a run did not reach is no stop.
         moments.a.stops.truncate(arrivals[0] as usize);
         moments.b.stops.truncate(arrivals[1] as usize);
         Ok(Both { moments, arrivals })

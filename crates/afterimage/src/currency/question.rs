@@ -1,4 +1,4 @@
-//! Whether a variable of an optimised program is current where a debugger stops.
+//! Answers whether a variable of an optimised program is current where a debugger stops.
 
 use std::ops::Range;
 
@@ -17,27 +17,28 @@ use crate::explain::explain_both;
 use crate::given::say_if_given_otherwise;
 use crate::places::{number, times};
 
-/// Is what a debugger shows of a variable what the programmer expects?
+/// Does a debugger show for a variable what the programmer expects?
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CurrencyQuery {
-    /// The line, and which arrival at it in the optimised run: `file.c:42`, `file.c:42#7`.
+    /// The line, and the arrival at it in the optimised run: `file.c:42`, `file.c:42#7`.
     pub at: String,
-    /// The variable, or an expression. Without it, each variable that is in scope there.
+    /// The variable, or an expression. Without it, every variable in scope there.
     pub variable: Option<String>,
-    /// Whether statements that correspond by what they did are counted, too, to tell which moment a stop is.
+    /// Whether to also match statements by what they did, to find which moment a stop corresponds
+    /// to.
     pub matching: bool,
-    /// Without the number of an arrival, how many stops are looked at.
+    /// If no arrival is named, how many stops to examine.
     pub limit: u64,
 }
 
 impl CurrencyQuery {
-    /// The usual number of stops that are examined.
+    /// The default number of stops to examine.
     pub const STOPS: u64 = 10_000;
 
-    /// Whether the variable may be one.
+    /// Checks the expression.
     ///
     /// # Errors
-    /// If it is no expression.
+    /// If it is not an expression.
     pub fn check(&self) -> Result<()> {
         let Some(name) = &self.variable else {
             return Ok(());
@@ -48,10 +49,11 @@ impl CurrencyQuery {
         })
     }
 
-    /// The answer for each variable, at least one. Values must be there.
+    /// The answers, one for each variable, at least one. Values must exist.
     ///
     /// # Errors
-    /// If the runs cannot be compared, there is no such line or variable, or a recording is damaged.
+    /// If the runs cannot be compared, there is no such line or variable, or a recording is
+    /// damaged.
     pub fn answer(&self, [a, b]: [&Session; 2]) -> Result<Vec<CurrencyReport>> {
         self.check()?;
         let name = |session: &Session| session.at().display().to_string();
@@ -124,10 +126,10 @@ impl CurrencyQuery {
     }
 }
 
-/// Refuses runs that cannot be compared, and says where the host gave them something else.
+/// Refuses runs that cannot be compared. Reports where the host gave them different results.
 ///
 /// # Errors
-/// If they are of the same program, were given other arguments, or a recording is damaged.
+/// If they are of the same program, had different arguments, or a recording is damaged.
 pub fn refuse_unlike([a, b]: [&Session; 2]) -> Result<()> {
     let (unoptimised, optimised) = (a.at().display(), b.at().display());
     if a.bytes() == b.bytes() {
@@ -144,20 +146,21 @@ pub fn refuse_unlike([a, b]: [&Session; 2]) -> Result<()> {
     say_if_given_otherwise([a, b], "the optimiser did")
 }
 
-/// The question about each variable.
+/// The question, for several variables.
 struct Question<'q, 'a> {
     pair: &'q Pair<'q, 'a>,
     both: &'q Both,
     settled: &'q Alignment<'q>,
-    /// The line, as it was named.
+    /// The line as named by the user.
     place: &'q str,
-    /// It is about one stop.
+    /// Whether it is about one stop.
     is_one: bool,
     stops: Range<u32>,
 }
 
 impl Question<'_, '_> {
-    /// The answers, one for each variable or expression. A named expression that has no meaning at any stop is an error.
+    /// The answers, one for each variable or expression. A named expression without a meaning at
+    /// any stop is an error.
     fn reports(&self, variables: Vec<String>, named: bool) -> Result<Vec<CurrencyReport>> {
         let Self {
             pair,
@@ -192,7 +195,7 @@ impl Question<'_, '_> {
             let mut rows = Vec::new();
             let mut type_name = None;
             for (at, counterpart) in stops().zip(&counterparts) {
-                // What the run did not come to any more is no stop.
+                // What the run did not reach is no stop.
                 let Some(shown) = shown.get(&at).map(|all| &all[which]) else {
                     continue;
                 };
@@ -243,7 +246,7 @@ impl Question<'_, '_> {
         Ok(reports)
     }
 
-    /// Why it is not current, at the first stop where it is not.
+    /// Why the variable is not current, at the first stop where it is not.
     fn explained(
         &self,
         causes: &Causes<'_, '_>,
@@ -281,7 +284,7 @@ fn text(seen: &Result<Seen, Nowhere>) -> Result<String, String> {
     }
 }
 
-/// Refuses an expression that means nothing at any stop.
+/// Refuses an expression without a meaning at any stop.
 fn refuse_unknown<'r>(
     name: &str,
     side: &Side<'_, '_>,
@@ -296,7 +299,7 @@ fn refuse_unknown<'r>(
     Ok(())
 }
 
-/// Whether what is shown is what is expected.
+/// Whether the shown value is the expected one.
 fn verdict(
     shown: &Result<Seen, Nowhere>,
     expected: Option<&Result<Seen, Nowhere>>,

@@ -1,4 +1,4 @@
-//! What a variable holds at the stops of a run.
+//! Reads variables at the stops of a run.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -16,35 +16,35 @@ use anyhow::Result;
 
 use super::pair::Side;
 
-/// What there is of it.
+/// The value of an expression.
 #[derive(Clone, Debug)]
 pub struct Seen {
-    /// What it looks like, as far as it is compared.
+    /// Its rendering, as far as it is compared.
     pub rendered: Rendered,
-    /// What is shown of that.
+    /// The text to show.
     pub text: String,
-    /// Where it is.
+    /// The object.
     pub object: Object,
-    /// What its first piece holds, if that is a few bytes in memory.
+    /// The bytes of its first piece, if short and in memory.
     pub held: Vec<u8>,
     /// The line of the variable's declaration.
     pub declared: Option<u32>,
-    /// It is a part of the activation's own memory, or in its locals.
+    /// Whether it is in the activation's own memory or locals.
     pub is_local: bool,
-    /// When it was read: behind the prologue, if the stop is in it.
+    /// When it was read: after the prologue, if the stop is inside it.
     pub read_at: (u64, Option<OpId>),
     /// When the activation began.
     pub entered: u64,
 }
 
-/// Why there is nothing.
+/// Why there is no value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nowhere {
     pub why: PathError,
 }
 
 impl Nowhere {
-    /// Whether the expression means nothing, whatever there is.
+    /// Whether the expression has no meaning, whatever the values.
     pub fn is_misnomer(&self) -> bool {
         matches!(
             self.why,
@@ -59,7 +59,7 @@ impl Nowhere {
 impl fmt::Display for Nowhere {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.why {
-            // Where it would have one differs from stop to stop.
+            // Its possible place differs from stop to stop.
             PathError::Unavailable(Unavailable::NotHere { .. }) => {
                 f.write_str("the debug information gives it no place there")
             }
@@ -68,7 +68,7 @@ impl fmt::Display for Nowhere {
     }
 }
 
-/// How much is compared.
+/// How much of a value is compared.
 const COMPARED: Limits = Limits {
     depth: 12,
     elements: 1 << 12,
@@ -78,16 +78,16 @@ const COMPARED: Limits = Limits {
     parts: 1 << 14,
 };
 
-/// What is as short is shown as it is compared.
+/// Texts of at most this length are shown as compared.
 const SHORT: usize = 64;
 
 /// A stop's number in its trail, from 0.
 pub type At = u32;
 
-/// What there is of each of some expressions at a stop.
+/// The results for several expressions at a stop.
 pub type SeenThere = Vec<Result<Seen, Nowhere>>;
 
-/// Reads expressions at stops. Those that the run did not come to are not in the answer.
+/// Reads expressions at stops. Stops that the run did not reach are not in the result.
 pub fn read(
     side: &Side<'_, '_>,
     paths: &[Path],
@@ -111,7 +111,8 @@ pub fn read(
         } = trail.stops[at as usize];
         let mut op = Some(op);
         if behind_prologue {
-            // Parameters are not in their places yet, and debuggers do not stop before they are.
+            // Parameters are not in their places before the end of the prologue, and debuggers do
+            // not stop before it.
             let prologue = match prologues.entry(function) {
                 Entry::Occupied(known) => *known.get(),
                 Entry::Vacant(new) => *new.insert(positions.prologue(function)?),
@@ -189,7 +190,7 @@ fn look(
     if let Shape::Missing(why) = rendered.shape {
         return Err(*why);
     }
-    // What has an address without a moment lives as long as the run.
+    // An object with an address at every moment lives as long as the run.
     let is_static = variables.locate(&variable, Some(at), &Nothing).is_ok();
     let inside = object.memory().all(|part| {
         let mut all = whole.memory();

@@ -1,4 +1,5 @@
-//! Forward: who used what an execution of a statement made, and what it let be executed.
+//! Forward dependences: who used what an execution of a statement made, and what it let be
+//! executed.
 
 use std::collections::HashSet;
 
@@ -13,7 +14,8 @@ use anyhow::{Context, Result};
 use super::{Finder, Point};
 
 impl Finder<'_, '_> {
-    /// The uses of an operator's result, and the blocks that it let run, up to `depth` steps on.
+    /// The uses of an operator's result, and the blocks that it let run, up to `depth` steps
+    /// forward.
     pub(super) fn users(
         &self,
         point: Point,
@@ -81,7 +83,7 @@ impl Finder<'_, '_> {
             let op = OpId::from_u32(op);
             let statement = self.statement(instance, op)?;
             let calls = matches!(statement, Some(one) if matches!(one.kind, Kind::Call(_)));
-            // What a call of the guest's gives is made in the callee.
+            // The result of a call by the guest is made in the callee.
             let takes = !calls || values.host_call(instance)?.is_some();
             let point = Point {
                 instance,
@@ -109,7 +111,7 @@ impl Finder<'_, '_> {
         Ok(users)
     }
 
-    /// Who used what a statement made, `depth` steps on.
+    /// Who used what a statement made, `depth` steps forward.
     fn used(
         &self,
         instance: Instance,
@@ -166,7 +168,7 @@ impl Finder<'_, '_> {
         Ok(users)
     }
 
-    /// A use, and those that it leads to.
+    /// A use, and the further uses it leads to.
     fn of_use(&self, found: &Use, depth: u32, seen: &mut HashSet<Point>) -> Result<DepsUse> {
         let instance = found.instance(self.scene.values)?;
         let (time, function, offset) = self.when(instance, found.op)?;
@@ -178,7 +180,7 @@ impl Finder<'_, '_> {
         };
         let trapped = self.trapped_at(function, found.op, time);
         let values = match found.statement.kind {
-            // It is the value itself.
+            // A return passes on the value itself.
             Kind::Return => Vec::new(),
             _ if trapped.is_some() => Vec::new(),
             _ => match self.given(&execution, found.op) {
@@ -206,7 +208,8 @@ impl Finder<'_, '_> {
         })
     }
 
-    /// What depends on a use. A call of the guest's only hands its arguments on, as a return and a throw do: they are told of where they are used.
+    /// What depends on a use. A call by the guest only passes on its arguments, like a return or a
+    /// throw. They are reported where they are used.
     fn after_use(
         &self,
         instance: Instance,

@@ -1,4 +1,4 @@
-//! What the host read and gave: whose bytes they were, and in which of its calls.
+//! What the host read and gave: the origin of its bytes, and the calls.
 
 use afterimage_present::{Dependence, DependsOn, HostGave};
 use afterimage_replay::steps::Range;
@@ -7,11 +7,11 @@ use anyhow::{Context, Result};
 
 use super::{Finder, Point};
 
-/// So many bytes of a part are shown.
+/// How many bytes of a part to show.
 const SHOWN: u64 = 24;
 
 impl Finder<'_, '_> {
-    /// Adds the parts that the host read in the call that an execution ends with.
+    /// Adds the parts that the host read in the call at the end of an execution.
     pub(super) fn host_parts(
         &self,
         instance: Instance,
@@ -39,7 +39,8 @@ impl Finder<'_, '_> {
         Ok(())
     }
 
-    /// What the host wrote in a call, or which of its results it is. Nobody called it, if the host did something by itself.
+    /// What the host wrote in a call, or one of its results. There is no caller if the host acted
+    /// by itself.
     pub(super) fn of_host(
         &self,
         call: u64,

@@ -28,25 +28,25 @@ use crate::places::{Site, chosen, statements};
 /// What does an execution of a statement depend on, or what depends on it?
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DepsQuery {
-    /// The statement, and which of its executions: `parser.c:42#7`, `@0x1f3#last`.
+    /// The statement and its execution: `parser.c:42#7`, `@0x1f3#last`.
     pub at: String,
-    /// Which way.
+    /// The direction.
     pub direction: DepsDirection,
-    /// Along which dependences.
+    /// The dependences to follow.
     pub along: DepsAlong,
-    /// So many steps are gone, at most [`DEEPEST`](Self::DEEPEST): 1 gives direct dependences only.
+    /// How many steps to go, at most [`DEEPEST`](Self::DEEPEST): 1 gives only direct dependences.
     pub depth: u32,
-    /// At most so many uses of one execution, and so many parts of what a copy reads.
+    /// The largest number of uses of one execution, and of parts of what a copy reads.
     pub limit: u64,
 }
 
 impl DepsQuery {
-    /// Most steps that are gone.
+    /// The largest number of steps.
     pub const DEEPEST: u32 = 1000;
-    /// So many uses are listed if nothing else is asked for.
+    /// The default number of uses to list.
     pub const LIMIT: u64 = 20;
 
-    /// What it depends on directly.
+    /// A query about direct dependences.
     pub fn new(at: impl Into<String>) -> Self {
         Self {
             at: at.into(),
@@ -82,7 +82,7 @@ impl DepsQuery {
             };
             match finder.of_execution(one.site, &execution) {
                 Ok(statement) => all.push(statement),
-                // It is told of the others.
+                // The others are still reported.
                 Err(error) if chosen.len() > 1 && is_outside(&error) => outside = Some(error),
                 Err(error) => return Err(error),
             }
@@ -92,7 +92,7 @@ impl DepsQuery {
             return Err(outside.unwrap_or_else(ended));
         }
         if self.direction == DepsDirection::Forward && all.len() > 1 {
-            // Those that decide nothing only take room.
+            // Statements that decide nothing would only take up room.
             all.retain(|one| self.along != DepsAlong::Control || !one.is_empty());
         }
         finder.name_operators(&mut all)?;
@@ -105,10 +105,11 @@ impl DepsQuery {
     }
 }
 
-/// Of what is read so many parts are listed at least: as many as the bytes of a vector.
+/// The least limit of parts listed for a read: the number of bytes in a vector.
 const LEAST_PARTS: u64 = 16;
 
-/// An operator of an execution of a node. Without `takes` it is gone into only because of where it went, or that it called or threw: then what it passes on does not matter.
+/// An operator of an execution of a node. Without `takes`, only its decision, call or throw
+/// matters, not what it passes on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Point {
     instance: Instance,
@@ -121,18 +122,19 @@ struct Finder<'s, 'a> {
     scene: &'s Scene<'s, 'a>,
     query: &'s DepsQuery,
     index: OperatorIndex<'a>,
-    /// What trapped, if the run ended so.
+    /// The operator that trapped, if the run ended so.
     trapped: Option<Trap>,
-    /// The operators whose texts are needed: they are found all at once.
+    /// The operators whose texts are needed; all are looked up at once.
     named: RefCell<BTreeSet<OrigOffset>>,
 }
 
-/// Whether an operand is what a call or a throw hands on, which does not matter to that it happens.
+/// Whether an operand is only passed on by a call or throw, and so has no influence on whether that
+/// happens.
 fn is_passed_on(role: &str) -> bool {
     matches!(role, "argument" | "carried")
 }
 
-/// Whether it is about a part of the run of which no values are kept.
+/// Whether the error concerns a part of the run without stored values.
 fn is_outside(error: &anyhow::Error) -> bool {
     let values = error.downcast_ref::<ValuesError>();
     let host = error.downcast_ref::<HostReadsError>();
@@ -158,7 +160,7 @@ impl Finder<'_, '_> {
             (DepsDirection::Backward, _) => {
                 dependences = Some(self.dependences(point, self.query.depth, &mut seen)?);
             }
-            // What trapped gave nothing, and let nothing run.
+            // An operator that trapped gave nothing, and let nothing run.
             (DepsDirection::Forward, Some(_)) => users = Some(DepsUsers::default()),
             (DepsDirection::Forward, None) => {
                 users = Some(self.users(point, self.query.depth, &mut seen)?);
@@ -174,14 +176,14 @@ impl Finder<'_, '_> {
         })
     }
 
-    /// What an execution of a statement gave.
+    /// The values that an execution of a statement gave.
     fn given(&self, execution: &Execution, op: OpId) -> Result<Vec<TypedValue>, ValuesError> {
         let given = self.scene.types.given(self.scene.values, execution, op)?;
         let given = given.iter().map(|it| TypedValue::new(it.ty, it.bits));
         Ok(given.collect())
     }
 
-    /// Why an operator trapped when its block was executed at a time, if it did.
+    /// Why an operator trapped in its block at a time, if it did.
     fn trapped_at(&self, function: FuncId, op: OpId, time: u64) -> Option<&str> {
         let trapped = self.trapped.as_ref();
         let here = trapped.filter(|trapped| trapped.is_at(function, op, time));
@@ -240,7 +242,7 @@ impl Finder<'_, '_> {
         Ok(dependences)
     }
 
-    /// The data dependences of a statement, and what each comes from.
+    /// The data dependences of a statement, with their origins.
     fn data(
         &self,
         point: Point,
@@ -296,7 +298,8 @@ impl Finder<'_, '_> {
         Ok(())
     }
 
-    /// What decided that the values which a statement takes were moved to where it takes them, besides what is `known` to decide that it is executed.
+    /// What decided that a statement's operands were moved to where it takes them, except what is
+    /// `known` to decide that it is executed.
     fn moved(
         &self,
         point: Point,
@@ -318,7 +321,7 @@ impl Finder<'_, '_> {
         Ok(())
     }
 
-    /// What an operator is in a node.
+    /// The statement of an operator in a node.
     fn statement(&self, instance: Instance, op: OpId) -> Result<Option<Statement>> {
         let values = self.scene.values;
         let program = self.scene.traced.program();
@@ -335,7 +338,7 @@ impl Finder<'_, '_> {
         Ok(Statement::find(program, &compiled.code, position, op, last))
     }
 
-    /// Where a value comes from.
+    /// Converts the origin of a value.
     fn origin(&self, origin: Origin) -> Result<(DependsOn, Option<Point>)> {
         let values = self.scene.values;
         let from = match origin {
@@ -348,7 +351,7 @@ impl Finder<'_, '_> {
             Origin::Host { call } => {
                 let caller = match values.host()?.of_guest(call) {
                     Some(_) => Some(self.scene.host.caller_of(call)?),
-                    // The host did it by itself.
+                    // The host acted by itself.
                     None => None,
                 };
                 return self.of_host(call, caller, None);
@@ -413,7 +416,7 @@ impl Finder<'_, '_> {
         Some(OpId::from_u32(end.checked_sub(1)?))
     }
 
-    /// An operator of an execution of a node: when, and which.
+    /// An operator of an execution of a node: its time, function and offset.
     fn when(&self, instance: Instance, op: OpId) -> Result<(u64, FuncId, OrigOffset)> {
         let node = &self.scene.values.path().nodes()[instance.node];
         let function = self.scene.traced.program().function(node.function);

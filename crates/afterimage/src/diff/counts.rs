@@ -1,4 +1,4 @@
-//! How often lines were executed.
+//! Compares how often lines were executed.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 
 use crate::Session;
 
-/// How often each line was arrived at; `None` if the recording has no end.
+/// The number of arrivals at each line; `None` if the recording has no end.
 pub(super) fn line_counts(
     recording: &Session,
     names: &Names,
@@ -33,7 +33,7 @@ pub(super) fn line_counts(
     Ok(Some(rows.iter().map(|row| (row.line, row.count)).collect()))
 }
 
-/// The lines whose counts differ, those that differ most first, and how many lines there are.
+/// The lines whose counts differ, those that differ most first, and the number of such lines.
 pub(super) fn differences(
     a: &BTreeMap<Line, u64>,
     b: &BTreeMap<Line, u64>,
@@ -48,7 +48,7 @@ pub(super) fn differences(
     let rows = all.into_iter();
     let rows = rows.map(|(line, counts)| LineDifference { line, counts });
     let mut rows: Vec<_> = rows.filter(|row| row.counts[0] != row.counts[1]).collect();
-    // Whether a line was executed at all tells more than how often; then by how many times more often.
+    // Whether a line was executed at all is more telling than how often; then the ratio decides.
     let rank = |row: &LineDifference| {
         let [low, high] = [
             row.counts[0].min(row.counts[1]),

@@ -1,4 +1,5 @@
-//! Recordings compared: of the same program, of two versions of it, of executions that failed and others that passed.
+//! Compares recordings: of the same program, of two versions of it, or of failing and passing
+//! executions.
 
 mod counts;
 pub mod rank;
@@ -17,9 +18,9 @@ use same::{SameQuery, same};
 /// Where do two executions differ?
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiffQuery {
-    /// How often lines were executed, too.
+    /// Whether to also compare how often lines were executed.
     pub lines: bool,
-    /// The greatest number of rows in each list.
+    /// The largest number of rows in each list.
     pub top: Option<usize>,
 }
 
@@ -27,24 +28,24 @@ pub struct DiffQuery {
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Differences {
-    /// What the runs do differently first. The programs are the same, or alike.
+    /// The first difference between the runs. The programs are the same, or alike.
     Runs(Box<DiffDocument>),
-    /// Which statements of two versions compute something else.
+    /// The statements of two versions that compute something else.
     Versions(Box<VersionsDocument>),
 }
 
-/// How the programs of two recordings are compared.
+/// How to compare the programs of two recordings.
 pub enum Programs {
-    /// Side by side, because they are the same.
+    /// Side by side: they are the same.
     Same,
-    /// Side by side, because they are the same but for this.
+    /// Side by side: they are the same except for this.
     Alike(Alike),
-    /// By which statements correspond.
+    /// By corresponding statements.
     Versions,
 }
 
 impl Programs {
-    /// How those of two recordings are.
+    /// How the programs of two recordings compare.
     pub fn of([a, b]: [&Session; 2]) -> Self {
         if a.bytes() == b.bytes() {
             return Self::Same;

@@ -1,4 +1,4 @@
-//! Lines and values that tell failing executions from passing ones.
+//! Ranks lines and values that separate failing executions from passing ones.
 
 use std::collections::BTreeMap;
 
@@ -11,19 +11,22 @@ use crate::Session;
 use crate::named::{NamedProgram, with_names};
 use crate::steps::follow;
 
-/// Which rows are ranked, and shown.
+/// What to rank and show.
 pub struct RankQuery<'s> {
-    /// Values that statements gave, too: that follows each run, whose path must be whole.
+    /// Whether to also rank the values of statements. That follows each run, whose path must be
+    /// whole.
     pub values: bool,
-    /// The greatest number of rows in each list.
+    /// The largest number of rows in each list.
     pub most: usize,
     pub sources: &'s dyn Sources,
 }
 
-/// Ranks the lines, and the values, that tell failing executions from passing ones, and gives them to `ask`.
+/// Ranks the lines and values that separate failing executions from passing ones, and passes them
+/// to `ask`.
 ///
 /// # Errors
-/// If there are no failing ones, they are of several programs, a recording lacks its end or is damaged, or `ask` fails.
+/// If there are no failing ones, they are of several programs, a recording lacks its end or is
+/// damaged, or `ask` fails.
 pub fn rank<R>(
     passing: &[Session],
     failing: &[Session],
@@ -77,7 +80,7 @@ pub fn rank<R>(
     })
 }
 
-/// How often the lines of a program were executed in a run of it.
+/// How often a run executed each line of its program.
 fn lines(
     session: &Session,
     program: NamedProgram<'_>,

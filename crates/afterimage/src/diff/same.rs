@@ -1,4 +1,4 @@
-//! Two recordings of the same program, or of two that are alike.
+//! Compares two recordings of the same program, or of two programs that are alike.
 
 use std::cell::Cell;
 
@@ -24,10 +24,10 @@ use crate::given::{endings, say_if_given_otherwise};
 use crate::monitor::Work;
 use crate::path::refuse_gaps;
 
-/// How many calls around a difference are searched for one of the user's own code.
+/// How many calls around a difference to search for the user's own code.
 const FRAMES: usize = 64;
 
-/// What there is to follow a recording.
+/// What is needed to follow a recording.
 struct Opened<'a> {
     traced: &'a Session,
     run: Run<'a, FileSegments>,
@@ -39,17 +39,18 @@ impl Opened<'_> {
     }
 }
 
-/// How two runs of the same program are compared, and shown.
+/// How to compare and show two runs of the same program.
 pub struct SameQuery<'s> {
-    /// How often lines were executed, too.
+    /// Whether to also compare how often lines were executed.
     pub lines: bool,
-    /// The greatest number of rows in each list, if not as many as usual.
+    /// The largest number of rows in each list, if not the default.
     pub top: Option<usize>,
     pub sources: &'s dyn Sources,
     pub style: Style,
 }
 
-/// Compares two runs of the same program, or of two that are `alike`, and gives `ask` how they differ.
+/// Compares two runs of the same program, or of two that are `alike`, and passes the differences to
+/// `ask`.
 ///
 /// # Errors
 /// If a run cannot be followed, or `ask` fails.
@@ -70,7 +71,7 @@ pub fn same<R>(
         Operators::new(b.program(), b.bytes(), &sources[1]),
     ];
     let mut lines = (None, 0);
-    // Lines are told apart by the number of their file.
+    // Lines are identified by the number of their file.
     let known = !sources[0].files().is_empty() && sources[0].files() == sources[1].files();
     if found.first.is_some() && query.lines && known {
         let of_a = counts::line_counts(a, &names[0], &sources[0])?;
@@ -109,7 +110,7 @@ pub fn same<R>(
     })
 }
 
-/// What was found by following both runs.
+/// The result of following both runs.
 struct Compared {
     first: Option<FirstDifference>,
     parting: Option<PartingDifference>,
@@ -261,7 +262,7 @@ fn number(traced: &Session, step: &Step, op: OpId) -> Result<u64> {
     )?)
 }
 
-/// The calls that put out something else.
+/// The calls that wrote different output.
 fn outputs(a: &Session, b: &Session, found: Vec<OutputDifference>) -> Result<Vec<OutputPlaces>> {
     let number = |traced: &Session, written: Option<&Written>| -> Result<u64> {
         let Some(written) = written else {
@@ -286,7 +287,7 @@ fn outputs(a: &Session, b: &Session, found: Vec<OutputDifference>) -> Result<Vec
     places.collect()
 }
 
-/// What decided where control went.
+/// The decision at which control parted.
 fn decision(a: &Session, sides: [&Opened<'_>; 2], parting: Parting) -> Result<PartingDifference> {
     let before = parting.time - 1;
     let mut decided = Vec::new();

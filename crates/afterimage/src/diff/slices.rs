@@ -1,4 +1,4 @@
-//! The slices that lead to what differs.
+//! Shows the slices that lead to a difference.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -9,16 +9,17 @@ use anyhow::{Context, Result};
 use crate::Session;
 use crate::slice::{Wanted, find};
 
-/// How slices are shown.
+/// How to show slices.
 pub struct SlicesShown<'s> {
-    /// The most lines of each.
+    /// The largest number of lines of each.
     pub limit: usize,
     pub style: Style,
-    /// Builds the values of a recording if they are not there.
+    /// Builds the values of a recording if they do not exist yet.
     pub ensure_values: &'s dyn Fn(&Session) -> Result<()>,
 }
 
-/// Writes the slices that some questions about two recordings are about. `false` if none of them is about a slice.
+/// Writes the slices for those questions about two recordings that ask for one. `false` if none
+/// does.
 ///
 /// # Errors
 /// If a run cannot be followed, or the slices cannot be written.

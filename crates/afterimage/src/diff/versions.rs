@@ -1,4 +1,5 @@
-//! Two versions of a program that ran on the same input: which statements correspond, and where those that do stop doing the same.
+//! Compares two versions of a program that ran on the same input: which statements correspond, and
+//! where corresponding ones first differ.
 
 use std::panic::resume_unwind;
 use std::thread;
@@ -25,7 +26,7 @@ fn sketched([a, b]: [&Session; 2]) -> Result<[Sketched; 2]> {
         let of_a = follow(a, |run, log| Ok(version(run, log)?));
         let of_b = match of_b {
             Ok(of_b) => of_b.join().unwrap_or_else(|panic| resume_unwind(panic)),
-            // Where no thread can be had, one after the other.
+            // Without a second thread, one after the other.
             Err(_) => quietly(),
         };
         (of_a, of_b)
@@ -36,7 +37,7 @@ fn sketched([a, b]: [&Session; 2]) -> Result<[Sketched; 2]> {
     ])
 }
 
-/// A version, with what it is shown with.
+/// A version, with what is needed to show it.
 struct Version<'a> {
     session: &'a Session,
     name: String,
@@ -69,7 +70,8 @@ impl<'a> Version<'a> {
     }
 }
 
-/// Compares the runs of two versions, and gives `ask` how they differ. At most `top` rows of each list are shown.
+/// Compares the runs of two versions, and passes the differences to `ask`. Shows at most `top` rows
+/// of each list.
 ///
 /// # Errors
 /// If a run cannot be followed, or `ask` fails.
@@ -127,23 +129,24 @@ pub fn versions<R>(
     })
 }
 
-/// How statements of two versions are matched, and shown.
+/// How to match and show the statements of two versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MatchQuery {
-    /// Names of functions are used as a hint.
+    /// Whether to use names of functions as a hint.
     pub names: bool,
-    /// Each statement of the second version is shown.
+    /// Whether to show each statement of the second version.
     pub all: bool,
-    /// The matches are compared with the line tables.
+    /// Whether to compare the matches with the line tables.
     pub check: bool,
-    /// The greatest number of rows in each list, if not as many as usual.
+    /// The largest number of rows in each list, if not the default.
     pub top: Option<usize>,
 }
 
-/// Matches the statements of two versions, and gives `ask` which correspond. `unlike` hears first how the runs ended, if not alike.
+/// Matches the statements of two versions, and passes the matches to `ask`. `unlike` is called
+/// first if the runs ended differently.
 ///
 /// # Errors
-/// If a run cannot be followed, line tables are to be compared and there are none, or `ask` fails.
+/// If a run cannot be followed, line tables are to be compared but do not exist, or `ask` fails.
 pub fn matched<R>(
     [a, b]: [&Session; 2],
     query: MatchQuery,

@@ -1,4 +1,4 @@
-//! What a recording tells whoever gets it.
+//! What a recording discloses to anyone who gets it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,7 +15,7 @@ use anyhow::{Error, Result};
 use super::read;
 use crate::files::Loaded;
 
-/// What it tells. `listed`: also which source files are embedded.
+/// What it discloses. `listed` adds the list of embedded source files.
 pub(super) fn disclosed(
     file: &TraceFile,
     loaded: &Loaded,
@@ -26,7 +26,7 @@ pub(super) fn disclosed(
     let without_inputs = file.meta()?.is_without_inputs();
     let recording = Recording::of(&loaded.path, file.clone(), loaded.module.clone());
     let found = match file.log() {
-        // A recording that was cut off may have none yet.
+        // A recording that was cut off may not have any yet.
         Err(TraceError::WithoutInputs | TraceError::Missing(_)) => Vec::new(),
         Err(error) => return Err(error.into()),
         Ok(_) => read(moved(&recording).map(Some), problems).unwrap_or_default(),
@@ -55,7 +55,7 @@ pub(super) fn disclosed(
     })
 }
 
-/// What went between the run and the host. Paths of files are known if the values are.
+/// The traffic between the run and the host. Paths of files are known if the values are.
 fn moved(recording: &Recording) -> Result<Vec<Traffic>> {
     let (file, imports) = (recording.file(), &recording.program().imports);
     let named = || {
@@ -88,7 +88,8 @@ fn told(row: Traffic) -> InfoTraffic {
     }
 }
 
-/// The folders that paths are in, without those in other ones. The author's own come first.
+/// The folders that contain the paths, without those inside other ones. The author's own come
+/// first.
 fn folders(paths: &[String]) -> Vec<String> {
     let folder = |path: &String| {
         let end = path.rfind(['/', '\\'])?;

@@ -1,4 +1,4 @@
-//! What a recording holds.
+//! What a recording contains.
 
 mod disclosed;
 mod sizes;
@@ -26,10 +26,10 @@ use crate::monitor::Monitor;
 use crate::source::source_map;
 use sizes::InUse;
 
-/// Places shown of a deep stack.
+/// How many frames of a deep stack to show.
 const FRAMES: usize = 20;
 
-/// What is there, or else nothing and why it cannot be read.
+/// The result, or `None` if it cannot be read; the reason is then added to `problems`.
 fn read<T>(found: Result<Option<T>>, problems: &mut Vec<String>) -> Option<T> {
     found.unwrap_or_else(|error: Error| {
         problems.push(format!("{error:#}"));
@@ -37,10 +37,11 @@ fn read<T>(found: Result<Option<T>>, problems: &mut Vec<String>) -> Option<T> {
     })
 }
 
-/// What a recording holds. What cannot be read is told among the problems. `sized`: also which bytes tell what; `listed`: also which source files are embedded.
+/// What a recording contains. Parts that cannot be read are listed among the problems. `sized` adds
+/// which bytes hold what; `listed` adds the list of embedded source files.
 ///
 /// # Errors
-/// If what was run, or how that ended, cannot be read.
+/// If the command, or the end of the run, cannot be read.
 pub fn info(
     at: &Path,
     file: &TraceFile,
@@ -124,7 +125,7 @@ pub fn info(
         tool_version: meta.tool_version,
         ending: end.as_ref().map(|e| e.ending.to_string()),
         results,
-        // Without its end it was cut off, or is not over.
+        // Without an end, it was cut off, or is still running.
         running: end.is_none() && matches!(writer(at), Ok(Some(_))),
         frames: rows,
         frames_total: frames.len(),
@@ -165,7 +166,7 @@ fn path(file: &TraceFile, path: &RecordedPath) -> InfoPath {
     }
 }
 
-/// Those of a path of which nothing was left out: others have none.
+/// The epochs, which only a path without gaps has.
 fn epochs(file: &TraceFile, path: Option<&RecordedPath>) -> Result<Option<FileEpochs>> {
     match path {
         Some(path) if path.segments().directory().left_out.is_empty() => {

@@ -1,4 +1,4 @@
-//! Which bytes of a recording tell what.
+//! Which bytes of a recording hold what.
 
 use afterimage_present::info::{InfoClass, InfoOriginal, InfoSection, InfoStreams, InfoWindow};
 use afterimage_replay::paths::RecordedPath;
@@ -11,7 +11,7 @@ fn signed(bytes: u64) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
-/// Those of a file.
+/// The streams of a file.
 pub(super) fn streams(
     file: &TraceFile,
     path: &RecordedPath,
@@ -69,10 +69,10 @@ pub(super) fn streams(
     let original = match epochs.windows().all(|index| index.left_out.is_nothing()) {
         true if is_whole => Some(Original::of(values)?),
         true => Some(Original::of_windows(values, &windows)?),
-        // Without some functions nobody knows what would have been stored of the rest.
+        // If functions were left out, it is unknown what the rest would have taken.
         false => None,
     };
-    // What tells of the whole run counts for a part in proportion to its blocks.
+    // What describes the whole run counts in proportion to the part's blocks.
     let part = match &original {
         Some(original) if !is_whole => original.blocks as f64 / path.length().max(1) as f64,
         _ => 1.0,
@@ -107,7 +107,7 @@ pub(super) fn streams(
                 signed(sum.copies.0),
             )
             .part("directories", None, signed(sum.directory)),
-        // Chunks are packed whole, whatever is in them.
+        // Chunks are packed whole, whatever they contain.
         InfoClass::new("what chunks add, less what packing saves", None).part(
             "frame",
             None,
@@ -136,7 +136,7 @@ pub(super) fn streams(
     })
 }
 
-/// Of sections with the same one, the last one is used.
+/// If several sections have the same role, the last one is used.
 fn role(section: &SectionInfo) -> (Kind, Option<String>) {
     match section.kind {
         kind @ (Kind::SIMULATION | Kind::SLICE) => (kind, section.name.clone()),
@@ -144,17 +144,17 @@ fn role(section: &SectionInfo) -> (Kind, Option<String>) {
     }
 }
 
-/// Which sections hold, of those kinds of which the order alone does not tell.
+/// Which sections are in use, for kinds where the order alone does not decide.
 pub(super) struct InUse<'a> {
-    /// What is known of the values.
+    /// The values.
     pub(super) epochs: Option<&'a FileEpochs>,
     /// The section with the path's opened grammars.
     pub(super) grammars: Option<usize>,
-    /// Those with checkpoints, if these can be read.
+    /// The sections with checkpoints, if readable.
     pub(super) checkpoints: Option<Vec<usize>>,
 }
 
-/// Those of a file.
+/// The sections of a file.
 pub(super) fn sections(file: &TraceFile, in_use: &InUse<'_>) -> Result<Vec<InfoSection>> {
     let epochs = in_use.epochs;
     let sections = file.sections()?;
@@ -172,7 +172,7 @@ pub(super) fn sections(file: &TraceFile, in_use: &InUse<'_>) -> Result<Vec<InfoS
     let rows = sections.iter().enumerate().map(|(position, section)| {
         let replaced = match section.kind {
             Kind::VALUES | Kind::VALUES_INDEX => epochs.is_some() && windows[position].is_none(),
-            // Those of several windows are used together.
+            // The sections of several windows are used together.
             Kind::CHECKPOINTS => {
                 let own = in_use.checkpoints.as_ref();
                 own.is_some_and(|own| !own.contains(&position))

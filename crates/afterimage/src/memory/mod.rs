@@ -1,4 +1,4 @@
-//! What memory held at a moment.
+//! The contents of memory at a moment.
 
 mod variable;
 
@@ -27,12 +27,13 @@ use crate::steps::follow;
 use crate::text::pasted;
 use variable::VariableInMemory;
 
-/// What did memory hold, who wrote it last, and who reads and writes it next?
+/// What did memory contain, who wrote it last, and who reads and writes it next?
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryQuery {
     /// The bytes.
     pub bytes: MemoryBytes,
-    /// When: right before this place is executed, or this block: `parser.c:42#7`, `50%`. The end of the run, if nothing.
+    /// The moment: right before this place, or this block, is executed: `parser.c:42#7`, `50%`. The
+    /// default is the end of the run.
     pub at: Option<String>,
 }
 
@@ -42,24 +43,26 @@ pub struct MemoryQuery {
 pub enum MemoryBytes {
     /// By their addresses.
     Range {
-        /// Which memory, from 0.
+        /// The memory, from 0.
         memory: u32,
         /// The first address.
         address: u64,
-        /// How many bytes.
+        /// The number of bytes.
         bytes: u64,
     },
-    /// Those of a variable of the source, or of an expression such as `p->next`.
+    /// Those of a source variable, or of an expression such as `p->next`.
     Variable(String),
 }
 
-/// Limits the search for the next accesses and the last write in a run without values: see [`WriteIndex::Stretches`]. In blocks.
+/// Limits the search for the next accesses and the last write in a run without values, in blocks:
+/// see [`WriteIndex::Stretches`].
 const MOST_FOLLOWED: u64 = 1 << 22;
 
-/// Bytes that one address stands for.
+/// How many bytes a single address stands for.
 const WORD: u64 = 8;
 
-/// The first address, and how many bytes there are: `0x1040` for the 8 bytes from there on, or `0x1040..0x107f`, both included.
+/// Parses addresses into the first address and the number of bytes: `0x1040` for 8 bytes, or
+/// `0x1040..0x107f`, both included.
 ///
 /// # Errors
 /// If it is neither.
@@ -92,10 +95,12 @@ pub fn addresses(text: &str) -> Result<(u64, u64), String> {
 }
 
 impl MemoryQuery {
-    /// Writes every read and write of the bytes, in order. `ensure` makes sure that the values are there, where a variable needs them. The path must be there.
+    /// Writes every read and write of the bytes, in order. `ensure` builds the values if they are
+    /// missing, where a variable needs them. The path must exist.
     ///
     /// # Errors
-    /// If the program has no such memory, place or variable, the variable is not in memory, or the run cannot be followed.
+    /// If the program has no such memory, place or variable, the variable is not in memory, or the
+    /// run cannot be followed.
     pub fn write_accesses(
         &self,
         session: &Session,
@@ -143,10 +148,10 @@ impl MemoryQuery {
         })
     }
 
-    /// What they held.
+    /// The contents of the bytes.
     ///
     /// # Errors
-    /// As [`write_accesses`](Self::write_accesses).
+    /// As for [`write_accesses`](Self::write_accesses).
     pub fn answer(
         &self,
         session: &Session,
@@ -281,7 +286,7 @@ impl MemoryQuery {
     }
 }
 
-/// The operator that is about to be executed at a moment within a block.
+/// The next operator at a moment within a block.
 fn before(traced: &Session, operators: &Operators<'_>, at: At) -> Result<Option<OrigOffset>> {
     let At::Before(Moment { time, op: Some(op) }) = at else {
         return Ok(None);

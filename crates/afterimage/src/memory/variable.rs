@@ -1,4 +1,4 @@
-//! Where in memory a variable of the source is.
+//! Finds where a source variable is in memory.
 
 use afterimage_ids::FuncId;
 use afterimage_present::document::objects;
@@ -28,7 +28,7 @@ pub(super) struct VariableInMemory<'a> {
 }
 
 impl VariableInMemory<'_> {
-    /// The variable's value, as text.
+    /// The variable's value as text.
     pub(super) fn value(&self, answer: &MemoryAnswer, names: &Names) -> Result<String, String> {
         let held = Held {
             address: self.range.address,
@@ -48,7 +48,7 @@ impl VariableInMemory<'_> {
     }
 }
 
-/// Bytes of memory from an address on, and the table that function pointers are indices of. Nothing else is known.
+/// Bytes of memory from an address on, and the table of function pointers. Nothing else is known.
 struct Held<'b> {
     address: u64,
     answer: &'b MemoryAnswer,
@@ -96,13 +96,13 @@ fn which_file(why: &PathError) -> &'static str {
 struct Seen {
     object: Object,
     type_name: String,
-    /// It lives as long as the call.
+    /// Whether it lives as long as the call.
     local: bool,
-    /// Its place may hold something else: why.
+    /// If its place may hold something else, the reason.
     written: Option<Written>,
 }
 
-/// Finds a variable, or a part of it or of what it points to.
+/// Finds a variable, a part of it, or what it points to.
 pub(super) fn find<'a>(
     traced: &'a Session,
     names: &Names,
@@ -134,7 +134,7 @@ pub(super) fn find<'a>(
         );
     }
     let known = Variables::open(traced.bytes())?;
-    // What watches is borrowed for as long as the values are open.
+    // The watch borrows it for as long as the values are open.
     let variables = Variables::open(traced.bytes())?;
     ensure()?;
     let values = traced.values()?;
@@ -193,8 +193,9 @@ pub(super) fn find<'a>(
     })
 }
 
-/// A variable at a moment in the function that is executed then. If that is the beginning of a block, and the function has not made the variable's place by
-/// then, before the block's last operator.
+/// A variable at a moment in the function that is executed then. If the moment is at the beginning
+/// of a block, and the function has not made the variable's place by then, looks before the block's
+/// last operator.
 fn seen<'a>(
     traced: &'a Session,
     values: &RecordedValues<'a>,
@@ -244,7 +245,7 @@ fn seen<'a>(
                     | PathError::NotInScope { .. }
             )
         );
-        // If it is not there either, the first answer tells more.
+        // If it is not there either, the first result is more telling.
         if found.is_none() || value.is_ok() {
             found = Some((row.function, value));
         }
@@ -265,7 +266,7 @@ fn look(watched: &Watched<'_, '_>, path: &Path) -> Result<Seen, PathError> {
     let at = moment.activation.offset;
     let place = scopes.map(|scopes| (scopes, at));
     let (variable, _) = variables.begin(path, place)?;
-    // What has an address without a moment lives as long as the run.
+    // An object with an address at every moment lives as long as the run.
     let is_static = variables.locate(&variable, Some(at), &Nothing).is_ok();
     let whole = variables.locate(&variable, Some(at), *moment)?;
     let inside = object.memory().all(|part| {
@@ -280,7 +281,7 @@ fn look(watched: &Watched<'_, '_>, path: &Path) -> Result<Seen, PathError> {
     })
 }
 
-/// A global variable, which is where it is at any moment.
+/// A global variable, whose place is the same at any moment.
 fn global<'a>(
     traced: &Session,
     names: &Names,
@@ -289,7 +290,7 @@ fn global<'a>(
     path: &Path,
 ) -> Result<VariableInMemory<'a>> {
     let object = match variables.resolve(path, None, &Nothing) {
-        // Where it is depends on what memory holds then.
+        // Its place depends on the contents of memory.
         Err(PathError::Unavailable(
             Unavailable::Unknown(_) | Unavailable::OutsideMemory { .. },
         )) => at_end(traced, |ended| variables.resolve(path, None, ended))?,
@@ -337,7 +338,7 @@ fn global<'a>(
     })
 }
 
-/// A place for `values --at` where a moment is: as it was named, or the function.
+/// A place for `values --at` at the moment: as named, or the function.
 fn place_of<'t>(moment: &'t str, function: &'t str) -> &'t str {
     match moment.contains(|c: char| c.is_alphabetic()) && !moment.starts_with("t=") {
         true if !["start", "end"].contains(&moment) => moment,
@@ -345,7 +346,7 @@ fn place_of<'t>(moment: &'t str, function: &'t str) -> &'t str {
     }
 }
 
-/// Most functions that are named where a variable is one of theirs.
+/// How many functions to name if a variable belongs to them.
 const MOST_NAMED: usize = 8;
 
 /// The first functions that have a variable of this name.
@@ -372,9 +373,9 @@ fn with_local(
 
 /// Why there are no bytes to look at.
 enum NotInMemory {
-    /// It is somewhere else.
+    /// The variable is elsewhere.
     Elsewhere(String),
-    /// None, or too many.
+    /// It has no bytes, or too many.
     Size(String),
 }
 
@@ -417,7 +418,7 @@ fn in_memory(expression: &str, object: &Object) -> Result<Range, NotInMemory> {
     })
 }
 
-/// From when to when the call lasts that executes a block.
+/// The window of the call that executes a block.
 fn call(traced: &Session, time: u64) -> Result<Window> {
     let mut cursor = traced.path()?.cursor();
     cursor.seek(time)?;

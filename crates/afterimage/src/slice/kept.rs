@@ -1,4 +1,4 @@
-//! Slices that are kept in the recording.
+//! Slices stored in the recording.
 
 use afterimage_analyses::slices::{Question, SavedSlice, save, saved_slices};
 use afterimage_replay::paths::RecordedPath;
@@ -8,12 +8,12 @@ use anyhow::{Context, Error, Result, anyhow, bail};
 use crate::Session;
 use crate::append::append_to;
 
-/// What tells the path of a run: saved questions speak of its nodes.
+/// Identifies the path of a run: stored questions refer to its nodes.
 pub(super) fn identity(path: &RecordedPath) -> (u64, u64) {
     (path.length(), path.nodes().len() as u64)
 }
 
-/// The slice that answers a question already.
+/// A stored slice that already answers a question.
 pub(super) fn known(traced: &Session, question: &Question) -> Result<Option<SavedSlice>> {
     let all = saved_slices(traced.file(), traced.program())?;
     let path = identity(traced.path()?);
@@ -21,7 +21,7 @@ pub(super) fn known(traced: &Session, question: &Question) -> Result<Option<Save
     Ok(all.into_values().flatten().find(answers))
 }
 
-/// The slice of a name.
+/// The slice with a name.
 pub(super) fn named(traced: &Session, name: &str) -> Result<SavedSlice> {
     let mut all = saved_slices(traced.file(), traced.program())?;
     match all.remove(name) {
@@ -36,7 +36,7 @@ pub(super) fn named(traced: &Session, name: &str) -> Result<SavedSlice> {
     }
 }
 
-/// Refuses a name that is another slice's.
+/// Refuses a name that belongs to another slice.
 pub(super) fn free(traced: &Session, name: &str, question: &Question) -> Result<()> {
     let all = saved_slices(traced.file(), traced.program())?;
     match all.get(name) {
@@ -56,7 +56,7 @@ fn is_taken(name: &str, saved: &SavedSlice) -> Error {
     )
 }
 
-/// Keeps a slice under a name.
+/// Stores a slice under a name.
 pub(super) fn keep(traced: &Session, name: &str, saved: &SavedSlice) -> Result<()> {
     let at = traced.at();
     loop {
@@ -65,7 +65,7 @@ pub(super) fn keep(traced: &Session, name: &str, saved: &SavedSlice) -> Result<(
         let known = all.get(name).and_then(|known| known.as_ref().ok());
         if let Some(known) = known {
             match known.question == saved.question && known.path == saved.path {
-                // The words may be others.
+                // The words may differ.
                 true if known.slice == saved.slice => return Ok(()),
                 true => {}
                 false => return Err(is_taken(name, known)),

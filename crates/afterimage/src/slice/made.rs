@@ -1,4 +1,4 @@
-//! Making a slice, or finding it among those that the recording has.
+//! Makes a slice, or finds it in the recording.
 
 use afterimage_analyses::slices::{
     self, Algorithm, Direction, SavedSlice, SliceAbout, SliceQuery, by_statements,
@@ -12,7 +12,7 @@ use super::start::SliceStart;
 use crate::explain::Scene;
 use crate::steps::follow_for;
 
-/// The slice that is asked for, from the recording if it is kept there.
+/// The requested slice, from the recording if it is stored there.
 pub(super) fn made(
     scene: &Scene<'_, '_>,
     query: &SliceQuery,
@@ -45,7 +45,7 @@ pub(super) fn made(
         };
         return Ok((saved, written));
     }
-    // Of a few dependences it need not follow the run.
+    // For a few dependences, the run need not be followed.
     let near = match (query.depth, query.direction, query.algorithm) {
         (Some(_), Direction::Backward, Algorithm::Full) => {
             let (follows, criteria) = (question.follows, &question.criteria);
@@ -70,5 +70,5 @@ pub(super) fn made(
     Ok((saved, written))
 }
 
-/// So many executions at most are asked about one by one.
+/// The largest number of executions that are looked up one by one.
 const NEAR: usize = 10_000;

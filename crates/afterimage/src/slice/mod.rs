@@ -1,4 +1,4 @@
-//! Slices: what an execution depends on, directly or not, or what depends on it.
+//! Slices: what an execution depends on, directly or indirectly, or what depends on it.
 
 mod kept;
 mod made;
@@ -22,12 +22,12 @@ use crate::sources::SourceFiles;
 use crate::steps::follow_for;
 use made::made;
 
-/// A slice that is wanted.
+/// A requested slice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// The answer to a question.
     Answer(SliceQuery),
-    /// The one that was kept in the recording under a name.
+    /// The one stored in the recording under this name.
     Kept(String),
 }
 
@@ -36,17 +36,19 @@ pub struct FoundSlice<'f, 'a> {
     session: &'a Session,
     names: &'f Names,
     source: &'f SourceMap<'a>,
-    /// What the question was asked about; nothing of one that was kept.
+    /// What the question was about; `None` for a stored slice.
     pub scene: Option<&'f Scene<'f, 'a>>,
     saved: SavedSlice,
     written: Option<Written>,
 }
 
-/// Finds a slice, from the recording if it is kept there, and gives it to `ask`. `name` is the one under which it is to be kept later: another slice's is refused
-/// before this one is made. The path must be there, and for a question the values.
+/// Finds a slice, in the recording if it is stored there, and passes it to `ask`. `name` is the
+/// name under which it will be stored later; if it belongs to another slice, it is refused before
+/// the slice is made. The path must exist, and for a question the values.
 ///
 /// # Errors
-/// If the program has no such place, the run no such execution, nothing is kept under the name, the recording is damaged, or `ask` fails.
+/// If the program has no such place, the run no such execution, nothing is stored under the name,
+/// the recording is damaged, or `ask` fails.
 pub fn find<R>(
     session: &Session,
     wanted: &Wanted,
@@ -89,7 +91,7 @@ impl FoundSlice<'_, '_> {
         self.session.sources()
     }
 
-    /// What is in it.
+    /// The contents of the slice.
     ///
     /// # Errors
     /// If the recording is damaged.
@@ -112,12 +114,12 @@ impl FoundSlice<'_, '_> {
         ))
     }
 
-    /// Whose code is the user's own.
+    /// Which code is the user's own.
     pub fn code(&self) -> &CodeFilter {
         self.session.code()
     }
 
-    /// The dependences between statements that were exercised, for a graph of it. Follows the run.
+    /// The exercised dependences between statements, for a graph. Follows the run.
     ///
     /// # Errors
     /// If the run cannot be followed.
@@ -148,10 +150,10 @@ impl FoundSlice<'_, '_> {
             .collect())
     }
 
-    /// Keeps it in the recording under a name.
+    /// Stores it in the recording under a name.
     ///
     /// # Errors
-    /// If the name is another slice's, or nothing can be added to the file.
+    /// If the name belongs to another slice, or nothing can be added to the file.
     pub fn keep(&self, name: &str) -> Result<()> {
         kept::keep(self.session, name, &self.saved)
     }

@@ -1,4 +1,5 @@
-//! The question that a slice answers, and its words, from what the user asked and where that is in the run.
+//! Forms the question that a slice answers, and its words, from the user's query and its places in
+//! the run.
 
 use afterimage_analyses::slices::{
     Algorithm, Criterion, Direction, Origin, Question, Reach, SliceQuery,
@@ -6,7 +7,7 @@ use afterimage_analyses::slices::{
 
 use super::start::SliceStart;
 
-/// What is to be found out about the run.
+/// The question about the run.
 pub(super) fn question(query: &SliceQuery, to: SliceStart, from: Option<SliceStart>) -> Question {
     Question {
         algorithm: query.algorithm,
@@ -21,7 +22,7 @@ pub(super) fn question(query: &SliceQuery, to: SliceStart, from: Option<SliceSta
     }
 }
 
-/// What is asked, in words.
+/// The question in words.
 pub(super) fn in_words(query: &SliceQuery, to: &SliceStart, from: Option<&SliceStart>) -> String {
     let title = &to.title;
     let alone = title.trim_end_matches(',');
@@ -65,7 +66,8 @@ pub(super) fn in_words(query: &SliceQuery, to: &SliceStart, from: Option<&SliceS
     }
 }
 
-/// What is to be followed as far as the depth says. A variable, bytes and an operand are made by what is one dependence away.
+/// The criteria, limited to the depth. A variable, bytes and an operand are made one dependence
+/// away.
 fn limited(query: &SliceQuery, to: SliceStart) -> Vec<Criterion> {
     let (mut criteria, mut taken) = (to.criteria, to.taken);
     if let Some(depth) = query.depth {

@@ -1,4 +1,4 @@
-//! What a slice begins with, from what the user wrote.
+//! Finds where a slice begins, from the user's query.
 
 use std::collections::BTreeSet;
 
@@ -26,23 +26,24 @@ use anyhow::{Context, Result, anyhow, bail};
 use crate::monitor::Note;
 use crate::text::{harmless, pasted};
 
-/// What a slice begins with.
+/// Where a slice begins.
 pub struct SliceStart {
     pub criteria: Vec<Criterion>,
-    /// What that takes, if it is asked about on its own: it is one dependence away.
+    /// Criteria for what it takes, if that is asked about separately: it is one dependence away.
     pub taken: Vec<Criterion>,
     /// In words.
     pub title: String,
-    /// Of a variable whose place may hold something else: why.
+    /// For a variable whose place may hold something else, the reason.
     pub written: Option<Written>,
-    /// Where that stands in the module.
+    /// The offsets in the module.
     pub offsets: Vec<OrigOffset>,
-    /// The statements of it, if these are asked about.
+    /// The statements, if they are what is asked about.
     pub operators: Vec<Operator>,
 }
 
 impl SliceStart {
-    /// Finds it. What killed the program took is asked about on its own if the slice is thin: of a load or a store that trapped, it was where it was to be.
+    /// Finds the beginning. In a thin slice, the operands of what killed the program are asked
+    /// about separately: for a load or a store that trapped, the address.
     pub fn find(scene: &Scene<'_, '_>, about: &SliceAbout, along: SliceAlong) -> Result<Self> {
         match about {
             SliceAbout::Statement { at } => of_statements(scene, at, None),
@@ -154,7 +155,7 @@ fn of_statements(scene: &Scene<'_, '_>, at: &str, operand: Option<&str>) -> Resu
     })
 }
 
-/// Those of some executions whose statements take an operand, and which operands the others take.
+/// The executions whose statements take an operand, and which operands the others take.
 fn taking<'f, 'a>(
     traced: &'a Session,
     values: &RecordedValues<'a>,
@@ -177,7 +178,8 @@ fn taking<'f, 'a>(
     Ok((taking, others))
 }
 
-/// What killed the program. With `thin`, what it took is asked about on its own: of a load or a store that trapped, it was where it was to be.
+/// What killed the program. With `thin`, its operands are asked about separately: for a load or a
+/// store that trapped, the address.
 fn of_trap(scene: &Scene<'_, '_>, thin: bool) -> Result<SliceStart> {
     let (traced, values) = (scene.traced, scene.values);
     let loaded = traced.module();
@@ -204,7 +206,7 @@ fn of_trap(scene: &Scene<'_, '_>, thin: bool) -> Result<SliceStart> {
     };
     let criterion = criteria::of_execution(&execution).unwrap_or(Criterion {
         start: instance.time,
-        // What is no statement takes nothing: that it was come to is all.
+        // An operator that is no statement takes nothing: only that it was reached matters.
         wants: vec![Want::Block((time - instance.time) as usize)],
         reach: Reach::ALL,
     });
@@ -348,7 +350,7 @@ fn of_variable(scene: &Scene<'_, '_>, at: &str, name: &str) -> Result<SliceStart
     })
 }
 
-/// What a local of WebAssembly holds at a moment.
+/// The value of a WebAssembly local at a moment.
 fn of_local(
     values: &RecordedValues<'_>,
     activation: &Activation<'_>,

@@ -1,8 +1,12 @@
-//! Source files that are embedded in a recording.
+//! Embeds source files in a recording.
 //!
-//! In: the files that a program's debug information names, and folders, the *roots*. Out: those of the files that lie under a root, written into the recording. A program may
-//! name any file of whoever records it, a private key for example. So a path is followed to where it leads, without any symbolic link, before the file is opened; and it is opened from the root
-//! on, folder by folder, without following a link that was put there meanwhile. Nothing else is read.
+//! Input: the files named in a program's debug information, and folders, the *roots*. Output: those
+//! of the files that lie under a root, written into the recording.
+//!
+//! A program may name any file of the user who records it, such as a private key. So a path is
+//! resolved, including all symbolic links, before the file is opened. It is then opened from the
+//! root, folder by folder, without following a link that was put there meanwhile. Nothing else is
+//! read.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -22,28 +26,28 @@ use super::{LARGEST_SOURCE, SourceFiles};
 pub struct Embedding {
     /// By their paths in the debug information.
     files: Vec<Chosen>,
-    /// What is not embedded though it seems to lie under a root, and why, in sentences.
+    /// Files that seem to lie under a root but are not embedded, with the reasons, in sentences.
     refused: Vec<String>,
-    /// How many files that the debug information names lie elsewhere.
+    /// How many files named in the debug information lie elsewhere.
     elsewhere: usize,
-    /// How many are not at hand.
+    /// How many files do not exist.
     missing: usize,
 }
 
-/// A file that lies under a root.
+/// A file under a root.
 struct Chosen {
     /// Its path in the debug information.
     path: String,
-    /// Where it is.
+    /// Its place.
     place: PathBuf,
     root: PathBuf,
-    /// The way to it from the root on, without links.
+    /// The way to it from the root, without links.
     inner: PathBuf,
     length: u64,
     written: Option<SystemTime>,
 }
 
-/// How many files are listed before the program runs.
+/// How many files to list before the program runs.
 const LISTED: usize = 20;
 /// How many files a sentence names.
 const NAMED: usize = 3;
@@ -52,7 +56,7 @@ impl Embedding {
     /// Chooses the files under the roots that the debug information names.
     ///
     /// # Errors
-    /// If a root is not there or no folder, or no file lies under any.
+    /// If a root does not exist or is not a folder, or no file lies under any.
     pub fn choose(
         roots: &[PathBuf],
         source: &SourceMap<'_>,
@@ -113,7 +117,7 @@ impl Embedding {
             let folder = place.parent().and_then(|folder| folder.canonicalize().ok());
             let seems = std::path::absolute(&place).ok();
             let seems = seems.as_deref().and_then(inside).is_some();
-            // The folder may be under a root where only its own path is none.
+            // The folder may be under a root even if its path in the debug information is not.
             match seems || folder.as_deref().and_then(inside).is_some() {
                 true => self.refused.push(format!(
                     "{} leads out of the folders of --sources, to {}: not embedded",
@@ -135,7 +139,8 @@ impl Embedding {
         });
     }
 
-    /// What will be embedded, and what will not, line by line. `out` is the recording, `program` the program.
+    /// What will be embedded, and what will not, line by line. `out` is the recording, `program`
+    /// the program.
     pub fn lines(&self, out: &Path, program: &Path) -> Vec<String> {
         let bytes = self.files.iter().map(|file| file.length).sum();
         let mut lines = vec![format!(
@@ -175,7 +180,7 @@ impl Embedding {
         lines
     }
 
-    /// What is said of files that were written after the program.
+    /// The message about files that were written after the program.
     fn newer(&self, program: &Path) -> Option<String> {
         let made = fs::metadata(program)
             .and_then(|data| data.modified())
@@ -195,7 +200,8 @@ impl Embedding {
         })
     }
 
-    /// Writes the files. Returns what could not be embedded, and why, in sentences: files may change or go while this works.
+    /// Writes the files. Returns what could not be embedded, and why, in sentences: files may
+    /// change or disappear meanwhile.
     ///
     /// # Errors
     /// If the recording cannot be written.
@@ -213,7 +219,7 @@ impl Embedding {
     }
 }
 
-/// How many files there are somewhere.
+/// The number of files, with the right form of the noun.
 fn plural(count: usize, [one, many]: [&str; 2]) -> String {
     match count {
         1 => format!("1 {one}"),
@@ -236,7 +242,8 @@ impl Chosen {
     }
 }
 
-/// Opens the file that a path names from `root` on. A symbolic link on the way is an error, and so is whatever else is no folder. A pipe is not waited for.
+/// Opens a file by its path from `root`. A symbolic link on the way is an error, as is anything
+/// else that is not a folder. Does not wait for a pipe.
 fn beneath(root: &Path, inner: &Path) -> io::Result<File> {
     let open = |folder: &_, name: &OsStr, flags| {
         let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
@@ -300,7 +307,7 @@ mod tests {
         };
         let (text, lost) = embedded(0, &|| ());
         assert_eq!((text.as_deref(), lost.len()), (Some(TEXT), 0));
-        // What it holds when it is read is what it holds.
+        // The contents are those at the time of reading.
         let (text, lost) = embedded(1, &|| fs::write(&own, "other").unwrap());
         assert_eq!((text.as_deref(), lost.len()), (Some("other"), 0));
         let goes = || fs::remove_file(&own).unwrap();

@@ -1,4 +1,4 @@
-//! Lines of a source file, of which few are asked for.
+//! Lines of a source file, when only a few are needed.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
@@ -7,28 +7,29 @@ use std::time::SystemTime;
 
 use super::{LARGEST_SOURCE, may_be_source};
 
-/// A source file. If it is on disk, no more of it is read than up to the last line that was asked for, and nothing is kept but where some lines begin: a file may be a whole library. It
-/// is open only while it is read: a program may come from more files than a process may have open.
+/// A source file. A file on disk is read only up to the last requested line, and only the
+/// beginnings of some lines are kept: the file may be a whole library. It is open only while being
+/// read: a program may come from more files than a process may have open.
 pub struct SourceLines {
     text: Text,
-    /// Where each [`EVERY`]th line begins, if known.
+    /// Where every [`EVERY`]th line begins, if known.
     marks: Vec<u64>,
 }
 
 enum Text {
     OnDisk {
         path: PathBuf,
-        /// How long it is and when it was written: if it is not the same file any more, lines begin elsewhere.
+        /// Its length and modification time. If they change, lines begin elsewhere.
         written: (u64, Option<SystemTime>),
     },
     InMemory(Vec<u8>),
 }
 
-/// To find a line, at most this many are passed over again.
+/// The largest number of lines to skip again in order to find a line.
 const EVERY: usize = 256;
 
 impl SourceLines {
-    /// The file, if it is at hand and may be source text.
+    /// The file, if it exists and may be source text.
     pub fn open(path: &Path) -> Option<Self> {
         let text = Text::OnDisk {
             written: written(path)?,
@@ -47,7 +48,8 @@ impl SourceLines {
         }
     }
 
-    /// A line, by its number from 1; `None` if there is none, or it cannot be read any more. O(its number) the first time, O(1) later.
+    /// A line, by its number from 1; `None` if there is none, or it can no longer be read. O(its
+    /// number) the first time, O(1) later.
     pub fn line(&mut self, number: u32) -> Option<String> {
         let index = (number as usize).checked_sub(1)?;
         let mark = index / EVERY;
@@ -68,7 +70,7 @@ impl SourceLines {
 }
 
 impl Text {
-    /// The text; a file is opened, if it is the same as before.
+    /// The text; a file is opened if it has not changed.
     fn reader(&self) -> Option<Box<dyn Reader + '_>> {
         let (path, before) = match self {
             Self::InMemory(text) => return Some(Box::new(Cursor::new(text))),
@@ -84,7 +86,7 @@ trait Reader: BufRead + Seek {}
 
 impl<R: BufRead + Seek> Reader for R {}
 
-/// Passes over this many lines, and returns how many bytes those have; `None` if there are fewer.
+/// Skips lines and returns their length in bytes; `None` if there are fewer.
 fn skip(file: &mut dyn Reader, lines: usize) -> Option<u64> {
     let mut bytes = 0;
     for _ in 0..lines {
@@ -97,7 +99,7 @@ fn skip(file: &mut dyn Reader, lines: usize) -> Option<u64> {
     Some(bytes)
 }
 
-/// How long a file is and when it was written, if it may be source text.
+/// A file's length and modification time, if it may be source text.
 fn written(path: &Path) -> Option<(u64, Option<SystemTime>)> {
     let data = may_be_source(path)?;
     Some((data.len(), data.modified().ok()))

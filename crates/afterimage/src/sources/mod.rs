@@ -1,14 +1,16 @@
-//! Where the text of source files is.
+//! Finds the text of source files.
 //!
-//! In: a path of the debug information. Out: its text, or some of its lines. One mechanism serves all reports. A path is looked for
+//! Input: a path from the debug information. Output: its text, or some of its lines. One mechanism
+//! serves all reports. A path is looked for
 //!
-//! 1. among the sources that were embedded in the recording ([`Embedding`]),
+//! 1. among the sources embedded in the recording ([`Embedding`]),
 //! 2. at each place where the user says that such paths are ([`Moved`]), in order,
-//! 3. as it stands, a relative one in the current folder and then beside the recording or the program,
-//! 4. in the sources of Rust's standard library that rustup installed, if they are of the same commit (`rust`).
+//! 3. as it is: a relative path in the current folder, then beside the recording or the program,
+//! 4. in the sources of Rust's standard library that rustup installed, if they are of the same
+//!    commit (`rust`).
 //!
-//! Whoever asks for a text that is nowhere is answered with nothing; [`SourcePaths`] keeps the path, so that a command can say it once.
-//! Wrong lines are worse than none: no file is guessed by its name.
+//! If a text is nowhere, the answer is `None`; [`SourcePaths`] keeps the path, so that a command
+//! can report it once. Wrong lines are worse than none: no file is guessed by its name.
 
 mod embed;
 mod lines;
@@ -33,14 +35,15 @@ use rust::RustSources;
 /// Larger files are not source text.
 pub const LARGEST_SOURCE: u64 = afterimage_trace::MAX_SOURCE;
 
-/// Where the user says that sources are, and which ones a command asked for and did not find. Clones share both.
+/// Where the user says that sources are, and which requested sources were not found. Clones share
+/// both.
 #[derive(Clone, Debug, Default)]
 pub struct SourcePaths(Arc<Paths>);
 
 #[derive(Debug, Default)]
 struct Paths {
     moved: Vec<Moved>,
-    /// Paths that were asked for and not found.
+    /// Requested paths that were not found.
     missing: Mutex<BTreeSet<String>>,
     /// Paths whose text is not the one that was compiled.
     changed: Mutex<BTreeSet<String>>,
@@ -50,7 +53,7 @@ struct Paths {
 }
 
 impl SourcePaths {
-    /// What the user says, in the order in which places are tried.
+    /// The user's places, in the order in which they are tried.
     pub fn new(moved: Vec<Moved>) -> Self {
         Self(Arc::new(Paths {
             moved,
@@ -58,7 +61,8 @@ impl SourcePaths {
         }))
     }
 
-    /// What a command says of sources at its end: one sentence for each recording whose embedded sources are damaged, and one about all that is not at hand.
+    /// What a command reports about sources at its end: one sentence for each recording with
+    /// damaged embedded sources, and one about all sources that were not found.
     pub fn remarks(&self, code: &CodeFilter) -> Vec<String> {
         let damaged = lock(&self.0.damaged).clone();
         let said = damaged.into_iter().chain(self.not_at_hand(code));
@@ -73,7 +77,8 @@ impl SourcePaths {
         ))
     }
 
-    /// One sentence about the sources that were asked for and not found, and what to do; `None` if there are none in code that `code` shows.
+    /// One sentence about the sources that were not found, and what to do; `None` if none is in
+    /// code that `code` shows.
     pub fn not_at_hand(&self, code: &CodeFilter) -> Option<String> {
         let (first, more) = shown(&lock(&self.0.missing), code)?;
         Some(format!(
@@ -97,9 +102,9 @@ fn shown(paths: &BTreeSet<String>, code: &CodeFilter) -> Option<(String, String)
 #[derive(Debug)]
 pub struct SourceFiles {
     paths: SourcePaths,
-    /// The recording or the program.
+    /// The path of the recording or the program.
     at: PathBuf,
-    /// The recording, of which the embedded sources are read when somebody asks.
+    /// The recording, whose embedded sources are read on demand.
     file: Option<TraceFile>,
     embedded: OnceLock<Option<EmbeddedSources>>,
     /// The MD5 digests of texts that the compiler saw, by path. A text is compared when it is first read.
@@ -109,7 +114,7 @@ pub struct SourceFiles {
 }
 
 impl SourceFiles {
-    /// The sources of a recording, or of a program, that is at `at`.
+    /// The sources of a recording or program at `at`.
     pub fn new(at: &Path, paths: SourcePaths) -> Self {
         Self {
             paths,
@@ -121,14 +126,14 @@ impl SourceFiles {
         }
     }
 
-    /// The same, with those that are embedded in the recording.
+    /// The same, with those embedded in the recording.
     #[must_use]
     pub fn embedded_in(self, file: TraceFile) -> Self {
         let file = Some(file);
         Self { file, ..self }
     }
 
-    /// What the user says about them.
+    /// The user's places.
     pub fn paths(&self) -> &SourcePaths {
         &self.paths
     }
@@ -190,12 +195,12 @@ impl SourceFiles {
         let beside = self.at.parent().unwrap_or(Path::new(""));
         let own = [PathBuf::from(path), beside.join(path)];
         let places = moved.chain(own);
-        // Toolchains are looked at only if nothing else has the file.
+        // Toolchains are examined only if nothing else has the file.
         let mut places = places.chain(std::iter::once_with(|| rust.locate(path)).flatten());
         places.find(|place| may_be_source(place).is_some())
     }
 
-    /// The file's lines, of which few are asked for.
+    /// The file's lines, of which only a few will be needed.
     pub fn lines(&self, path: &str) -> Option<SourceLines> {
         let lines = match self.embedded_text(path) {
             Some(text) => {
@@ -213,7 +218,7 @@ impl SourceFiles {
         self.noted(path, lines)
     }
 
-    /// What was found of a file; that nothing was is kept.
+    /// Returns the result for a file; notes the file if there was none.
     fn noted<T>(&self, path: &str, found: Option<T>) -> Option<T> {
         if found.is_none() && !path.is_empty() {
             lock(&self.paths.0.missing).insert(path.to_owned());
@@ -234,7 +239,7 @@ impl Sources for SourceFiles {
     }
 }
 
-/// The sources of several recordings of programs that are alike: the first one that has a file is asked.
+/// The sources of several recordings of similar programs: the first that has a file supplies it.
 pub struct FirstOf<'s>(pub Vec<&'s SourceFiles>);
 
 impl Sources for FirstOf<'_> {
@@ -244,7 +249,8 @@ impl Sources for FirstOf<'_> {
     }
 }
 
-/// A file's length and more, if it may be source text. That is asked before it is opened: to open a pipe is to wait for who writes to it.
+/// A file's metadata, if it may be source text. This is checked before opening: opening a pipe
+/// would wait for a writer.
 fn may_be_source(path: &Path) -> Option<fs::Metadata> {
     let data = fs::metadata(path).ok()?;
     (data.is_file() && data.len() <= LARGEST_SOURCE).then_some(data)

@@ -6,26 +6,26 @@ use std::str::FromStr;
 /// Paths that begin with `old` are at `new`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moved {
-    /// The beginning of paths, which ends where a part of a path does. Without a separator at its end.
+    /// The beginning of paths, which ends where a component does. Without a separator at its end.
     old: String,
     new: PathBuf,
 }
 
-/// Why a text is no `OLD=NEW`.
+/// Why a text is not an `OLD=NEW`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MovedError {
     /// It has no `=`.
     #[error("write OLD=NEW: the beginning of paths as the program has them, and where they are")]
     NoEquals,
-    /// Nothing is before the `=`.
+    /// Nothing precedes the `=`.
     #[error("OLD is empty; write the beginning of paths as the program has them")]
     NoOld,
-    /// Nothing is after it.
+    /// Nothing follows it.
     #[error("NEW is empty; write a folder or a file, or . for the current folder")]
     NoNew,
 }
 
-/// What parts of paths stand between.
+/// What separates components of paths.
 const SEPARATORS: [char; 2] = ['/', '\\'];
 
 impl FromStr for Moved {
@@ -47,19 +47,19 @@ impl FromStr for Moved {
 }
 
 impl Moved {
-    /// Where the paths are.
+    /// The new place.
     pub fn new_place(&self) -> &Path {
         &self.new
     }
 
-    /// The same, if what is said of relative places is meant from `folder` on.
+    /// The same, with a relative new place resolved from `folder`.
     #[must_use]
     pub fn relative_to(self, folder: &Path) -> Self {
         let new = folder.join(self.new);
         Self { new, ..self }
     }
 
-    /// Where a path is, if it begins with `old`.
+    /// The new place of a path, if it begins with `old`.
     pub(super) fn apply(&self, path: &str) -> Option<PathBuf> {
         let rest = path.strip_prefix(&self.old)?;
         if rest.is_empty() {

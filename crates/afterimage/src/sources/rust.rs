@@ -1,7 +1,9 @@
-//! The sources of Rust's standard library, which the debug information calls `/rustc/COMMIT/library/…`.
+//! The sources of Rust's standard library, which the debug information calls
+//! `/rustc/COMMIT/library/…`.
 //!
-//! The component rust-src puts them into each toolchain of rustup. Beside them is the manifest that the toolchain was installed from, which says its commit
-//! as nine digits or more. Sources of another commit, or of one that is not known, have other lines and are not taken.
+//! The component rust-src installs them into each toolchain of rustup. Beside them is the manifest
+//! of the toolchain, which names its commit by at least nine digits. Sources of another or unknown
+//! commit have other lines and are not used.
 
 use std::env;
 use std::fs::{self, File};
@@ -9,20 +11,20 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// The toolchains that have the sources. They are looked for when a path of the library is.
+/// The toolchains that have the sources, searched for on first use.
 #[derive(Debug, Default)]
 pub(super) struct RustSources(OnceLock<Vec<Toolchain>>);
 
 #[derive(Debug)]
 struct Toolchain {
-    /// How the commit begins.
+    /// The first digits of the commit.
     commit: String,
-    /// The folder that has `library`.
+    /// The folder that contains `library`.
     folder: PathBuf,
 }
 
 impl RustSources {
-    /// Where a path of the standard library is, if its sources are at hand.
+    /// The place of a standard library path, if its sources are available.
     pub(super) fn locate(&self, path: &str) -> Option<PathBuf> {
         let (commit, inner) = path.strip_prefix("/rustc/")?.split_once('/')?;
         if !inner.starts_with("library/") || inner.split('/').any(|part| part == "..") {
@@ -55,10 +57,10 @@ fn toolchains() -> Option<Vec<Toolchain>> {
     Some(found.collect())
 }
 
-/// The fewest digits that are taken for a commit.
+/// The least number of digits that counts as a commit.
 const DIGITS: usize = 9;
 
-/// The commit that a manifest says rust-src is of: `version = "1.95.0 (59807616e 2026-04-14)"`.
+/// The commit of rust-src according to a manifest: `version = "1.95.0 (59807616e 2026-04-14)"`.
 fn commit(manifest: &Path) -> Option<String> {
     let lines = BufReader::new(File::open(manifest).ok()?).lines();
     let mut own = lines

@@ -1,4 +1,4 @@
-//! Building the values of a run, and adding them to the recording.
+//! Builds the values of a run, and adds them to the recording.
 
 use std::error::Error;
 use std::fs;
@@ -19,7 +19,7 @@ use crate::monitor::{Monitor, Note, Work};
 use crate::path::{Added, refuse_gaps, refuse_running};
 use crate::text::pasted;
 
-/// Which values are built.
+/// Which values to build.
 #[derive(Clone, Debug)]
 pub struct KeptValues {
     /// The first block.
@@ -31,7 +31,7 @@ pub struct KeptValues {
 }
 
 impl KeptValues {
-    /// Those of all of a run with so many blocks.
+    /// The values of a whole run of `length` blocks.
     pub fn all(length: u64) -> Self {
         Self {
             first: 1,
@@ -41,18 +41,18 @@ impl KeptValues {
     }
 }
 
-/// What values are added to.
+/// How new values relate to existing ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Adds {
-    /// There are none that can be used.
+    /// There are no usable values yet.
     First,
-    /// They go with those that are there.
+    /// They extend the existing ones.
     More,
-    /// They take the place of those that are there, once they are complete.
+    /// They replace the existing ones once they are complete.
     Instead,
 }
 
-/// The values of a recording, built if they are not there yet.
+/// The values of a recording, built if they do not exist yet.
 pub(crate) fn ensure_values<'r>(
     recording: &'r Recording,
     monitor: &dyn Monitor,
@@ -78,7 +78,7 @@ pub(crate) fn ensure_values<'r>(
     }
 }
 
-/// The remaining time of a build is estimated after this time at the earliest.
+/// The earliest time at which the remaining time of a build is estimated.
 const TOLD: Duration = Duration::from_secs(1);
 /// Shorter remaining times are not worth a message.
 const LONG: Duration = Duration::from_secs(20);
@@ -97,7 +97,8 @@ struct Outlook<'a> {
 }
 
 impl<'a> Outlook<'a> {
-    /// For a build of these blocks. Nothing is estimated if it begins in the middle of the run, because the run is followed faster up to there.
+    /// For a build of these blocks. Nothing is estimated if it begins in the middle of the run,
+    /// because following the run up to there is faster.
     fn new(at: &'a Path, (first, last): (u64, u64), monitor: &'a dyn Monitor) -> Self {
         Self {
             at,
@@ -110,7 +111,7 @@ impl<'a> Outlook<'a> {
         }
     }
 
-    /// Called when the file has the values of the first `blocks` blocks.
+    /// Called when the values of the first `blocks` blocks are in the file.
     fn written(&self, blocks: u64) {
         if blocks > 0 && !self.is_told.load(Ordering::Relaxed) {
             let grown = length_of(self.at).saturating_sub(self.bytes);
@@ -184,7 +185,7 @@ pub(crate) fn add_values(
     let mut writer = EpochWriter::new(&out)?;
     let mut checkpoints = CheckpointWriter::new(&out)?;
     let anew = adds != Adds::More;
-    // What is damaged is written again.
+    // Damaged parts are written again.
     let known = FilePrinted::open(&file).ok().flatten();
     let known = known.map_or(0, |printed| printed.length());
     let mut printed = if anew || known < last.min(length) {
@@ -216,7 +217,7 @@ pub(crate) fn add_values(
         )
         .map_err(built)?;
     let cancelled = cancel.load(Ordering::SeqCst) && index.length < last.min(length);
-    // Without a commit the file stays as it was.
+    // Without a commit, the file stays as it was.
     if cancelled && index.length < first {
         let how = "before there were any: nothing was added".to_owned();
         return Err(Reason::Cancelled { how });

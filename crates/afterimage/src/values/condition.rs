@@ -1,4 +1,4 @@
-//! When a condition about variables holds.
+//! Finds when a condition about variables holds.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -34,25 +34,25 @@ use crate::steps::follow;
 pub struct ConditionQuery {
     /// The condition: `fee < 0 && a->balance > 10`.
     pub condition: String,
-    /// Where, and when.
+    /// The place and the moments.
     #[serde(flatten)]
     pub values: ValuesQuery,
-    /// Which of the times when it holds.
+    /// Which of the times when it holds to report.
     pub wanted: Wanted,
 }
 
-/// Which of the times when a condition holds.
+/// Which of the times when a condition holds to report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wanted {
-    /// All of them, the first ones listed.
+    /// All of them; the first ones are listed.
     #[default]
     All,
     /// The first.
     First,
     /// The last.
     Last,
-    /// None, but how many they are.
+    /// Only their number.
     Count,
 }
 
@@ -65,7 +65,8 @@ const LIMITS: Limits = Limits {
     ..Limits::DEFAULT
 };
 
-/// The result at a moment: whether the condition holds, and the values of its variables, if it does and these are shown.
+/// The result at a moment: whether the condition holds, and the values of its variables if it does
+/// and these are shown.
 type Found = (Truth, Vec<Result<Held, PathError>>);
 
 impl ConditionQuery {
@@ -416,7 +417,8 @@ fn value(name: &str, held: Result<Held, PathError>) -> ConditionValue {
 struct Look<'l, 'a> {
     condition: &'l Condition,
     variables: &'l Variables<'a>,
-    /// The variable that each path begins with, by path and place. Looking it up takes far longer than reading it.
+    /// The variable that each path begins with, by path and place. Looking it up takes far longer
+    /// than reading it.
     begun: RefCell<HashMap<(usize, FuncId, OrigOffset), Begun>>,
     /// The type of each path's last value, if it is one number.
     number_types: RefCell<Vec<Option<(TypeRef, Option<NumberType>)>>>,

@@ -1,4 +1,4 @@
-//! Which executions of a statement, or arrivals at a place, are asked for.
+//! Selects executions of a statement, or arrivals at a place.
 
 use std::str::FromStr;
 
@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::places::times;
 
-/// Which of the executions of a statement.
+/// Selects executions of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Instances {
     /// All of them.
     All,
-    /// From one to another one, by their numbers from 1.
+    /// From one to another, by their numbers from 1.
     Range(u64, u64),
     /// One, by its number from 1.
     One(u64),
@@ -25,13 +25,13 @@ pub enum Instances {
     From(u64),
 }
 
-/// A text that says no instances.
+/// Why a text does not select executions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InstancesError {
     /// It has another form.
     #[error("write A..B, one number, last, or t=T")]
     Form,
-    /// The numbers are not in order, or 0.
+    /// The numbers are out of order, or 0.
     #[error("executions count from 1, and the second is not before the first")]
     Order,
 }
@@ -61,7 +61,7 @@ impl FromStr for Instances {
 }
 
 impl Instances {
-    /// What a place names that may end in the number of one execution.
+    /// Combines the selection with a place that may end in the number of one execution.
     pub(super) fn named(self, at: &str, named: Option<Occurrence>) -> Result<Self> {
         Ok(match (self, named) {
             (which, None) => which,
@@ -73,7 +73,8 @@ impl Instances {
         })
     }
 
-    /// Of how many executions those that are shown are the first, if the first of these has a number.
+    /// The number of executions of which those shown are the first, if the first one shown has
+    /// number `first`.
     pub(super) fn of(self, count: u64, first: u64) -> u64 {
         match self {
             Self::From(_) => count + 1 - first,
@@ -81,13 +82,14 @@ impl Instances {
         }
     }
 
-    /// They are named, so that there are no others to tell of.
+    /// Whether they are named, so that there are no others to mention.
     pub(super) fn is_named(self) -> bool {
         matches!(self, Self::Range(..) | Self::One(_) | Self::Last)
     }
 
-    /// The first and the last of `count` executions that are asked for; the last is before the first if there are none and none is named. `by` tells
-    /// how many there were at a time and before; `what` was `happened`: "the statement at @0x1f3", "executed".
+    /// The first and the last of the selected executions among `count`. The last is before the
+    /// first if none is selected or named. `by` returns how many there were up to a time. `what`
+    /// was `happened`: "the statement at @0x1f3", "executed".
     pub(super) fn range(
         self,
         count: u64,

@@ -1,4 +1,4 @@
-//! What all loads of a program read.
+//! The values that all loads of a program read.
 
 use afterimage_present::{
     load_values_json, load_values_text, loaded_binary, loaded_json, loaded_text,
@@ -11,7 +11,7 @@ use crate::named::with_names;
 use crate::rows::{Form, MORE, Rows, next_of};
 use crate::steps::follow;
 
-/// Writes what each load read, summed up. The path must be there.
+/// Writes a summary of what each load read. The path must exist.
 ///
 /// # Errors
 /// If the run cannot be followed, or the rows cannot be written.
@@ -26,10 +26,10 @@ pub fn write_load_values(session: &Session, to: &Rows<'_>) -> Result<()> {
     })
 }
 
-/// Writes all values that loads read. The path must be there.
+/// Writes all values that loads read. The path must exist.
 ///
 /// # Errors
-/// As [`write_load_values`].
+/// As for [`write_load_values`].
 pub fn write_loaded(session: &Session, to: &Rows<'_>) -> Result<()> {
     with_names(session, |program| {
         let scene = program.scene(to.style);

@@ -1,4 +1,4 @@
-//! Which values are to be added to a recording, where some may be there.
+//! Decides which values to add to a recording that may already have some.
 
 use std::sync::atomic::AtomicBool;
 
@@ -13,7 +13,7 @@ use crate::text::{pasted, sentence};
 use crate::values::build::{Adds, KeptValues};
 use crate::{Beyond, Filters, Session, SessionError};
 
-/// What filters keep of a run's values. The path must be there.
+/// The part of a run's values that filters keep. The path must exist.
 ///
 /// # Errors
 /// If the program has no such place, or nothing is left.
@@ -27,7 +27,8 @@ fn kept_values(session: &Session, filters: &Filters, beyond: Beyond) -> Result<K
     kept.with_context(|| session.at().display().to_string())
 }
 
-/// Adds what filters keep of the values of a run that has ended just now. If that is nothing, the monitor hears it.
+/// Adds the values that filters keep for a run that has just ended. Reports to the monitor if they
+/// keep nothing.
 ///
 /// # Errors
 /// If the run cannot be followed, or the work is cancelled.
@@ -38,7 +39,7 @@ pub fn add_first_values(
 ) -> Result<(), SessionError> {
     session.ensure_whole_path()?;
     match kept_values(session, filters, Beyond::Cut) {
-        // If somebody asked about the run as soon as it had ended, they may be there.
+        // If somebody asked about the run as soon as it had ended, they may already exist.
         Ok(kept) if session.add_values(&kept, Adds::First, stop)? => Ok(()),
         Ok(_) => session.ensure_values(stop),
         Err(why) => {
@@ -52,11 +53,13 @@ pub fn add_first_values(
     }
 }
 
-/// What has to be added so that a recording has the values that filters keep, and to what; `None` if it has them. With `again` they are built anew, and
-/// what is there, which may be damaged, is not read. Builds the path if that is not there.
+/// What to add so that a recording has the values that filters keep, and how; `None` if it has
+/// them. With `again`, they are built anew, without reading existing ones, which may be damaged.
+/// Builds the path if it does not exist.
 ///
 /// # Errors
-/// If the program has no such place, nothing is left, or the values that are there are of other functions.
+/// If the program has no such place, nothing is left, or the existing values are of other
+/// functions.
 pub fn missing_values(
     session: &Session,
     filters: &Filters,
@@ -71,7 +74,7 @@ pub fn missing_values(
     let kept = kept_values(session, filters, Beyond::Refused)?;
     let there = match (again, session.epochs()) {
         (true, _) | (false, Err(RecordingError::NoValues)) => {
-            // As far as their index tells.
+            // As far as their index says.
             let known = recorded_epochs(&session.newest(), session.path()?);
             let adds = if matches!(known, Ok(Some(_))) {
                 Adds::Instead
@@ -102,7 +105,8 @@ pub fn missing_values(
             lacks(&kept.left_out)
         );
     }
-    // Where windows are there from the beginning on, as after an interruption, it goes on behind them.
+    // If windows exist from the beginning, as after an interruption, the build continues after
+    // them.
     let first = there.missing_from(kept.first);
     Ok(Some((KeptValues { first, ..kept }, Adds::More)))
 }

@@ -1,4 +1,4 @@
-//! The values of a run: building them, and what statements and variables had.
+//! The values of a run: building them, and querying those of statements and variables.
 
 mod build;
 mod condition;
@@ -21,40 +21,41 @@ pub use missing::{add_first_values, missing_values};
 /// Which values did the statements at a place give?
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ValuesQuery {
-    /// The place: `parser.c:42`, `parse+0x2a`, `@0x1f3`, or a function; `#7` or `#last` at its end is one execution.
+    /// The place: `parser.c:42`, `parse+0x2a`, `@0x1f3`, or a function. `#7` or `#last` at the end
+    /// selects one execution.
     pub at: String,
     /// Which executions.
     pub instances: Instances,
-    /// How much is told of them.
+    /// How much detail to report.
     pub detail: Detail,
-    /// The most rows for each statement, unless the executions are named one by one.
+    /// The largest number of rows for each statement, unless the executions are named one by one.
     pub limit: u64,
 }
 
-/// Which values did a variable of the source have?
+/// Which values did a source variable have?
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VariableQuery {
     /// The variable, or an expression such as `p->next`.
     pub name: String,
-    /// Where, and when.
+    /// The place and the moments.
     #[serde(flatten)]
     pub values: ValuesQuery,
 }
 
-/// How much is told of values.
+/// How much to report about values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Detail {
-    /// Each of them.
+    /// Every value.
     Each,
-    /// How many different ones there are, the smallest, the largest and the most frequent.
+    /// The number of distinct values, the smallest, the largest and the most frequent.
     Stats,
     /// How often each occurred, the most frequent first.
     Histogram,
 }
 
 impl ValuesQuery {
-    /// The usual number of rows.
+    /// The default number of rows.
     pub const LIMIT: u64 = 10;
 
     /// The first values at a place.
@@ -71,7 +72,8 @@ impl ValuesQuery {
         self.detail != Detail::Each
     }
 
-    /// How many of the executions may be shown: of those that are not named one by one a list has as many as it may have lines, a summary all.
+    /// How many of the executions may be shown. If they are not named one by one, a list is limited
+    /// to the number of rows; a summary includes all.
     fn most(&self, instances: Instances) -> u64 {
         if instances.is_named() || self.is_summed() {
             u64::MAX

@@ -34,7 +34,7 @@ impl ValuesQuery {
         let found = statements(traced, &names, &source, &types, &self.at)?;
         let which = self.instances.named(&self.at, found.occurrence)?;
         let values = traced.values()?;
-        // A number behind the place names executions that belong together.
+        // A number after the place names executions that belong together.
         let named = match found.occurrence {
             Some(_) => Some(chosen(
                 traced,
@@ -93,7 +93,7 @@ impl ValuesQuery {
             };
             let rows = match rows {
                 Ok(rows) => rows,
-                // Others of the line may have been executed, and kept.
+                // Others of the line may have been executed, and have stored values.
                 Err(why) => {
                     let rows = Rows {
                         refused: Some(why.to_string()),
@@ -123,7 +123,7 @@ impl ValuesQuery {
         {
             return Err(why);
         }
-        // Of many statements those that give nothing only take room.
+        // Among many statements, those that give nothing would only take up room.
         if reports.len() > 1 {
             reports.retain(|(_, gives)| *gives);
         }
@@ -136,7 +136,7 @@ impl ValuesQuery {
     }
 }
 
-/// Why there are no values of a function, if it was left out of all windows.
+/// Why a function has no values, if it was left out of all windows.
 fn left_out(epochs: &FileEpochs, function: FuncId, name: &str) -> Option<anyhow::Error> {
     let mut windows = epochs.windows().peekable();
     let &first = windows.peek()?;
@@ -151,14 +151,14 @@ fn left_out(epochs: &FileEpochs, function: FuncId, name: &str) -> Option<anyhow:
     ))
 }
 
-/// From when to when values were kept.
+/// The windows with stored values, as text.
 fn windows_text(windows: &[(u64, u64)]) -> String {
     let text =
         |&(first, last): &(u64, u64)| format!("from t={} to t={}", grouped(first), grouped(last));
     Vec::from_iter(windows.iter().map(text)).join(", ")
 }
 
-/// What is not kept, and how to get it.
+/// What is not stored, and how to get it.
 fn rest_of(windows: &[(u64, u64)], file: &Path) -> String {
     format!(
         "outside of what was kept, {}; the rest: afterimage build --lens full {}",
@@ -167,22 +167,22 @@ fn rest_of(windows: &[(u64, u64)], file: &Path) -> String {
     )
 }
 
-/// Whether it is about a part of the run, or a function, of which no values are kept.
+/// Whether the error concerns a part of the run, or a function, without stored values.
 fn is_left_out(error: &anyhow::Error) -> bool {
     let error = error.downcast_ref::<ValuesError>();
     matches!(error, Some(ValuesError::Outside { .. }))
 }
 
-/// What is told of a statement.
+/// What to report about a statement.
 struct Rows {
-    /// The statement gives values, or has something else to show.
+    /// Whether the statement gives values, or has something else to show.
     gives: bool,
-    /// Why there is none of the executions that are asked for.
+    /// Why none of the selected executions exists.
     refused: Option<String>,
     rows: ValueRows,
-    /// How many executions there are besides, or how many values.
+    /// How many more executions, or values, there are.
     more: u64,
-    /// How many of those that are asked for are outside of what was kept.
+    /// How many of the selected executions are outside of the stored values.
     outside: u64,
 }
 
@@ -200,24 +200,25 @@ impl Default for Rows {
     }
 }
 
-/// What is asked of statements.
+/// The question about statements.
 struct Asked<'s, 'a> {
     query: &'s ValuesQuery,
     traced: &'a Session,
     values: &'s RecordedValues<'a>,
     types: &'s Types<'a>,
-    /// From when to when values were kept.
+    /// The windows with stored values.
     windows: &'s [(u64, u64)],
     trap: Option<&'s Trap>,
-    /// What was counted by following the run, by statement.
+    /// The counts by following the run, for each statement.
     followed: HashMap<OrigOffset, GivenCounts>,
 }
 
-/// Asking for the value of an execution takes as long as following so many blocks, about.
+/// About how many blocks can be followed in the time of looking up one value.
 const BLOCKS_PER_VALUE: u64 = 2048;
 
 impl<'a> Asked<'_, 'a> {
-    /// The values of statements that are to be summed up, counted by following the run, if that takes less than asking for them.
+    /// Counts the values of statements for a summary by following the run, if that is faster than
+    /// looking them up.
     fn follow_many(
         &self,
         epochs: &FileEpochs,
@@ -228,7 +229,7 @@ impl<'a> Asked<'_, 'a> {
         for site in sites {
             let (all, count) = executions(self.traced, self.values, site)?;
             let by = |time| Ok(all.by(time)?);
-            // Why there are none of another one is said when it is its turn.
+            // The reason why another statement has none is reported in its turn.
             let Ok((first, last)) = which.range(count, ("", ""), by) else {
                 continue;
             };
@@ -253,7 +254,7 @@ impl<'a> Asked<'_, 'a> {
         Ok(known.collect())
     }
 
-    /// A summary of what was counted of executions.
+    /// A summary of counted executions.
     fn summed(&self, mut counted: GivenCounts, trapped: Option<String>) -> Rows {
         let gives = !counted.is_empty();
         let mut more = 0;
@@ -296,10 +297,10 @@ impl<'a> Asked<'_, 'a> {
         let mut ranges = self.kept(all, (first, last))?;
         let kept: u64 = ranges.iter().map(|(from, to)| to - from + 1).sum();
         if kept == 0 {
-            // What is asked of one of them says why there is none.
+            // Looking up one of them gives the reason.
             ranges = vec![(first, first)];
         }
-        // Of one that takes nothing from any value, the first is known all the same.
+        // For a statement that takes nothing from any value, the first is known in any case.
         let outside = last - first + 1 - kept.max(1);
         let most = kept.clamp(1, self.query.most(which));
         let doing = Work::Question("computing values");
@@ -342,7 +343,7 @@ impl<'a> Asked<'_, 'a> {
         })
     }
 
-    /// Which of the executions from one to another one are kept, as numbers from one to another.
+    /// Which executions in a range have stored values, as ranges of numbers.
     fn kept(&self, all: &Executions<'a>, (first, last): (u64, u64)) -> Result<Vec<(u64, u64)>> {
         let length = self.values.path().length();
         let mut ranges: Vec<(u64, u64)> = Vec::new();
@@ -350,7 +351,7 @@ impl<'a> Asked<'_, 'a> {
             ranges.push((first, last));
             return Ok(ranges);
         }
-        // Nodes are kept as a whole that are in a window in part.
+        // Nodes that are partly in a window are kept as a whole.
         let is_in = |number, (from, to): (u64, u64)| -> Result<bool> {
             let Some(execution) = all.get(self.values, number)? else {
                 return Ok(false);
@@ -391,7 +392,7 @@ impl<'a> Asked<'_, 'a> {
     fn instance(&self, site: &Site, execution: &Execution) -> Result<ValuesInstance> {
         let effect = self.types.effect(self.values, execution, site.op)?;
         let trap = self.trap_at(site, execution).map(|trap| trap.why.clone());
-        // Without the end of the recording nobody knows.
+        // If the recording has no end, this is unknown.
         let unfinished = || "the recording ends before it is done".to_owned();
         let trapped = trap.or_else(|| effect.trapped.then(unfinished));
         let Effect {

@@ -1,4 +1,4 @@
-//! The values of a variable summed up: how many there are, or how often each.
+//! Summarizes the values of a variable: how many there are, or how often each occurs.
 
 use std::collections::BTreeMap;
 
@@ -12,26 +12,27 @@ use super::{Detail, VariableQuery};
 use crate::Session;
 use crate::monitor::Work;
 
-/// The moments of which the values are summed up.
+/// The moments whose values are summarized.
 pub(super) struct Moments<'m, 'a> {
     pub values: &'m RecordedValues<'a>,
     pub occasions: &'m Occasions<'a>,
-    /// The first of them and the last one, by number.
+    /// The numbers of the first and the last.
     pub first: u64,
     pub last: u64,
 }
 
-/// How many moments are looked at in one go. Between two of them the run is followed from the last checkpoint again.
+/// How many moments to examine in one pass. Between passes, the run is followed again from the last
+/// checkpoint.
 const TOGETHER: u64 = 1 << 18;
 
-/// A value, how often it occurred, and the number of the moment when it occurred first.
+/// A value, how often it occurred, and the number of the moment of its first occurrence.
 struct Counted {
     number: Number,
     times: u64,
     first: u64,
 }
 
-/// Sums up one number at many moments, and tells how many of the values are left out.
+/// Summarizes one number over many moments, and counts the values that are left out.
 pub(super) fn rows<'a>(
     traced: &Session,
     moments: &Moments<'_, 'a>,

@@ -1,4 +1,4 @@
-//! A variable of the source, each time that the run was at a place.
+//! A source variable, each time the run was at a place.
 
 use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_present::document::objects::Function;
@@ -22,7 +22,7 @@ use crate::steps::follow;
 use crate::wasm_local::{WasmLocal, wasm_local};
 
 impl VariableQuery {
-    /// The values of a variable wherever the run was at a place.
+    /// The values of a variable whenever the run was at a place.
     pub fn new(name: impl Into<String>, at: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -108,11 +108,11 @@ impl VariableQuery {
     }
 }
 
-/// A place, and which of its executions are wanted.
+/// A place, and the selected executions.
 pub(super) struct NamedPlace {
     pub place: Place,
     pub which: Instances,
-    /// The place as it was written, without a number.
+    /// The place as written, without a number.
     pub at: String,
 }
 
@@ -190,7 +190,7 @@ impl Subject<'_, '_> {
         }
     }
 
-    /// Each with whether its place may hold something else.
+    /// Numbers, each with whether its place may hold something else.
     pub(super) fn numbers(&self, occasions: &[Occasion]) -> Result<Vec<Evaluated<(Number, bool)>>> {
         match self {
             Self::Variable(traced, watch) => {
@@ -236,7 +236,7 @@ pub(super) fn unwatched(error: WatchError<anyhow::Error>) -> anyhow::Error {
     }
 }
 
-/// The function that all code of a place is in, if it is one.
+/// The function that contains all code of a place, if there is just one.
 fn only_function(place: &Place) -> Option<FuncId> {
     match place {
         Place::Function(function) | Place::Operator(function, _) => Some(*function),
@@ -250,7 +250,8 @@ fn only_function(place: &Place) -> Option<FuncId> {
     }
 }
 
-/// Why an expression can never have a value, if that is the same wherever there is none and it has one nowhere.
+/// Why an expression can never have a value: the reason, if it is the same everywhere and the
+/// expression never has one.
 pub(super) fn never<'e>(
     mut reasons: impl Iterator<Item = Option<&'e PathError>>,
 ) -> Option<&'e PathError> {
@@ -270,7 +271,7 @@ pub(super) fn never<'e>(
 /// The most variables that a refusal names.
 const MOST_NAMED: usize = 16;
 
-/// Refuses a variable that no function of the place knows: it has no value anywhere.
+/// Refuses a variable that is unknown in every function of the place: it never has a value.
 pub(super) fn known(
     traced: &Session,
     variables: &Variables<'_>,
@@ -308,7 +309,7 @@ pub(super) fn known(
                 let place = Some((&scopes, offset));
                 variables.begin(path, place).map(|(found, _)| found)
             }
-            // Of code without debug information only global variables are known.
+            // In code without debug information, only global variables are known.
             Err(error) => match variables.find(&path.variable, None) {
                 Err(PathError::NoVariable { .. }) => {
                     let called = |function| names.function(function).to_owned();
@@ -343,7 +344,7 @@ pub(super) fn known(
     }
 }
 
-/// All times at which the run was at a place, and what that is called.
+/// All times at which the run was at a place, and the place's name.
 pub(super) fn occasions<'v, 's: 'v>(
     traced: &'s Session,
     values: &RecordedValues<'v>,

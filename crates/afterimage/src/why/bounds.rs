@@ -1,4 +1,4 @@
-//! Which operand took an operator on a part of a memory or a table beyond its end.
+//! Finds the operand that took an operator beyond the end of a memory or table.
 
 use afterimage_analyses::why::{Code, State, ValType};
 use afterimage_present::grouped;
@@ -15,7 +15,7 @@ use crate::path::gaps;
 pub struct Bounded {
     pub role: &'static str,
     pub value: Value,
-    /// Of one that says where: within what, in words.
+    /// For an operand that says where: the bounds in words.
     pub within: Option<String>,
 }
 
@@ -28,8 +28,13 @@ enum Whole {
     Elements(usize),
 }
 
-/// The operands of an operator on a part of a memory or a table that trapped, the one to blame first: where a part begins that begins beyond the end, or was computed to
-/// begin at it; otherwise how long it is; if that is a constant, where the part begins that goes beyond and was computed, or begins at the end. `None` if it is no such operator, or the end is not known.
+/// The operands of an operator on a part of a memory or a table that trapped, the one to blame
+/// first.
+///
+/// The operand to blame is the beginning of a part that begins beyond the end, or that was computed
+/// and begins at the end; otherwise the length. If the length is a constant, it is the beginning of
+/// the part that goes beyond, if that was computed or is the end. `None` if it is not such an
+/// operator, or the end is unknown.
 pub fn operands(
     scene: &Scene<'_, '_>,
     instance: Instance,
@@ -63,7 +68,7 @@ pub fn operands(
         wholes.map(|whole| end(ended.paused.inside.state, whole?))
     })?;
     let mut found = Vec::new();
-    // Where each part begins, and how much there is from there on; last how long the parts are.
+    // Where each part begins, with the room from there on; then the length of the parts.
     let mut parts = Vec::new();
     let operands = statement.operands(&compiled.code);
     for (k, (&Operand { role, register }, &ty)) in operands.iter().zip(types).enumerate() {
@@ -86,7 +91,7 @@ pub fn operands(
     let all = (0..).zip(&parts);
     let left = all.filter_map(|(k, &(_, left))| Some((k, left?)));
     let beyond = left.clone().find(|(_, left)| left.is_none());
-    // The first part that goes beyond, is left no more than so much and whose beginning was computed.
+    // The first part that goes beyond, has at most this much room, and has a computed beginning.
     let computed = |most: u64| {
         left.clone().try_fold(None, |first, (k, left)| {
             let goes = |left: u64| left < length && left <= most;
@@ -98,7 +103,7 @@ pub fn operands(
     let blamed = match beyond {
         Some((beyond, _)) => beyond,
         None => match computed(0)? {
-            // A constant may well be the end: whoever begins there has to have nothing to take.
+            // A constant may well be the end: a part that begins there must be empty.
             Some(at_end) => at_end,
             None if is_computed(scene, &found[last].value)? => last,
             None => {
@@ -114,7 +119,7 @@ pub fn operands(
     Ok(Some(found))
 }
 
-/// How much there is, and of what.
+/// The size of a memory or table, and what it consists of.
 fn end(state: &State, whole: Whole) -> Option<(usize, &'static str)> {
     Some(match whole {
         Whole::Memory(memory) => (state.memories.get(memory)?.bytes.len(), "byte"),

@@ -1,4 +1,4 @@
-//! Where a value came from, in words.
+//! Describes where a value came from.
 
 use afterimage_analyses::why::{DataPart, End, Given, Spot, Stream, ValType, data_in, data_of};
 use afterimage_present::{WhyBranch, WhyEnd, grouped, value_text};
@@ -11,7 +11,7 @@ use super::led::{Value, led_by};
 use super::tell::{Teller, memory};
 use crate::text::harmless;
 
-/// An end of which nothing is known but this.
+/// An end about which only this is known.
 pub fn none(kind: &'static str, what: String) -> WhyEnd {
     WhyEnd {
         kind,
@@ -26,19 +26,19 @@ pub fn none(kind: &'static str, what: String) -> WhyEnd {
     }
 }
 
-/// The way leads out of the part of the run of which values are kept.
+/// The way leads out of the part of the run with stored values.
 pub fn outside(why: &str) -> WhyEnd {
     none("unknown", format!("what is not known: {why}"))
 }
 
-/// Tells an end.
+/// Describes an end.
 pub fn end(teller: &Teller<'_, '_>, end: End) -> Result<WhyEnd> {
     let scene = teller.scene;
     let loaded = scene.traced.module();
     let value = &teller.value;
     Ok(match end {
         End::Constant { bits, instance, op } => {
-            // What an exception carries was last seen as a reference to that exception.
+            // The value of an exception was last seen as a reference to it.
             let of = scene.walk().spot_of(instance, op);
             let ty = match teller.ty {
                 Some(ValType::Ref(_)) => scene.types.constant(of.function, op).or(teller.ty),
@@ -48,7 +48,8 @@ pub fn end(teller: &Teller<'_, '_>, end: End) -> Result<WhyEnd> {
                 Some(ty) => value_text(ty, bits),
                 None => value.clone(),
             };
-            // Line tables place a constant by what is before it; what takes it in the same block tells more: of a call, only the line.
+            // Line tables place a constant by what precedes it. Its user in the same block is more
+            // telling; for a call, only the line.
             let spot = scene.walk().spot_of(instance, op);
             let of = |spot: Spot| (spot.instance, spot.time);
             let same = teller.spot.is_some_and(|last| of(last) == of(spot));
@@ -105,7 +106,7 @@ pub fn end(teller: &Teller<'_, '_>, end: End) -> Result<WhyEnd> {
             let given = Given::find(&scene.host, scene.traced.file(), imports, call, range)?;
             let mut end = given_end(&given);
             let logged = scene.values.host()?.get(call)?;
-            // What was made of it may be another number.
+            // A number made from it may differ.
             let writes = logged.iter().flat_map(|logged| logged.writes.iter().rev());
             let mut written = writes.filter(|write| write.memory == range.memory);
             let byte = written.find_map(|write| {
@@ -160,7 +161,7 @@ pub fn end(teller: &Teller<'_, '_>, end: End) -> Result<WhyEnd> {
     })
 }
 
-/// The character that a byte is.
+/// The character of a byte.
 fn character(byte: &u8) -> Option<String> {
     match byte {
         b' '..=b'~' | b'\n' | b'\r' | b'\t' => Some(format!("{:?}", char::from(*byte))),
@@ -168,7 +169,7 @@ fn character(byte: &u8) -> Option<String> {
     }
 }
 
-/// The name of the host's function that an execution calls.
+/// The name of the host function that an execution calls.
 fn callee(teller: &Teller<'_, '_>, instance: Instance) -> Result<String> {
     let imports = &teller.scene.traced.program().imports;
     let function = teller.scene.walk().called(instance)?;
@@ -178,7 +179,7 @@ fn callee(teller: &Teller<'_, '_>, instance: Instance) -> Result<String> {
     }))
 }
 
-/// The global variable of the source that is at an address.
+/// The global variable of the source at an address.
 fn symbol(teller: &Teller<'_, '_>, range: Range) -> Option<String> {
     let address = Some(range.address).filter(|_| range.memory == 0)?;
     let known = Variables::open(teller.scene.traced.bytes()).ok()?;
@@ -213,7 +214,7 @@ fn segment(part: &DataPart, bytes: u64, symbol: Option<String>) -> WhyEnd {
     }
 }
 
-/// Bytes as text where they are, otherwise as hexadecimal digits.
+/// Bytes as text if they are text, otherwise in hexadecimal.
 fn shown(bytes: &[u8]) -> String {
     let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
     let is_text = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t');

@@ -1,4 +1,4 @@
-//! Which branch led to a block.
+//! Finds the branch that led to a block.
 
 use afterimage_analyses::why::{Register, ValType};
 use afterimage_ids::OpId;
@@ -32,7 +32,8 @@ pub fn value(
     })
 }
 
-/// A value that says where something is, or how long. It has no sign: one that seems to have one is told by its digits.
+/// A value that is an address or a length. It has no sign: one that seems negative is shown in
+/// hexadecimal digits.
 pub fn of_place(value: Value, bits: u64) -> Value {
     let text = if value.text.starts_with('-') {
         format!("0x{bits:x}")
@@ -51,7 +52,8 @@ pub fn last_of(scene: &Scene<'_, '_>, instance: Instance, time: u64) -> Option<O
     Some(OpId::from_u32(end.checked_sub(1)?))
 }
 
-/// The branch of its activation that led to the block at T, and what decided it, if that was kept. `None` if the call alone did.
+/// The branch of its activation that led to the block at T, and the value that decided it, if
+/// stored. `None` if only the call did.
 pub fn led_by(
     scene: &Scene<'_, '_>,
     instance: Instance,
@@ -84,7 +86,7 @@ pub fn led_by(
         if let (Some(one), Some(&ty)) = (operands.first(), types.last()) {
             decided = match value(scene, instance, one.register, ty) {
                 Ok(value) => Some(value),
-                // What decided it is not known, but which branch it was is.
+                // What decided it is unknown, but not which branch it was.
                 Err(error) if is_outside(&error) => None,
                 Err(error) => return Err(error),
             };
@@ -93,7 +95,7 @@ pub fn led_by(
     Ok(Some((place, decided)))
 }
 
-/// Whether a value is of a part of the run of which none were kept.
+/// Whether a value belongs to a part of the run without stored values.
 fn is_outside(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(ValuesError::Outside { .. }))
 }

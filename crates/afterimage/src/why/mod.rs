@@ -34,34 +34,34 @@ use tell::Teller;
 pub struct WhyQuery {
     /// The value.
     pub about: WhyAbout,
-    /// How many moves and computations are followed back at most.
+    /// The largest number of moves and computations to follow back.
     pub steps: u64,
-    /// Of a printed byte that is a digit: only this, and not the number that it is part of.
+    /// For a printed digit, follow only this byte, not the number that it belongs to.
     #[serde(default)]
     pub digit: bool,
 }
 
-/// The value that is asked about.
+/// The value in question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WhyAbout {
     /// Of an execution of a statement: `parser.c:42#7`, `@0x1f3#last`.
     Statement {
-        /// The place, and which of its executions.
+        /// The place and the execution.
         at: String,
-        /// An operand of it instead of its result: `left`, `address`, or its number from 1.
+        /// One of its operands instead of its result: `left`, `address`, or its number from 1.
         operand: Option<String>,
     },
-    /// Of a variable of the source, or of an expression such as `p->next`, at a moment.
+    /// Of a source variable, or of an expression such as `p->next`, at a moment.
     Variable {
         /// The moment.
         at: String,
         /// The variable.
         name: String,
     },
-    /// A byte that the program printed.
+    /// A byte of standard output.
     Output(Byte),
-    /// A byte that the program printed as an error.
+    /// A byte of standard error.
     Error(Byte),
     /// What killed the program.
     Trap,
@@ -70,15 +70,15 @@ pub enum WhyAbout {
 /// Where a value came from.
 #[derive(Clone, Debug, Serialize)]
 pub struct WhyReport {
-    /// What was asked about.
+    /// The subject.
     #[serde(flatten)]
     pub head: WhyHead,
-    /// The way back, the value first.
+    /// The way back, beginning with the value.
     pub entries: Vec<WhyEntry>,
 }
 
 impl WhyQuery {
-    /// The same question with the usual bound.
+    /// A query with the default limit.
     pub fn new(about: WhyAbout) -> Self {
         let steps = Self::STEPS;
         Self {
@@ -122,7 +122,7 @@ impl WhyQuery {
     }
 }
 
-/// If the end is found within so many links, it is told in the first sentence.
+/// If the end is found within this many links, the first sentence names it.
 const SOON: u64 = 500;
 
 /// A way back may build this many stretches, plus one in [`SHARE`] of the run's.
@@ -130,13 +130,13 @@ const BUILT: usize = 12;
 /// See [`BUILT`].
 const SHARE: usize = 1024;
 
-/// The way back, told entry by entry.
+/// The way back, entry by entry.
 pub struct Way<'t, 'a> {
     chain: Option<Chain<'t, 'a>>,
     folder: Option<Folder>,
     teller: Teller<'t, 'a>,
     budget: Option<Rc<Budget<'a>>>,
-    /// How many links it had when its budget ran out.
+    /// The number of links when its budget ran out.
     cut: Option<u64>,
 }
 
@@ -167,7 +167,7 @@ impl<'a> Budget<'a> {
         })
     }
 
-    /// The first step was made.
+    /// Notes that the first step was made.
     fn begun(&self) {
         self.epochs.limit(Some(self.most));
     }
@@ -188,6 +188,8 @@ impl Drop for Budget<'_> {
 }
 
 impl<'t, 'a> Way<'t, 'a> {
+    /// Begins a way back.
+    ///
     /// # Errors
     /// If the recording is damaged.
     pub fn new(scene: &'t Scene<'t, 'a>, start: &Start, most: u64) -> Result<Self> {
@@ -215,18 +217,18 @@ impl<'t, 'a> Way<'t, 'a> {
         })
     }
 
-    /// How many links it has gone back.
+    /// How many links it has followed back.
     pub fn links(&self) -> u64 {
         self.chain.as_ref().map_or(0, Chain::links)
     }
 
-    /// Goes on until what the first sentence says is known.
+    /// Continues until everything in the first sentence is known.
     pub fn begin(&mut self, told: &mut Vec<WhyEntry>) -> Result<()> {
         while self.links() < SOON && self.more(told)? {}
         Ok(())
     }
 
-    /// Goes one step on, and adds what is known to be told. Whether there may be more.
+    /// Takes one more step, and adds entries that are complete. Returns whether there may be more.
     pub fn more(&mut self, told: &mut Vec<WhyEntry>) -> Result<bool> {
         let (Some(chain), Some(folder)) = (&mut self.chain, &mut self.folder) else {
             return Ok(false);

@@ -1,4 +1,4 @@
-//! What the program printed.
+//! Explains program output.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,19 +18,20 @@ use super::Budget;
 use super::start::{Held, Start};
 use crate::explain::Scene;
 
-/// Which byte of what was put out.
+/// Selects a byte of the output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Byte {
-    /// This one, from 0.
+    /// By its offset, from 0.
     Number(u64),
-    /// The first one of a line, from 1.
+    /// The first byte of a line, from 1.
     Line(u64),
     /// A byte of a line: the line and the column, both from 1.
     Column(u64, u64),
     /// A byte of the last line: the column, from 1.
     LastLine(u64),
-    /// The number that this text ends with, or its first byte, where it was printed first.
+    /// The number at the end of this text, or its first byte, at the first place where the text was
+    /// printed.
     Text(String),
 }
 
@@ -78,10 +79,10 @@ impl fmt::Display for Byte {
     }
 }
 
-/// So much of a line is shown, before the byte and behind it.
+/// How much of a line to show before and after the byte.
 const SHOWN: u64 = 40;
 
-/// Refuses a byte that was not printed, if that can be said before anything is built.
+/// Refuses a byte that was not printed, if that is known before anything is built.
 pub fn check(file: &TraceFile, program: &Program, stream: &Stream, wanted: &Byte) -> Result<()> {
     let &Byte::Number(byte) = wanted else {
         return Ok(());
@@ -98,7 +99,7 @@ pub fn check(file: &TraceFile, program: &Program, stream: &Stream, wanted: &Byte
     }
 }
 
-/// That a byte was not printed.
+/// The error for a byte that was not printed.
 fn beyond(stream: &Stream, byte: u64, all: u64) -> Error {
     let (option, printed) = (option(stream), counted(stream, all));
     anyhow!(
@@ -138,7 +139,8 @@ pub(super) fn find(
     Err(beyond(stream, byte, all))
 }
 
-/// The number of a byte, from 0. O(bytes printed before it), unless that is how it was named.
+/// The offset of a byte, from 0. O(bytes printed before it), unless it is already given as an
+/// offset.
 fn number_of(scene: &Scene<'_, '_>, stream: &Stream, wanted: &Byte) -> Result<u64> {
     let (line, column, text) = match wanted {
         &Byte::Number(byte) => return Ok(byte),
@@ -158,9 +160,9 @@ fn number_of(scene: &Scene<'_, '_>, stream: &Stream, wanted: &Byte) -> Result<u6
         anyhow!("{option} {wanted}: the line has {bytes}, its end included")
     };
     let (mut number, mut all) = (1, 0);
-    // Where the current line begins, and the last one that has bytes.
+    // Where the current line begins, and the last line that has bytes.
     let (mut begins, mut last) = (0, 0..0);
-    // The last bytes, in which the text may begin.
+    // The latest bytes, in which the text may begin.
     let mut tail: Vec<u8> = Vec::new();
     while let Some(put) = printed.next(stream)? {
         let held = put.open(&scene.host)?;
@@ -217,7 +219,7 @@ fn number_of(scene: &Scene<'_, '_>, stream: &Stream, wanted: &Byte) -> Result<u6
     bail!("{option} {wanted}: {printed}{lines}")
 }
 
-/// Where the number begins that a text ends with; 0 if it ends with none.
+/// The position of the number at the end of a text; 0 if there is none.
 fn number_at_end(text: &[u8]) -> u64 {
     let digits = text.iter().rev().take_while(|byte| byte.is_ascii_digit());
     match text.len() - digits.count() {
@@ -240,7 +242,7 @@ fn option(stream: &Stream) -> &'static str {
     }
 }
 
-/// What is explained of a number.
+/// What to explain about a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Whole {
     /// The number.
@@ -282,7 +284,7 @@ fn told(
     } else {
         format!("{what} in {}", quoted(line))
     };
-    // A number of which only a part is known is not looked for.
+    // A number that is only partly known is not searched for.
     let begins = first + begin as u64;
     let is_cut = |number: &Digits| {
         let ends = begins + number.at.end as u64;

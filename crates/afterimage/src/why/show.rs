@@ -1,4 +1,4 @@
-//! The way back, shown as it is found: what is asked about is known long before where it comes from.
+//! Shows the way back while it is found: the subject is known long before the origin.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -13,10 +13,10 @@ use super::{Start, Way, WhyAbout, WhyQuery};
 use crate::explain::Scene;
 use crate::text::pasted;
 
-/// How the way back is shown.
+/// How to show the way back.
 #[derive(Clone, Copy)]
 pub enum Form<'t> {
-    /// For a person, in a terminal of so many columns, if it is one.
+    /// For a person; with the number of columns on a terminal.
     Text(Rest<'t>, Option<usize>),
     /// For programs: a document that docs/JSON.md describes.
     Json,
@@ -26,17 +26,17 @@ pub enum Form<'t> {
     Dot,
 }
 
-/// What lies between the beginning and the end of a long way.
+/// What to do between the beginning and the end of a long way.
 #[derive(Clone, Copy)]
 pub enum Rest<'t> {
-    /// It is shown.
+    /// Show it.
     Shown,
-    /// It is not; this says how to see it.
+    /// Hide it; this says how to see it.
     Hidden(&'t str),
 }
 
 impl Start {
-    /// Writes where the value came from, each step as soon as it is found; at most `steps` of them.
+    /// Writes where the value came from, each step as soon as it is found, at most `steps` of them.
     ///
     /// # Errors
     /// If the recording is damaged, or `out` fails.
@@ -70,7 +70,7 @@ impl Start {
         }
     }
 
-    /// What is asked about.
+    /// The subject.
     pub(super) fn head(&self, scene: &Scene<'_, '_>) -> Result<WhyHead> {
         let place = self.place(scene)?;
         let place = place.map(|spot| scene.place(spot)).transpose()?;
@@ -83,7 +83,7 @@ impl Start {
         })
     }
 
-    /// Gives `show` one entry after the other.
+    /// Passes `show` one entry after the other.
     fn each(
         &self,
         scene: &Scene<'_, '_>,
@@ -103,7 +103,8 @@ impl Start {
     }
 }
 
-/// Writes where a value of a statement, of an operand of it, or of a variable comes from, as text that says how to see all of it.
+/// Writes where a value of a statement, of one of its operands, or of a variable comes from, as
+/// text that says how to see all of it.
 ///
 /// # Errors
 /// If there is no such value, the recording is damaged, or `out` fails.
@@ -152,7 +153,7 @@ fn text(
     if let Some(death) = &start.death {
         writeln!(out, "{}", wrapped(&death.text(), width, 2))?;
     }
-    // What is asked about is known long before where it comes from.
+    // The subject is known long before the origin.
     writeln!(out, "{}", wrapped(&start.what, width, 2))?;
     out.flush()?;
     let mut way = Way::new(scene, start, steps)?;
@@ -169,7 +170,7 @@ fn text(
         fold: true,
         width,
     };
-    // The check that killed the run may be in a library.
+    // The check that ended the run may be in a library.
     let check = if start.death.is_some() { CHECK } else { 0 };
     let mut shown = Shown::new(rest, check);
     loop {
@@ -184,27 +185,27 @@ fn text(
     shown.finish(&mut text)
 }
 
-/// What is shown of a long way: its beginning and its end.
+/// What to show of a long way: its beginning and its end.
 struct Shown<'t> {
-    /// So many may still be shown at once.
+    /// How many more may be shown at once.
     left: usize,
-    /// Each with the number of library steps that were left out before it.
+    /// The last entries, each with the number of library steps left out before it.
     last: VecDeque<(u64, WhyEntry)>,
-    /// How many are not shown.
+    /// How many entries are not shown.
     between: u64,
     /// How many library steps were left out since the last entry.
     folded: u64,
-    /// How many more library steps at the beginning are shown, plus 1.
+    /// How many more library steps at the beginning to show, plus 1.
     check: usize,
-    /// How to see them.
+    /// How to see the rest.
     more: &'t str,
 }
 
-/// So many entries are shown at the beginning of the way, unless it is short.
+/// How many entries to show at the beginning of the way, unless it is short.
 const FIRST: usize = 40;
-/// How many steps of a check in a library are shown, plus 1.
+/// How many steps of a check in a library to show, plus 1.
 const CHECK: usize = 5;
-/// And at its end.
+/// How many entries to show at the end of the way.
 const LAST: usize = 12;
 
 impl<'t> Shown<'t> {

@@ -1,4 +1,4 @@
-//! What is explained.
+//! The value to explain.
 
 use std::path::Path;
 
@@ -15,25 +15,26 @@ use crate::explain::Scene;
 use crate::places::{self, Site, chosen, executions, nameless_statements, what_let_run, why_not};
 use crate::text::pasted;
 
-/// A value that is explained.
+/// A value to explain.
 pub struct Start {
-    /// Where it is; `None` if there is no value to go back from.
+    /// Where it is; `None` if there is no value to follow back.
     pub from: Option<Held>,
     /// Its type.
     pub ty: Option<ValType>,
-    /// As text; empty if it is not one value.
+    /// Its text; empty if it is not one value.
     pub value: String,
-    /// Of a variable whose place may hold something else: why.
+    /// For a variable whose place may hold something else, the reason.
     pub written: Option<Written>,
-    /// In words, to begin a sentence with.
+    /// In words, for the beginning of a sentence.
     pub what: String,
-    /// The execution of the statement that is asked about, unless that is a call that put something out: see [`place`](Start::place).
+    /// The execution of the statement in question, unless that is a call that wrote output: see
+    /// [`place`](Start::place).
     pub place: Option<Spot>,
-    /// It again, if the value is its own.
+    /// The same, if the value is that of the statement itself.
     pub spot: Option<Spot>,
-    /// What is told before.
+    /// Entries that come first.
     pub prelude: Vec<WhyEntry>,
-    /// How the run ended, if that is explained and was in a library.
+    /// How the run ended, if that is the subject and it ended in a library.
     pub death: Option<WhyDeath>,
 }
 
@@ -41,9 +42,10 @@ pub struct Start {
 pub enum Held {
     /// All of it.
     At(At),
-    /// Some bits of it, as of a bit-field.
+    /// Some of its bits, as for a bit-field.
     Bits(At, u64),
-    /// In memory, when a call put it out. Who made that, and who wrote it, takes longer to find than what it is.
+    /// In memory, when a call wrote it. Finding the caller and the writer takes longer than reading
+    /// it.
     Put {
         /// The call.
         put: PutBytes,
@@ -53,12 +55,12 @@ pub enum Held {
 }
 
 impl Start {
-    /// What is asked about, in words, by itself.
+    /// The subject in words, on its own.
     pub fn about(&self) -> &str {
         self.what.trim_end_matches(", which").trim_end_matches(',')
     }
 
-    /// Where to go back from, and from which bits if not from all.
+    /// Where to go back from, and from which bits if not all.
     ///
     /// # Errors
     /// If the recording is damaged.
@@ -75,7 +77,8 @@ impl Start {
         })
     }
 
-    /// The execution of the statement that is asked about. How it is told costs counting, so only what needs that asks for it.
+    /// The execution of the statement in question. Describing it takes a count, so it is only found
+    /// on demand.
     ///
     /// # Errors
     /// If the recording is damaged.
@@ -93,7 +96,7 @@ impl Start {
     }
 }
 
-/// What is asked about is where the run ended.
+/// The subject is where the run ended.
 fn ended_in(scene: &Scene<'_, '_>, file: &Path, at: &str) -> Result<String> {
     let end = scene.traced.file().end()?;
     let killed = end.is_some_and(|end| {
@@ -113,7 +116,7 @@ fn ended_in(scene: &Scene<'_, '_>, file: &Path, at: &str) -> Result<String> {
     ))
 }
 
-/// The value of a statement that a user names, or an operand of it.
+/// The value of a named statement, or one of its operands.
 pub fn find(scene: &Scene<'_, '_>, file: &Path, at: &str, operand: Option<&str>) -> Result<Start> {
     let found = nameless_statements(scene.traced, scene.names, scene.source(), &scene.types, at)?;
     let mut valueless = None;
@@ -140,7 +143,8 @@ pub fn find(scene: &Scene<'_, '_>, file: &Path, at: &str, operand: Option<&str>)
             error
         }
     })?;
-    // Of a line, the last statement tells what it was about: what was stored, returned, decided.
+    // The last statement of a line shows what the line was about: what was stored, returned or
+    // decided.
     for chosen in chosen.iter().rev() {
         let site = chosen.site;
         let Some(execution) = chosen.get(scene.traced, scene.values)? else {
@@ -187,12 +191,12 @@ pub fn find(scene: &Scene<'_, '_>, file: &Path, at: &str, operand: Option<&str>)
     bail!("{at}: the run ended before any of its statements")
 }
 
-/// What an execution of a statement has to explain.
+/// What an execution of a statement offers to explain.
 enum Explained {
     Start(Box<Start>),
     /// It has no value, or no operands.
     Valueless,
-    /// It does not have the operand, and what it has instead is told.
+    /// It does not have the operand; the text lists those it has.
     Lacks(String),
 }
 

@@ -1,4 +1,4 @@
-//! Steps of the way back in words.
+//! Describes steps of the way back in words.
 
 use afterimage_analyses::why::{End, Entry, Link, Made, Move, Moved, Spot, Step, ValType};
 use afterimage_present::{
@@ -11,18 +11,18 @@ use super::ends::{end, none};
 use super::start::Start;
 use crate::explain::Scene;
 
-/// Tells steps, and knows which value it is about.
+/// Describes steps, and knows the value that they are about.
 pub struct Teller<'t, 'a> {
     pub scene: &'t Scene<'t, 'a>,
-    /// The value at hand.
+    /// The current value.
     pub value: String,
     /// Its type.
     pub ty: Option<ValType>,
-    /// What was told last: where the value was.
+    /// Where the value was in the last description.
     pub last: Option<Spot>,
-    /// It again, if the value is its own.
+    /// The same, if the value is that of the statement itself.
     pub spot: Option<Spot>,
-    /// The end was told.
+    /// Whether the end was described.
     pub ended: bool,
 }
 
@@ -172,7 +172,8 @@ impl<'t, 'a> Teller<'t, 'a> {
         })
     }
 
-    /// What is told where the way back is not followed to its beginning; `further` says how to see more of it at once.
+    /// The end of a way back that is not followed to its origin. `further` says how to see more at
+    /// once.
     ///
     /// # Errors
     /// If the recording is damaged.

@@ -19,26 +19,27 @@ use super::start::{Held, Start};
 use crate::explain::Scene;
 use crate::text::pasted;
 
-/// So many functions of the call stack are told, and more if the branch that is followed is further out.
+/// How many functions of the call stack to list; more if the branch to follow is further out.
 const FRAMES: usize = 16;
-/// At least this many of the user's own functions are listed, if there are as many.
+/// The least number of the user's own functions to list, if there are as many.
 const CALLS: usize = 2;
-/// So many at most are asked which branch led there.
+/// For how many activations to find the branch that led there.
 const LOOKED_AT: usize = 256;
-/// So many are no common depth: calls that repeat are looked for.
+/// The depth from which repeated calls are searched for.
 const DEEP: usize = 1000;
 
-/// What the run ended with.
+/// How the run ended.
 struct Death {
     /// In words, for the end of a sentence.
     how: String,
-    /// The operator that it ended in.
+    /// The operator in which it ended.
     op: OpId,
     /// The execution of its node.
     instance: Instance,
 }
 
-/// What killed the program: an operand of what trapped, the exit code, or the branch that led there.
+/// What killed the program: an operand of what trapped, the exit code, or the branch that led
+/// there.
 pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     let traced = scene.traced;
     let end = traced.file().end()?;
@@ -60,13 +61,14 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     let death = Death { how, op, instance };
     let overflowed = matches!(end.ending, Ending::StackOverflow);
     let operand = match overflowed {
-        // No argument of the last call had more part in it than those before; the calls had, all of them.
+        // No argument of the last call was more to blame than those before; the calls together
+        // were.
         true => None,
         false => operand(scene, &death, code)?,
     };
     let (mut stack, open) = calls(scene.values, time, LOOKED_AT)?;
-    // Compilers keep a stack of their own in memory, too. A program that exhausts that one traps at an address below 0, or anywhere.
-    // One that grows below 0 has addresses that are negative.
+    // Compilers also keep a stack of their own in memory. A program that exhausts that one traps at
+    // an address below 0, or anywhere. If the stack grows below 0, its addresses are negative.
     let is_below = code == Some(TrapCode::MemoryOutOfBounds)
         && operand
             .as_ref()
@@ -77,15 +79,16 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     } else {
         None
     };
-    // What repeats is told once.
+    // Repeated calls are reported once.
     let repeated = repeated.filter(|repeated| repeated.end() <= LOOKED_AT);
     let mut enough = repeated.as_ref().map_or(FRAMES, Repeated::end);
-    // The innermost functions of the user's own are always among them, if there are any.
+    // The innermost functions of the user's own are always included, if there are any.
     let owns = scene.folded().shows_any();
     let mut owned = if owns { 0 } else { CALLS };
     stack.truncate(LOOKED_AT);
     let mut frames = Vec::new();
-    // The innermost branch that decided; of those that did not, or by a constant only, the innermost.
+    // The innermost branch that decided; among those that did not, or only by a constant, the
+    // innermost.
     let mut decisive: Option<(bool, usize, Value)> = None;
     for (depth, call) in stack.iter().enumerate() {
         let found = matches!(decisive, Some((true, ..)));
@@ -100,7 +103,7 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
             enough = enough.max(depth + 1);
         }
         frames.push(WhyFrame { own, ..frame });
-        // What calls the user's own code decided nothing.
+        // Whatever calls the user's own code decided nothing.
         let is_outside = !own && owned > 0 && owns;
         if let Some(branch) = branch.filter(|_| !found && !is_outside) {
             let decides = (own || may_return(scene, call.function)) && is_computed(scene, &branch)?;
@@ -207,17 +210,17 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     })
 }
 
-/// The operand that is to blame for a trap, or the exit code.
+/// The operand to blame for a trap, or the exit code.
 struct Blamed {
     role: &'static str,
     value: Value,
-    /// The other operands that had their part in it, in words, with a comma before.
+    /// The other operands that contributed, in words, with a leading comma.
     with: String,
-    /// Of one that says where in a memory or a table: how large that is, in words.
+    /// For an operand that is a position in a memory or table: the size of that, in words.
     within: String,
 }
 
-/// Finds the operand that is to blame.
+/// Finds the operand to blame.
 fn operand(scene: &Scene<'_, '_>, death: &Death, code: Option<TrapCode>) -> Result<Option<Blamed>> {
     let Death { op, instance, .. } = *death;
     let walk = scene.walk();
@@ -256,7 +259,7 @@ fn operand(scene: &Scene<'_, '_>, death: &Death, code: Option<TrapCode>) -> Resu
             let within = one.within.as_ref();
             within.map_or(String::new(), |within| format!(" in {within}"))
         };
-        // What was to be written had no part in it.
+        // The value to be written had no influence.
         let others = all.filter(|one| one.role != "value");
         let others = others.map(|one| format!("{} {}{}", one.role, one.value.text, within(&one)));
         return Ok(Some(Blamed {
@@ -282,7 +285,7 @@ fn operand(scene: &Scene<'_, '_>, death: &Death, code: Option<TrapCode>) -> Resu
         });
         found.transpose()
     };
-    // The smallest number overflows only if it is divided by -1: of the two, what is no constant.
+    // The smallest number overflows only if it is divided by -1: blame whichever is not a constant.
     let by_right = match (code, of("left")?, of("right")?) {
         (Some(TrapCode::IntegerOverflow), Some((_, left)), Some((_, right))) => {
             !is_computed(scene, &left)? && is_computed(scene, &right)?
@@ -314,7 +317,7 @@ fn operand(scene: &Scene<'_, '_>, death: &Death, code: Option<TrapCode>) -> Resu
     Ok(None)
 }
 
-/// What is added to an address.
+/// The offset that is added to an address.
 fn beyond(scene: &Scene<'_, '_>, death: &Death) -> Result<String> {
     let offset = scene.walk().offset(death.instance, death.op)?;
     Ok(offset.map_or(String::new(), |offset| {
@@ -322,7 +325,8 @@ fn beyond(scene: &Scene<'_, '_>, death: &Death) -> Result<String> {
     }))
 }
 
-/// An activation where it stands, in the block at T before or in an operator, without one at the block's call; and what decided the branch that led there.
+/// An activation where it stands: in the block at T, before or in an operator; without one, at the
+/// block's call. Also returns the value that decided the branch that led there.
 fn told(scene: &Scene<'_, '_>, time: u64, op: Option<OpId>) -> Result<(WhyFrame, Option<Value>)> {
     let walk = scene.walk();
     let instance = scene.values.at(time)?.context("a call at no time")?;
@@ -352,7 +356,8 @@ fn told(scene: &Scene<'_, '_>, time: u64, op: Option<OpId>) -> Result<(WhyFrame,
     Ok((frame, decided))
 }
 
-/// Whether some way through a function's code leads to its return. Otherwise whoever called it had decided already that the run ends.
+/// Whether some way through a function's code leads to its return. If not, its caller had already
+/// decided that the run ends.
 fn may_return(scene: &Scene<'_, '_>, function: FuncId) -> bool {
     let code = scene.traced.program().function(function);
     code.is_some_and(|code| {

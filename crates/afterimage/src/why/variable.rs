@@ -1,4 +1,4 @@
-//! A variable of the source.
+//! The origin of a source variable's value.
 
 use afterimage_analyses::why::{At, Bytes, written_until};
 use afterimage_present::{grouped, value_text};
@@ -13,7 +13,7 @@ use crate::explain::Scene;
 use crate::text::harmless;
 use crate::wasm_local::wasm_local;
 
-/// What a variable, or an expression, holds right before a place is executed.
+/// The value of a variable, or an expression, right before a place is executed.
 pub fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<Start> {
     let path: Path = expression.parse().map_err(|error: PathError| {
         anyhow!("--var {expression}: {error}; write a name, p->next, s.member, a[3] or *p")
@@ -86,7 +86,7 @@ pub fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<Start> 
             )?
         }
         Place::Memory(address) => {
-            // Of a bit-field, the bytes with its bits.
+            // For a bit-field, the bytes that contain its bits.
             let (skipped, length) = match bits {
                 Some(bits) => (
                     u64::from(bits.first / 8),
@@ -165,7 +165,8 @@ pub fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<Start> 
     })
 }
 
-/// What a local of WebAssembly holds, if the function has one of this name and the debug information does not describe the function.
+/// The value of a WebAssembly local, if the function has one of this name and the debug information
+/// does not describe the function.
 fn of_local<'a>(
     scene: &Scene<'_, 'a>,
     bodies: &Bodies<'a>,
@@ -201,14 +202,14 @@ fn of_local<'a>(
     }))
 }
 
-/// A mask of `count` bits from the first on; 0 if they are not all among the lowest 64.
+/// A mask of `count` bits beginning with bit `first`; 0 if some are beyond the lowest 64.
 fn mask(first: u32, count: u32) -> u64 {
     let all = u64::MAX.checked_shr(64_u32.saturating_sub(count));
     let mask = all.filter(|_| first + count <= 64);
     mask.map_or(0, |mask| mask << first)
 }
 
-/// Some bits of bytes; the others are zero.
+/// Some bits of bytes; the others are cleared.
 fn masked(bytes: &[u8], mask: u64) -> Vec<u8> {
     let all = mask.to_le_bytes();
     let both = bytes.iter().zip(all);

@@ -1,4 +1,4 @@
-//! What kept a place from being executed.
+//! Describes what kept a place from being executed.
 
 use afterimage_analyses::why::{Absent, At, BranchOutcome, Cause, CodeBlock, Hop};
 use afterimage_ids::{FuncId, OpId};
@@ -15,12 +15,12 @@ use anyhow::{Context, Result};
 use crate::explain::Scene;
 use crate::why::{Held, Start};
 
-/// The operator that a block ends with.
+/// The operator that ends a block.
 fn end_of(scene: &Scene<'_, '_>, (function, block): CodeBlock) -> Result<OpId> {
     let code = scene.traced.program().function(function);
     let end = code.and_then(|code| code.cfg.blocks.get(block));
     let end = end.context("a block that is not there")?;
-    // Where a loop begins there may be a block without operators.
+    // A loop may begin with a block without operators.
     Ok(if end.ops.is_empty() {
         end.ops.end
     } else {
@@ -28,12 +28,12 @@ fn end_of(scene: &Scene<'_, '_>, (function, block): CodeBlock) -> Result<OpId> {
     })
 }
 
-/// The last operator of a block, of no execution.
+/// The last operator of a block, without an execution.
 fn last_of(scene: &Scene<'_, '_>, place: CodeBlock) -> Result<WhyPlace> {
     scene.operator(place.0, end_of(scene, place)?)
 }
 
-/// A cause, and where the value that decided it is, if that is known.
+/// A cause, and where the value that decided it is, if known.
 pub(super) fn found(
     scene: &Scene<'_, '_>,
     absent: &Absent,
@@ -136,7 +136,8 @@ fn kind(scene: &Scene<'_, '_>, cause: &Cause) -> Result<(WhyNotKind, Option<Star
     })
 }
 
-/// Where the activation stood when the run ended that executed the block at T; `None` if it was over before.
+/// Where the activation that executed the block at T stood when the run ended; `None` if it had
+/// ended before.
 fn stood(scene: &Scene<'_, '_>, time: u64) -> Result<Option<WhyNotEnd>> {
     let traced = scene.traced;
     let Some(end) = traced.file().end()? else {
@@ -206,7 +207,7 @@ fn decided(
     };
     let bits = match scene.values.value(execution.instance, one.register) {
         Ok(bits) => bits,
-        // What decided it is not known, but which way it turned is.
+        // What decided it is unknown, but not which way it went.
         Err(ValuesError::Outside { .. }) => return Ok((shown, None)),
         Err(error) => return Err(error.into()),
     };

@@ -23,9 +23,9 @@ use crate::why::Way;
 pub struct WhyNotQuery {
     /// The place: `parser.c:42`, `func+0x2a`, `@0x1f3`, or a function.
     pub at: String,
-    /// Why it was not executed after this moment.
+    /// Ask only about the run after this moment.
     pub after: Option<String>,
-    /// How many moves and computations are followed back at most from what decided it.
+    /// The largest number of moves and computations to follow back from what decided it.
     pub steps: u64,
 }
 
@@ -33,7 +33,7 @@ impl WhyNotQuery {
     /// The default of `steps`.
     pub const STEPS: u64 = 200;
 
-    /// The same question about the whole run.
+    /// A query about the whole run.
     pub fn new(at: impl Into<String>) -> Self {
         Self {
             at: at.into(),
@@ -115,13 +115,13 @@ impl WhyNotQuery {
     }
 }
 
-/// What is asked about.
+/// The question.
 struct Asked<'p> {
     places: &'p [CodeBlock],
     line: Option<Line>,
-    /// The one of the places in whose block the run ended before it came there.
+    /// The place in whose block the run ended before reaching it.
     never_came: Option<CodeBlock>,
-    /// The one of the places that is in the block of the moment, behind it.
+    /// The place that is in the block of the moment, after the moment.
     behind: Option<CodeBlock>,
 }
 
@@ -136,16 +136,17 @@ fn block_at(scene: &Scene<'_, '_>, time: u64) -> Result<Option<CodeBlock>> {
 }
 
 impl Asked<'_> {
-    /// How often a place was executed, of so many times that its block was: the last one does not count if the run ended before it came there.
+    /// How often a place was executed if its block was executed `times` times. The last one does
+    /// not count if the run ended before reaching the place.
     fn executed(&self, place: CodeBlock, times: u64) -> u64 {
         times - u64::from(times > 0 && self.never_came == Some(place))
     }
 }
 
-/// Blocks, and in each the first operator that is meant.
+/// Blocks, each with the first operator in question.
 type Places = BTreeMap<CodeBlock, OpId>;
 
-/// The blocks at a place; none, if no way leads there.
+/// The blocks at a place; empty if it is unreachable.
 fn places(scene: &Scene<'_, '_>, at: &str) -> Result<(Places, Option<Line>)> {
     let loaded = scene.traced.module();
     let resolver = scene.traced.resolver(scene.names, scene.source());
@@ -181,14 +182,15 @@ fn places(scene: &Scene<'_, '_>, at: &str) -> Result<(Places, Option<Line>)> {
     Ok((found, line))
 }
 
-/// How often something was executed, or reached, in a part of the run, and when first and last.
+/// How often, and when first and last, something was executed or reached in a part of the run.
 struct Executed {
     count: u64,
     first: u64,
     last: u64,
 }
 
-/// How often somebody arrived at a line up to a time and after it, as a profile counts it; `None` if the path does not tell.
+/// The number of arrivals at a line up to a time and after it, as a profile counts them; `None` if
+/// the path does not determine it.
 fn arrivals(
     scene: &Scene<'_, '_>,
     asked: &Asked<'_>,
@@ -203,7 +205,7 @@ fn arrivals(
         return Ok(None);
     };
     let time = |number| Ok::<u64, anyhow::Error>(all.time(number)?.unwrap_or(0));
-    // Those behind the first so many, up to this number.
+    // The arrivals after the first `before`, up to this number.
     let part = |before: u64, last: u64| {
         let executed = || {
             Ok::<_, anyhow::Error>(Executed {
@@ -291,7 +293,7 @@ fn refuse_executed(
     )
 }
 
-/// How often what was not executed after a time was reached, or executed, up to then.
+/// How often what was not executed after a time was reached, or executed, up to that time.
 fn before(
     scene: &Scene<'_, '_>,
     absence: &Absence<'_, '_>,

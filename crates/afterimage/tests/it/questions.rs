@@ -1,4 +1,5 @@
-//! Questions whose answers this program can work out by itself: `forever.wat` writes the numbers of a generator to memory.
+//! Questions whose answers the test can compute by itself: `forever.wat` writes the numbers of a
+//! generator to memory.
 
 use std::fmt::Debug;
 

@@ -1,4 +1,5 @@
-//! What is answered from snapshots, on stretches of a path and without values, is what the whole execution trace answers.
+//! Answers from snapshots, on stretches of a path and without values, agree with the whole
+//! execution trace.
 
 use std::fs;
 use std::path::{Path, PathBuf};

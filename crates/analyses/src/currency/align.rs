@@ -1,11 +1,11 @@
-//! Which executions of a line's parts correspond, by counting.
+//! Finds, by counting, which executions of a line's parts correspond.
 
 use std::collections::HashSet;
 
 use super::Trail;
 use super::trail::{Part, Unit};
 
-/// How far around an execution parts are counted, the narrowest first.
+/// The scope in which parts are counted, the narrowest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
     /// Between two calls that both runs make, in one activation.
@@ -30,9 +30,12 @@ impl Level {
     }
 }
 
-/// For each part that the run `b` executed the corresponding one of `a`, if that is certain enough to be said: where both executed a unit of the line
-/// equally often between two calls that both make, the k-th execution of one is the k-th of the other; otherwise, where that holds of a
-/// whole activation, or of the whole runs. What is told in a wide stretch must agree with all that is told in the narrow ones inside of it, or it is not told.
+/// For each part that run `b` executed, finds the counterpart in `a`, if it is certain enough.
+///
+/// Where both runs executed a unit of the line equally often between two calls that both make, the
+/// k-th execution in one corresponds to the k-th in the other. Otherwise the same rule applies to
+/// the whole activation, and then to the whole runs. A counterpart found in a wide scope must agree
+/// with all those found in the narrow ones inside it; otherwise there is none.
 ///
 /// O(parts · log).
 pub fn align(a: &Trail, b: &Trail) -> Vec<Option<u32>> {
@@ -70,7 +73,7 @@ pub fn align(a: &Trail, b: &Trail) -> Vec<Option<u32>> {
     found
 }
 
-/// The parts by key, those with the same key in the order of time.
+/// The parts by key; those with the same key in the order of time.
 fn by_key(parts: &[Part], level: Level) -> Vec<(Key, u32)> {
     let mut keyed: Vec<(Key, u32)> = parts
         .iter()
@@ -87,7 +90,7 @@ mod tests {
 
     use super::*;
 
-    /// The rules as they are written: count, and look whether it agrees with what is known.
+    /// The rules as written: count, and check the agreement with what is known.
     fn slow(a: &Trail, b: &Trail) -> Vec<Option<u32>> {
         let mut found: Vec<Option<u32>> = vec![None; b.parts.len()];
         for level in LEVELS {
@@ -119,7 +122,7 @@ mod tests {
         found
     }
 
-    /// A run that executes parts of a few columns, as `seed` says.
+    /// A run that executes parts of a few columns, chosen by `seed`.
     fn trail(seed: &mut u64) -> Trail {
         let mut next = |below: u64| {
             *seed = seed

@@ -1,4 +1,4 @@
-//! The calls that both runs make.
+//! Anchors: the calls that both runs make.
 
 use std::collections::HashMap;
 
@@ -8,27 +8,28 @@ use afterimage_wpp::{Segments, TargetError, WholePath};
 
 use crate::matching::same_names;
 
-/// A run of which the calls are looked at.
+/// A run whose calls are examined.
 pub(super) struct Calling<'a, S> {
     pub path: &'a WholePath<S>,
     pub program: &'a Program,
     pub names: &'a Names,
 }
 
-/// Functions whose calls are the same in both runs, in number and, as far as was seen, in order: imports, and functions of the same name that were called
-/// equally often. An optimiser inlines a function or leaves its calls alone; calls that have effects it does not exchange.
+/// Functions whose calls are the same in both runs, in number and, as far as checked, in order:
+/// imports, and functions of the same name that were called equally often. An optimiser inlines a
+/// function or leaves its calls alone; it does not reorder calls that have effects.
 #[derive(Clone, Debug, Default)]
 pub struct Anchors {
-    /// What they are called.
+    /// Their names.
     pub names: Vec<String>,
     /// Which of them are functions of the host.
     pub is_host: Vec<bool>,
-    /// By function of the unoptimised program, and of the optimised one.
+    /// The number of each function of the unoptimised program, and of the optimised one.
     pub(super) of: [HashMap<FuncId, u32>; 2],
 }
 
 impl Anchors {
-    /// Those of two runs: the unoptimised one, and the optimised one. O(functions · segments).
+    /// The anchors of two runs: the unoptimised one and the optimised one. O(functions · segments).
     pub(super) fn new<S: Segments>(
         a: Calling<'_, S>,
         b: Calling<'_, S>,
@@ -48,7 +49,7 @@ impl Anchors {
         for (name, function) in all {
             found.add(name.clone(), true, function, of_b.get(&name).copied());
         }
-        // An import that only one of them has.
+        // An import that only the optimised program has.
         for (name, function) in of_b {
             if !found.names.contains(&name) {
                 let number = found.names.len() as u32;
@@ -80,7 +81,7 @@ impl Anchors {
         self.is_host.push(is_host);
     }
 
-    /// Calls of these are not the same after all.
+    /// Removes functions whose calls turned out to differ.
     pub(super) fn remove(&mut self, numbers: &[u32]) {
         for of in &mut self.of {
             of.retain(|_, number| !numbers.contains(number));

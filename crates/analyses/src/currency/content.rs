@@ -1,4 +1,4 @@
-//! Whether two values of a variable are the same, in versions of a program whose objects lie elsewhere.
+//! Compares two values of a variable, in versions of a program whose objects lie elsewhere.
 
 use afterimage_variables::{Nothing, Rendered, Shape, Variables};
 
@@ -7,33 +7,34 @@ use afterimage_variables::{Nothing, Rendered, Shape, Variables};
 pub enum Comparison {
     /// They are the same.
     Same,
-    /// They differ: in which part, as it is written behind the name; empty for the whole.
+    /// They differ. The text is the differing part, as written after the name; empty for the whole.
     Different(String),
-    /// They are, or hold, addresses of which it is not known what is there; or they are too large.
+    /// They are, or contain, addresses of unknown contents; or they are too large.
     Incomparable {
-        /// Which part.
+        /// The part.
         part: String,
-        /// Why.
+        /// The reason.
         why: &'static str,
     },
-    /// A part of the first is nowhere, and the rest is the same.
+    /// A part of the first is not available; the rest is the same.
     Missing {
-        /// Which part.
+        /// The part.
         part: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
 
-/// Where the global variables of a program are.
+/// The addresses of a program's global variables.
 #[derive(Clone, Debug, Default)]
 pub struct Symbols {
-    /// First address, the one behind the last, and name; ascending.
+    /// First address, end address and name; ascending.
     known: Vec<(u64, u64, String)>,
 }
 
 impl Symbols {
-    /// Those of a program. Variables that have no fixed place, or share it, or whose name another one has, are left out. O(global variables · log).
+    /// The symbols of a program. Leaves out variables without a fixed place, with a shared place,
+    /// or with a name that another one has. O(global variables · log).
     pub fn new(variables: &Variables<'_>) -> Self {
         let mut known = Vec::new();
         for global in variables.globals().unwrap_or_default() {
@@ -64,7 +65,7 @@ impl Symbols {
         }
     }
 
-    /// The variable that an address is in, and how far. O(log).
+    /// The variable that contains an address, and the offset in it. O(log).
     pub fn find(&self, address: u64) -> Option<(&str, u64)> {
         let after = self
             .known
@@ -74,8 +75,11 @@ impl Symbols {
     }
 }
 
-/// Compares what the optimised run shows with what is expected. Numbers, names and texts are the same if they are written the same; records and arrays if their parts are. Addresses are if
-/// they are equal, or in the same global variable at the same distance from its beginning, or those of functions of the same name; other addresses of objects cannot be compared.
+/// Compares the optimised run's value with the expected one. Numbers, names and texts are the same
+/// if they are written the same; records and arrays, if their parts are.
+///
+/// Addresses are the same if they are equal, or at the same offset in the same global variable, or
+/// of functions of the same name. Other addresses of objects cannot be compared.
 ///
 /// O(parts): recursion is bounded by the depth that was rendered.
 pub fn compare(shown: &Rendered, expected: &Rendered, symbols: [&Symbols; 2]) -> Comparison {
@@ -88,7 +92,8 @@ pub fn compare(shown: &Rendered, expected: &Rendered, symbols: [&Symbols; 2]) ->
         .unwrap_or_else(|| comparing.unknown.take().unwrap_or(Comparison::Same))
 }
 
-/// The first part of what is shown that is missing, if one is: what is shown of the rest may be of another shape for that reason alone.
+/// The first missing part of the shown value, if any. The rest may have another shape for that
+/// reason alone.
 fn missing(shown: &Rendered, at: &str) -> Option<Comparison> {
     if let Shape::Missing(why) = &shown.shape {
         let (part, why) = (at.to_owned(), why.to_string());
@@ -117,7 +122,7 @@ impl Comparing<'_> {
             .get_or_insert(Comparison::Incomparable { part, why });
     }
 
-    /// That they differ, if they do.
+    /// Compares a part; returns the difference, if any.
     fn part(&mut self, shown: &Rendered, expected: &Rendered, at: &str) -> Option<Comparison> {
         let different = || Some(Comparison::Different(at.to_owned()));
         match (&shown.shape, &expected.shape) {
@@ -171,7 +176,7 @@ impl Comparing<'_> {
         }
     }
 
-    /// Whether two addresses are the same; `None` if that is not known.
+    /// Whether two addresses are the same; `None` if unknown.
     fn pointers(&self, shown: &str, expected: &str) -> Option<bool> {
         let (a, b) = (address(shown)?, address(expected)?);
         if a == b {
@@ -196,7 +201,7 @@ fn address(text: &str) -> Option<u64> {
     u64::from_str_radix(first.strip_prefix("0x")?, 16).ok()
 }
 
-/// The name behind the address of a function.
+/// The name in the text of a function's address.
 fn function(text: &str) -> Option<&str> {
     let (_, rest) = text.split_once(" <")?;
     rest.strip_suffix('>')
@@ -270,7 +275,7 @@ mod tests {
             check(&pointer(None, "0x3 <f>"), &pointer(None, "0x4 <g>")),
             different("")
         );
-        // What differs goes before what is not known.
+        // A difference takes precedence over what is unknown.
         let one = |next, key| record(vec![pointer(Some("next"), next), scalar(Some("key"), key)]);
         assert_eq!(
             check(&one("0x4d", "1"), &one("0x4e", "2")),

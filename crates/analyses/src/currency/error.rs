@@ -5,7 +5,7 @@ use afterimage_wpp::{PathError, TargetError};
 use afterimage_profile::ProfileError;
 use afterimage_replay::paths::PositionError;
 
-/// Why moments of two runs cannot be compared. `E` is why a segment of a path cannot be loaded.
+/// Why moments of two runs cannot be compared. `E` says why a segment of a path cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum CurrencyError<E: std::error::Error + 'static> {
     /// A path cannot be read.
@@ -23,20 +23,20 @@ pub enum CurrencyError<E: std::error::Error + 'static> {
     /// The activations do not follow from the path.
     #[error("the path is damaged: what is executed at t={0} is in no activation")]
     Damaged(u64),
-    /// The host was called otherwise.
+    /// The runs called the host in different ways.
     #[error(
         "the two runs did not do the same: {}, so their moments do not correspond; both have to run on the same input",
         parted(*number, a.as_deref(), b.as_deref())
     )]
     Apart {
-        /// Which call of the host it was, from 1.
+        /// The number of the host call, from 1.
         number: u64,
-        /// What the unoptimised run called; `None` if it ended.
+        /// The function that the unoptimised run called; `None` if it ended.
         a: Option<String>,
-        /// What the optimised run called.
+        /// The function that the optimised run called; `None` if it ended.
         b: Option<String>,
     },
-    /// There is no end of them.
+    /// The line is executed too often.
     #[error(
         "the line is executed more than {0} times between two calls that both runs make, which is too often to compare them"
     )]

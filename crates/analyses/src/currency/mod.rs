@@ -1,12 +1,17 @@
-//! Currency: whether a variable of an optimised run holds, where a debugger stops, what the programmer expects there.
+//! Currency: whether a variable of an optimised run holds what the programmer expects where a
+//! debugger stops.
 //!
-//! The programmer thinks of the program that is not optimised (Hennessy 1982; Adl-Tabatabai and Gross 1996). Here that program ran, too, on the same input, so
-//! nothing has to be predicted: the stop of the optimised run is found again in the other one, and both values are read. Which assignments of the variable were
-//! moved or removed follows from their executions, as in Dhamdhere and Sankaranarayanan's dynamic currency determination (1998) and Agrawal and Zhang's on
-//! timestamped paths (2001, section 4.3), but for what was executed instead of for what may have been.
+//! The programmer thinks of the unoptimised program (Hennessy 1982; Adl-Tabatabai and Gross 1996).
+//! Here that program ran, too, on the same input, so nothing has to be predicted. The stop of the
+//! optimised run is found in the other run, and both values are read. Which assignments of the
+//! variable were moved or removed follows from their executions. Dhamdhere and Sankaranarayanan's
+//! dynamic currency determination (1998) and that of Agrawal and Zhang on timestamped paths (2001,
+//! section 4.3) work alike, but on what may have been executed instead of on what was.
 //!
-//! [`moments`] finds which arrivals at a line correspond: both runs are walked in step, from one call that both make to the next, and in what lies between them the
-//! parts of the line are counted ([`align`]). [`Alignment`] holds that against what they gave. [`compare`] compares what was read.
+//! [`moments`] finds which arrivals at a line correspond. It walks both runs in step, from one call
+//! that both make to the next, and counts the parts of the line in between ([`align`]).
+//! [`Alignment`] checks the result by the values that the parts gave. [`compare`] compares the
+//! values read.
 //!
 //! ```no_run
 //! use std::error::Error;

@@ -1,4 +1,4 @@
-//! Which arrivals at a line correspond in two runs.
+//! Finds which arrivals at a line correspond in two runs.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -20,38 +20,42 @@ pub struct Version<'v, 'a, S> {
     pub path: &'v WholePath<S>,
     /// The program.
     pub program: &'v Program,
-    /// What it was parsed from.
+    /// The bytes it was parsed from.
     pub module: &'v [u8],
     /// Its names.
     pub names: &'v Names,
-    /// Where its code comes from.
+    /// The source of its code.
     pub source: &'v dyn Source,
     /// The line.
     pub line: Line,
-    /// The functions that have code of it.
+    /// The functions with code of the line.
     pub functions: &'v [FuncId],
-    /// The arrivals at it.
+    /// The arrivals at the line.
     pub arrivals: &'v ArrivalTimes<'a, S>,
-    /// Statements that are known to correspond, if that was asked for.
+    /// Statements that are known to correspond, if requested.
     pub matched: Option<&'v MatchedStatements>,
 }
 
 /// What two runs did at a line.
 #[derive(Clone, Debug)]
 pub struct Moments {
-    /// The unoptimised one.
+    /// The unoptimised run.
     pub a: Trail,
-    /// The optimised one.
+    /// The optimised run.
     pub b: Trail,
-    /// By part of the optimised run, which one of the unoptimised it is, by counting.
+    /// For each part of the optimised run, its counterpart in the unoptimised run, by counting.
     pub pairs: Vec<Option<u32>>,
 }
 
-/// So many calls at most turn out not to be made in the same order before the host's calls alone have to do.
+/// How many calls may turn out to be in a different order before only calls of the host are
+/// compared.
 const TRIALS: usize = 24;
 
-/// Finds which arrivals at a line correspond: `a` is the unoptimised run, `b` the optimised one. Of what is executed more than `most` times the beginning is looked
-/// at. `progress` is told now and then to which block of the optimised run the walk has come. Linear in both runs, some times if their calls turn out not to be made in the same order.
+/// Finds which arrivals at a line correspond. `a` is the unoptimised run, `b` the optimised one. Of
+/// what is executed more than `most` times, only the beginning is considered. `progress` receives
+/// the current block of the optimised run.
+///
+/// Linear in both runs; several times that if their calls turn out to be in a different order.
 ///
 /// # Errors
 /// If a path cannot be read, or the runs did not call the host in the same way.

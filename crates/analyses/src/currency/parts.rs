@@ -10,25 +10,27 @@ use afterimage_profile::walk::{code_blocks, positions};
 use afterimage_profile::{Line, ProfileError, Source};
 use afterimage_replay::steps::name;
 
-/// An operator of the line that counts.
+/// An operator of the line that counts as a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Begin {
     pub op: OpId,
     pub column: u32,
-    /// The block has an operator of the column that is more than a move or a constant: compilers leave moves where the rest is no more.
+    /// Whether the block has an operator of the column that is more than a move or a constant.
+    /// Compilers leave moves behind where everything else is gone.
     pub column_counts: bool,
-    /// A number for what it is called, if it is more than a move or a constant.
+    /// A number for its name, if it is more than a move or a constant.
     pub name: Option<u32>,
-    /// It is a comparison.
+    /// Whether it is a comparison.
     pub is_test: bool,
     /// The number of the statement that it is matched with.
     pub matched: Option<u32>,
 }
 
-/// By statement, the number of the unoptimised version's one that it is matched with, or that it is.
+/// For each statement, the number of the statement of the unoptimised version that it is, or is
+/// matched with.
 pub type MatchedStatements = HashMap<(FuncId, OpId), u32>;
 
-/// Numbers for what operators are called: the same in both versions.
+/// Numbers for the names of operators: the same in both versions.
 pub(super) type OperatorNames = HashMap<String, u32>;
 
 /// The code of a line in some functions.
@@ -38,7 +40,7 @@ pub(super) struct LineParts {
 }
 
 impl LineParts {
-    /// That of these functions. Linear in their bodies.
+    /// Finds the line's code in these functions. Linear in their bodies.
     pub(super) fn new(
         program: &Program,
         module: &[u8],
@@ -79,7 +81,8 @@ impl LineParts {
                         .filter(|position| Line::from(*position) == line)
                         .map(|position| position.column);
                     if let Some(column) = column {
-                        // What the line table says of it itself, not what it says of what is before.
+                        // Only what the line table says about the operator itself, not what it
+                        // inherits from the one before.
                         let own = source.locate(operator.offset);
                         let is_own = own.is_some_and(|location| Line::from(location) == line);
                         let (name, is_test) =
@@ -119,7 +122,7 @@ impl LineParts {
         self.of.contains_key(&function)
     }
 
-    /// Where columns of the line begin in a block, in its order.
+    /// Where columns of the line begin in a block, in order.
     pub(super) fn of(&self, function: FuncId, block: BlockId) -> &[Begin] {
         let blocks = self.of.get(&function);
         let begins = blocks.and_then(|blocks| blocks.get(&block));
@@ -127,7 +130,7 @@ impl LineParts {
     }
 }
 
-/// What every compiler moves about as it likes is not counted.
+/// Numbers an operator's name. What every compiler moves around freely gets no number.
 fn number(name: String, names: &mut OperatorNames) -> Option<u32> {
     let moves = name.starts_with("local.")
         || name.ends_with(".const")
@@ -140,7 +143,7 @@ fn number(name: String, names: &mut OperatorNames) -> Option<u32> {
     Some(*names.entry(name).or_insert(next))
 }
 
-/// Whether it compares.
+/// Whether an operator compares.
 fn is_test(name: &str) -> bool {
     let Some((_, what)) = name.split_once('.') else {
         return false;

@@ -1,7 +1,9 @@
-//! Which executions of a line changed places, by what they gave.
+//! Checks counted counterparts by the values that operators gave.
 //!
-//! Counting sees how often a part of a line is executed, not in which order. Within one execution of a block an optimiser may exchange what has no effect: a
-//! loop that was unrolled computes its rounds in any order. So what is counted is held against what the operators gave: it is confirmed, or put right, or refused.
+//! Counting sees how often a part of a line is executed, but not in which order. Within one
+//! execution of a block, an optimiser may reorder whatever has no effect: an unrolled loop computes
+//! its rounds in any order. So the values that the operators gave confirm, correct or refuse each
+//! counted counterpart.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::error::Error;
@@ -15,21 +17,22 @@ use wasmparser::ValType;
 use super::{Moments, Part, Trail, Unit};
 use afterimage_replay::steps::{Run, Steps, StepsError, Value, Wanted, What};
 
-/// What an execution of an operator gave: the value that it computed, loaded or stored.
+/// The value that an execution of an operator computed, loaded or stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Given {
     value: Value,
-    /// It is a number that is an address, too. What is at an address of one run may lie elsewhere in the other one.
+    /// Whether the number is also an address. An object may lie elsewhere in the other run.
     may_be_address: bool,
 }
 
-/// What was given, by time and operator. What has no value, as a call, is not in it.
+/// The values by time and operator. Operators without a value, such as calls, are not included.
 pub type AllGiven = HashMap<(u64, OpId), Given>;
 
-/// Linkers put nothing below this address.
+/// Linkers place nothing below this address.
 const LOWEST: u64 = 1024;
 
-/// What operators gave, by time and operator, ascending. The run is followed from the last checkpoint before the first of them.
+/// The values that operators gave, by time and operator, ascending. Follows the run from the last
+/// checkpoint before the first of them.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -86,63 +89,68 @@ fn has_test(trail: &Trail, parts: &[u32]) -> bool {
     parts.iter().any(|part| trail.parts[*part as usize].is_test)
 }
 
-/// Why an execution of the optimised run that was counted is not told after all.
+/// Why a counted counterpart is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// An operator of the line gave something else than that of the unoptimised run that it was counted to be.
+    /// An operator of the line gave something else than its counted counterpart in the unoptimised
+    /// run.
     Differs {
         /// The column.
         column: Option<u32>,
-        /// What it gave in the optimised run.
+        /// The value in the optimised run.
         b: Value,
-        /// What in the unoptimised one.
+        /// The value in the unoptimised run.
         a: Value,
     },
-    /// A block has several operators of that kind, which may have changed places, and what they gave does not tell them apart.
+    /// A block has several operators of this kind, which may have been reordered, and their values
+    /// do not tell them apart.
     Alike {
         /// The column.
         column: Option<u32>,
     },
 }
 
-/// What became of a pair.
+/// The outcome for a part.
 #[derive(Clone, Copy, Debug)]
 enum Outcome {
-    /// It is this part of the unoptimised run, and gave the same.
+    /// Its counterpart is this part, which gave the same.
     Confirmed(u32),
-    /// It is not told.
+    /// It has no certain counterpart.
     Open,
     Refused(Refusal),
 }
 
-/// Which executions correspond, by counting and by what they gave.
+/// Which executions correspond, by counting and by values.
 #[derive(Debug)]
 pub struct Alignment<'m> {
     moments: &'m Moments,
-    /// What operators gave in the unoptimised run, and in the optimised one.
+    /// The values that operators gave in the unoptimised and in the optimised run.
     given: [AllGiven; 2],
-    /// By part of the optimised run, if it does not stay as it was counted.
+    /// The outcome of each part of the optimised run that does not stay as counted.
     outcomes: HashMap<u32, Outcome>,
     /// The times of its blocks that arrive at the line for several blocks of the unoptimised run.
     exchanged: HashSet<u64>,
-    /// By time, what a block of the unoptimised run gave: the columns of a block of the optimised one ask for it one by one.
+    /// By time, the values that a block of the unoptimised run gave. The columns of a block of the
+    /// optimised run look them up one by one.
     given_by_unit: HashMap<u64, ByUnit>,
     all: ByActivation,
-    /// By time of a block of the optimised run with several arrivals, what the stops of the unoptimised one gave that these were counted to be.
+    /// By time of a block of the optimised run with several arrivals: the values at the counted
+    /// stops of the unoptimised run.
     counted: HashMap<u64, Givers>,
 }
 
-/// By a kind of operator and what it gave, the first stop that did, and whether all that did are of that.
+/// By a kind of operator and its value: the first stop with it, and whether all that gave it belong
+/// to that stop.
 type Givers = HashMap<(Unit, (u64, u64)), (u32, bool)>;
 
-/// Parts, ascending, by what they are and their activation.
+/// Parts, ascending, by unit and activation.
 type ByActivation = HashMap<(Unit, u64), Vec<u32>>;
 
-/// What operators gave, by what they are; of a kind in the order of time.
+/// The values that operators gave, by unit; those of one unit in the order of time.
 type ByUnit = BTreeMap<Unit, Vec<Given>>;
 
 impl Trail {
-    /// The parts of the block that executed this one.
+    /// The parts of the block that executed this part.
     fn block(&self, part: u32) -> Range<u32> {
         let time = self.parts[part as usize].time;
         let first = self.parts.partition_point(|other| other.time < time);
@@ -158,7 +166,7 @@ impl Trail {
             .map(|entry| entry.1)
     }
 
-    /// The executions of each column, and the arrivals, of an activation.
+    /// The executions of each column, and the arrivals, by activation.
     fn by_activation(&self) -> ByActivation {
         let mut found = ByActivation::new();
         for (part, at) in self.parts.iter().zip(0..) {
@@ -170,7 +178,7 @@ impl Trail {
         found
     }
 
-    /// Those before and behind one of these.
+    /// The parts directly before and after a part, of the same unit and activation.
     fn beside(&self, all: &ByActivation, part: u32) -> impl Iterator<Item = u32> {
         let one = &self.parts[part as usize];
         let own = all.get(&(one.unit, one.activation));
@@ -197,13 +205,14 @@ impl Moments {
         stops.flat_map(|stop| self.b.parts_of(stop)).collect()
     }
 
-    /// Of which operators, of the unoptimised run and of the optimised one, it has to be known what they gave to settle these parts of the optimised one. Ascending.
+    /// The operators of the unoptimised and of the optimised run whose values must be known to
+    /// settle these parts of the optimised run. Ascending.
     pub fn to_be_known(&self, parts: &BTreeSet<u32>) -> [Vec<(u64, OpId)>; 2] {
         let blocks = self.blocks(parts);
         let of_b: BTreeSet<u32> = blocks.into_iter().flatten().collect();
         let paired = of_b.iter().filter_map(|part| self.pairs[*part as usize]);
         let mut others: BTreeSet<u32> = paired.collect();
-        // If those beside them gave the same, it tells nothing.
+        // If the neighbours gave the same value, it decides nothing.
         let all = self.a.by_activation();
         let beside = others.iter().flat_map(|part| self.a.beside(&all, *part));
         let beside = Vec::from_iter(beside);
@@ -224,7 +233,9 @@ impl Moments {
         blocks_of(&self.b, parts)
     }
 
-    /// Holds what was counted of these parts against what [`to_be_known`](Self::to_be_known) operators gave in the unoptimised run and in the optimised one. O(those operators · log).
+    /// Checks the counted counterparts of these parts by the values of the operators from
+    /// [`to_be_known`](Self::to_be_known), in the unoptimised and in the optimised run. O(those
+    /// operators · log).
     pub fn settled(&self, parts: &BTreeSet<u32>, given: [AllGiven; 2]) -> Alignment<'_> {
         let mut settled = Alignment {
             moments: self,
@@ -254,7 +265,7 @@ fn blocks_of(trail: &Trail, parts: &BTreeSet<u32>) -> Vec<Range<u32>> {
 }
 
 impl Alignment<'_> {
-    /// Which part of the unoptimised run one of the optimised run is.
+    /// The counterpart in the unoptimised run of a part of the optimised run.
     pub fn pair(&self, part: u32) -> Option<u32> {
         match self.outcomes.get(&part) {
             Some(Outcome::Confirmed(other)) => Some(*other),
@@ -274,11 +285,14 @@ impl Alignment<'_> {
         matches!(self.outcomes.get(&part), Some(Outcome::Confirmed(_)))
     }
 
-    /// The stop of the unoptimised run that a stop of the optimised one is, whose parts were settled: the earliest of those at whose parts it stands; if none of its parts is told, the arrival that
-    /// corresponds to it. If a part is refused, only what the values confirm is told.
+    /// The counterpart of a stop of the optimised run, whose parts must have been settled.
+    ///
+    /// It is the earliest stop at which the counterparts of its parts stand. If no part has a
+    /// counterpart, it is the arrival that corresponds to the stop. If a part is refused, only
+    /// counterparts confirmed by values count.
     ///
     /// # Errors
-    /// If it is not told; why, if counting tells something that the values do not bear out.
+    /// If there is none; with the reason if the values contradict the counting.
     pub fn counterpart(&self, stop: u32) -> Result<u32, Option<Refusal>> {
         let Moments { a, b, .. } = self.moments;
         let is_arrival = |part: &u32| b.parts[*part as usize].unit == Unit::Arrival;
@@ -383,7 +397,8 @@ impl Alignment<'_> {
         }
     }
 
-    /// Settles the operators of a kind in a block: in it they may have changed places, but not with those of other executions of it.
+    /// Settles the operators of a kind in a block. They may have been reordered within the block,
+    /// but not across its executions.
     fn operators(&mut self, parts: &[u32]) {
         let Moments { a, b, pairs } = self.moments;
         let paired = parts
@@ -406,7 +421,7 @@ impl Alignment<'_> {
         let known: Option<Vec<(Given, Given)>> = known.collect();
         let known = match known.filter(|_| !is_test) {
             Some(known) => known,
-            // What has no value has an effect, and keeps its place.
+            // An operator without a value has an effect, and keeps its place.
             None if is_one || !is_test => return,
             None => return self.refuse(parts, Refusal::Alike { column }),
         };
@@ -427,7 +442,8 @@ impl Alignment<'_> {
             }
             return;
         };
-        // By what was given in the unoptimised run, the first that gave it, and whether all that did are of one stop.
+        // For each value in the unoptimised run: the first part that gave it, and whether all that
+        // gave it belong to one stop.
         let mut giving: HashMap<(u64, u64), (u32, bool)> = HashMap::new();
         for ((_, other), (_, given)) in paired.iter().zip(&known) {
             let entry = giving.entry(given.value.bits).or_insert((*other, true));
@@ -445,7 +461,7 @@ impl Alignment<'_> {
         }
     }
 
-    /// Settles the code of a column in a block, by the operators in it.
+    /// Settles the code of a column in a block by its operators.
     fn column(&mut self, part: u32, inside: &[u32]) {
         let Moments { a, b, pairs } = self.moments;
         let Some(other) = pairs[part as usize] else {
@@ -491,7 +507,8 @@ impl Alignment<'_> {
                             Outcome::Confirmed(other)
                         }
                     }
-                    // Compilers add tests and leave others out, and what has no counterpart tells nothing: that they are equally many says nothing.
+                    // Compilers add tests and leave others out, and an operator without a
+                    // counterpart proves nothing. So equal counts prove nothing.
                     Compared::Nothing if !of_b.is_empty() || has_test(b, inside) => Outcome::Open,
                     Compared::Nothing => return,
                 }
@@ -521,7 +538,7 @@ impl Alignment<'_> {
     }
 }
 
-/// What some parts gave that are operators, and no tests.
+/// The values of those parts that are operators but not tests.
 fn by_unit(trail: &Trail, given: &AllGiven, parts: impl Iterator<Item = u32>) -> ByUnit {
     let mut found = ByUnit::new();
     for part in trail.operators(parts) {
@@ -532,7 +549,8 @@ fn by_unit(trail: &Trail, given: &AllGiven, parts: impl Iterator<Item = u32>) ->
     found
 }
 
-/// Holds what operators gave against each other, kind by kind: both are executed more or less often, but something has to be the same.
+/// Compares the values of operators, kind by kind. Both runs may execute them more or less often,
+/// but some value must be the same.
 fn compared(of_a: &ByUnit, of_b: &ByUnit) -> Compared {
     let mut found = Compared::Nothing;
     for (unit, of_b) in of_b {
@@ -550,7 +568,7 @@ fn is_same(of_a: &ByUnit, of_b: &ByUnit) -> bool {
     matches!(compared(of_a, of_b), Compared::Same)
 }
 
-/// Of one kind.
+/// Compares the values of operators of one kind.
 fn of_kind(unit: Unit, of_a: &[Given], of_b: &[Given]) -> Compared {
     let ([first_a, ..], [first_b, ..]) = (of_a, of_b) else {
         return Compared::Nothing;
@@ -569,16 +587,17 @@ fn of_kind(unit: Unit, of_a: &[Given], of_b: &[Given]) -> Compared {
     })
 }
 
-/// How what was given compares.
+/// How values compare.
 enum Compared {
-    /// Something is the same.
+    /// Some value is the same.
     Same,
     /// There is nothing to compare but addresses.
     Nothing,
     Differs(Refusal),
 }
 
-/// By how much what was given in the optimised run is more than in the unoptimised one, if the same was given but for the order: by nothing, or addresses that lie elsewhere.
+/// The distance from the values of the unoptimised run to those of the optimised run, if they are
+/// the same up to order: 0, or that between addresses of objects that lie elsewhere.
 fn shift(known: &[(Given, Given)]) -> Option<u64> {
     let mut of_b: Vec<Given> = known.iter().map(|given| given.0).collect();
     let mut of_a: Vec<Given> = known.iter().map(|given| given.1).collect();
@@ -612,7 +631,8 @@ mod tests {
         }
     }
 
-    /// A run that executes a line's operators in a single block: so many of each column, in the order that `column` says, from a stop each on.
+    /// A run that executes a line's operators in a single block: the given number for each column,
+    /// in this order, each from a stop of its own if `each_a_stop`.
     fn block(columns: &[u32], each_a_stop: bool) -> Trail {
         let mut trail = Trail::default();
         let mut seen = HashSet::new();
@@ -651,14 +671,15 @@ mod tests {
         trail
     }
 
-    /// What they gave: that of each operator, by its number.
+    /// The value of each operator, by its number.
     fn gave(count: u32, given: impl Fn(u32) -> Given) -> AllGiven {
         (0..count)
             .map(|at| ((1, OpId::from_u32(at)), given(at)))
             .collect()
     }
 
-    /// All of a line's operators in one block, as an unrolled loop has them, or a line of many statements; arrived at for each, or once.
+    /// All of a line's operators in one block, as in an unrolled loop or a line of many statements,
+    /// with an arrival for each, or only one.
     #[test]
     fn a_long_block_takes_time_in_proportion() {
         const COUNT: u32 = 60_000;
@@ -691,7 +712,8 @@ mod tests {
         }
     }
 
-    /// A loop that was unrolled, of which one run executes an operator more: only the arrivals can be counted, and an optimiser may turn their order around.
+    /// An unrolled loop of which one run executes an operator more. Only the arrivals can be
+    /// counted, and an optimiser may reverse their order.
     fn unrolled(rounds: u32) -> Moments {
         let b = block(&vec![0; rounds as usize], true);
         let mut a = b.clone();

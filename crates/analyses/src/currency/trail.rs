@@ -7,29 +7,30 @@ use afterimage_ids::{FuncId, OpId};
 pub struct Stop {
     /// The time of the block with the line's first operator.
     pub time: u64,
-    /// That operator.
+    /// The operator.
     pub op: OpId,
-    /// In which function's code.
+    /// The function whose code it is.
     pub function: FuncId,
-    /// When its activation began.
+    /// The time at which its activation began.
     pub entered: u64,
 }
 
-/// What is counted of a line.
+/// The unit in which a line is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Unit {
     /// The code of a column in a block, however much that is.
     Column(u32),
-    /// A single operator of a column, by a number for what it is called: of a loop that was unrolled a block has several.
+    /// A single operator of a column, by a number for its name. A block of an unrolled loop has
+    /// several.
     Operator(u32, u32),
-    /// A statement that was matched with others, by the number of the unoptimised version's one.
+    /// A matched statement, by the number of that of the unoptimised version.
     Matched(u32),
     /// An arrival at the line.
     Arrival,
 }
 
 impl Unit {
-    /// The column, if it is of one.
+    /// The column of a unit that has one.
     pub fn column(self) -> Option<u32> {
         match self {
             Self::Column(column) | Self::Operator(column, _) => Some(column),
@@ -41,9 +42,9 @@ impl Unit {
 /// An execution of a part of the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// What it is.
+    /// Its unit.
     pub unit: Unit,
-    /// How many calls that both runs make were made before.
+    /// How many calls that both runs make came before.
     pub segment: u64,
     /// The innermost activation that both runs have: the segment that began with its call.
     pub activation: u64,
@@ -53,27 +54,29 @@ pub struct Part {
     pub time: u64,
     /// Its first operator.
     pub op: OpId,
-    /// That is a test: what it gives says little, and its opposite may be computed instead.
+    /// Whether that operator is a test, whose value says little, and which may be computed as its
+    /// opposite.
     pub is_test: bool,
 }
 
 /// What a run did at a line, in the order of time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trail {
-    /// The arrivals: the k-th of the run is the one at k - 1.
+    /// The arrivals: the k-th of the run is at index k - 1.
     pub stops: Vec<Stop>,
-    /// The parts.
+    /// The parts that were executed.
     pub parts: Vec<Part>,
-    /// Which parts are executed from which stop on: pairs of a stop and a part. A part whose code the compiler mixed with that of other lines may belong to several stops.
+    /// Pairs of a stop and a part that is executed from it on. A part whose code the compiler mixed
+    /// with that of other lines may belong to several stops.
     pub of_stops: Vec<(u32, u32)>,
-    /// The activations that had not ended when the walk did, if it did not come to the run's end.
+    /// The activations that were open when the walk ended, if that was before the end of the run.
     pub open: Vec<u64>,
-    /// The walk did not come to the run's end.
+    /// Whether the walk ended before the run.
     pub is_cut: bool,
 }
 
 impl Trail {
-    /// How much there is.
+    /// The larger of the numbers of stops and of their parts.
     pub(super) fn size(&self) -> usize {
         self.stops.len().max(self.of_stops.len())
     }

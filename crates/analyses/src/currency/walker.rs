@@ -1,4 +1,4 @@
-//! Walking over a run, from one call that both runs make to the next.
+//! Walks over a run, from one call that both runs make to the next.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -14,33 +14,33 @@ use afterimage_replay::paths::ArrivalTimes;
 /// An open activation.
 struct Frame {
     entered: u64,
-    /// The last node that it executed.
+    /// The last node it executed.
     before: Option<NodeId>,
     /// Its last stop.
     stop: Option<u32>,
-    /// It has arrived at the line, but not executed anything of it.
+    /// Whether it has arrived at the line without executing any of it.
     fresh: bool,
     /// The innermost activation that both runs have.
     activation: u64,
 }
 
-/// What is known of a node.
+/// Facts about a node.
 #[derive(Clone, Copy)]
 struct NodeFacts {
     function: FuncId,
-    /// It begins an activation.
+    /// Whether it begins an activation.
     begins: bool,
-    /// Which call that both runs make is made there.
+    /// The call that both runs make and that begins with it.
     enters: Option<u32>,
-    /// Which function of the host that both runs call is called at its end.
+    /// The host function, called by both runs, that is called at its end.
     calls: Option<u32>,
-    /// Its function has code of the line.
+    /// Whether its function has code of the line.
     looks: bool,
-    /// It has itself.
+    /// Whether the node itself has code of the line.
     has_parts: bool,
 }
 
-/// After so many nodes progress is told.
+/// How many nodes to walk between reports of progress.
 const STEPS: u32 = 1 << 16;
 
 /// Walks over a run.
@@ -51,17 +51,17 @@ pub(super) struct Walker<'w, 'a, S: Segments> {
     parts: &'w LineParts,
     nodes: Vec<NodeFacts>,
     frames: Vec<Frame>,
-    /// How many calls that both make were passed.
+    /// How many calls that both runs make were passed.
     segment: u64,
-    /// It begins with a call that was told, but has not been looked at.
+    /// The beginning of a call that was returned, but not examined yet.
     pending: Option<Visit>,
-    /// Called by the host at the end of what was looked at last.
+    /// The host function called at the end of what was examined last.
     host: Option<u32>,
-    /// By column, the part of the block that is looked at.
+    /// For each column, the part of the current block.
     seen: HashMap<u32, u32>,
-    /// So much may be found at most.
+    /// The largest number of parts to find.
     most: usize,
-    /// Is told now and then which block has been come to.
+    /// Receives the block that the walk has reached.
     progress: &'w dyn Fn(u64),
     steps: u32,
     pub trail: Trail,
@@ -123,7 +123,7 @@ where
         }
     }
 
-    /// Goes on to the next call that both runs make. `None` at the end of the run.
+    /// Continues to the next call that both runs make; `None` at the end of the run.
     pub(super) fn next(&mut self) -> Result<Option<u32>, CurrencyError<S::Error>> {
         loop {
             if let Some(call) = self.host.take() {
@@ -157,7 +157,7 @@ where
         }
     }
 
-    /// Brings the open activations up to date.
+    /// Updates the open activations.
     fn enter(&mut self, visit: Visit) -> Result<Option<u32>, CurrencyError<S::Error>> {
         let known = self.nodes[visit.node.as_u32() as usize];
         let damaged = || CurrencyError::Damaged(visit.start);
@@ -183,7 +183,7 @@ where
         Ok(known.enters)
     }
 
-    /// Looks for what is executed of the line.
+    /// Looks for code of the line in what is executed.
     fn look(&mut self, visit: Visit) -> Result<(), CurrencyError<S::Error>> {
         let node = &self.path.nodes()[visit.node];
         let known = self.nodes[visit.node.as_u32() as usize];
@@ -255,7 +255,7 @@ where
         Ok(())
     }
 
-    /// The walk ends before the run does.
+    /// Ends the walk before the run ends.
     pub(super) fn cut(&mut self) {
         self.trail.is_cut = true;
         let open = self.frames.iter().map(|frame| frame.activation);

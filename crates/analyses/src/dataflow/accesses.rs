@@ -1,20 +1,20 @@
-//! How loads and stores say where they access memory.
+//! Describes the memory accesses of loads and stores.
 
 use wasmparser::{MemArg, Operator};
 
-/// A load or a store, as its operator describes it.
+/// A load or store, as its operator describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Described {
     pub memory: u32,
-    /// What is added to the address that it takes.
+    /// The offset added to the address operand.
     pub offset: u64,
-    /// How many bytes it accesses.
+    /// The number of bytes accessed.
     pub bytes: u64,
     pub is_store: bool,
 }
 
 impl Described {
-    /// Of an operator, if it is a load or store of a single value.
+    /// The description of an operator, if it loads or stores a single value.
     pub fn of(operator: &Operator<'_>) -> Option<Self> {
         let load = |memarg: &MemArg, bytes| Some((*memarg, bytes, false));
         let store = |memarg: &MemArg, bytes| Some((*memarg, bytes, true));

@@ -1,4 +1,4 @@
-//! The path traces and calls of a run, for questions about functions.
+//! A run's path traces and calls, for questions about functions.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -20,15 +20,15 @@ use afterimage_profile::{ProfileError, stops};
 /// Where the run ended inside a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LastStep {
-    /// The first operator of the block that was not executed. One that trapped was not.
+    /// The first operator of the block that was not executed. An operator that trapped was not.
     pub next: OpId,
 }
 
 impl LastStep {
-    /// Of a run with this end; `module` is what the program was parsed from.
+    /// The last step of a run with this end. `module` is what the program was parsed from.
     ///
     /// # Errors
-    /// If it ended at no place of the program.
+    /// If the end is at no place of the program.
     pub fn of(program: &Program, module: &[u8], end: &End) -> Result<Option<Self>, ProfileError> {
         let stops = stops(program, &OperatorIndex::new(program, module), end)?;
         let Some(stop) = stops.first() else {
@@ -58,23 +58,24 @@ pub struct RunCalls {
     last: Option<LastStep>,
     /// The innermost call that never returned.
     innermost: Option<CallId>,
-    /// A path trace that takes more bytes is irregular.
+    /// A path trace that takes more bytes than this is irregular.
     regular: usize,
 }
 
-/// Of a path trace that takes more bytes no graph is made: that would take some forty times as many.
+/// The largest path trace to make a graph of, in bytes. The graph takes some forty times as many.
 const REGULAR: usize = 16 << 20;
 
 /// A path trace of a function.
 pub(super) struct PathOf<'a> {
     pub trace: &'a PathTrace,
-    /// It is to be gone through, block by block: a graph of it would have almost as many series as it has blocks.
+    /// Whether to scan it block by block: a graph of it would have almost as many series as it has
+    /// blocks.
     pub is_irregular: bool,
     graph: OnceCell<Option<PathGraph>>,
 }
 
 impl PathOf<'_> {
-    /// The path as a graph, made when it is first asked for.
+    /// The path as a graph, built on first use.
     pub fn graph(&self) -> Option<&PathGraph> {
         let made = self.graph.get_or_init(|| {
             let trace = TimestampedTrace::of(self.trace.blocks());
@@ -91,26 +92,27 @@ impl PathOf<'_> {
 /// A path trace of a function, as a graph of blocks.
 pub(super) struct PathGraph {
     pub graph: TimestampedGraph,
-    /// What the nodes are.
+    /// The blocks that the nodes stand for.
     pub blocks: Vec<BlockId>,
 }
 
-/// Calls that took the same path and called what does the same.
+/// Calls that took the same path and whose callees do the same.
 pub(super) struct Alike {
-    /// What calls from it do to each of the facts that were asked about.
+    /// What calls from it do to each fact in question.
     pub effects: Vec<CallEffects>,
-    /// After which of its steps the guest was called.
+    /// The steps after which the guest was called.
     pub called: Vec<Entry>,
-    /// How many calls.
+    /// The number of calls.
     pub calls: u64,
-    /// Which subtrees these are.
+    /// Their subtrees.
     pub ids: Vec<CallId>,
-    /// Set if this is the call in which the run ended, alone.
+    /// The run's last step, if this is the single call in which the run ended.
     pub last: Option<LastStep>,
 }
 
 impl RunCalls {
-    /// Of a run. Time is linear in its grammar and the blocks of its unique path traces. `last` says where it ended, if inside a block.
+    /// Collects the calls of a run. Time is linear in its grammar and the blocks of its unique path
+    /// traces. `last` says where the run ended, if inside a block.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -129,7 +131,8 @@ impl RunCalls {
         })
     }
 
-    /// The same, where path traces that take more bytes are gone through block by block, instead of making graphs of them.
+    /// Has path traces of more than `bytes` bytes scanned block by block, instead of making graphs
+    /// of them.
     pub fn regular_up_to(self, bytes: usize) -> Self {
         Self {
             regular: bytes,
@@ -147,7 +150,7 @@ impl RunCalls {
         &self.wpp.calls
     }
 
-    /// The call in which the run ended inside a block, if it did.
+    /// The call in which the run ended inside a block, if any.
     pub(super) fn innermost(&self) -> Option<CallId> {
         self.innermost
     }
@@ -164,7 +167,7 @@ impl RunCalls {
         paths.unwrap_or_default().iter().map(|p| p.calls).sum()
     }
 
-    /// Tells of the calls of a function, those that are alike together, path by path.
+    /// Visits the calls of a function path by path. Calls that are alike are visited together.
     pub(super) fn visit(
         &self,
         function: FuncId,
@@ -227,7 +230,7 @@ impl RunCalls {
         }
     }
 
-    /// After which steps a call calls functions of the program.
+    /// The steps after which a call calls functions of the program.
     fn called(&self, id: CallId) -> Vec<Entry> {
         let mut called: Vec<Entry> = Vec::new();
         for run in self.wpp.calls.calls(id) {

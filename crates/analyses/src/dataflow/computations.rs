@@ -1,4 +1,4 @@
-//! Redundancy by the path alone: of expressions.
+//! Redundancy of expressions by the path alone.
 
 use afterimage_program::Program;
 use rustc_hash::FxHashMap;
@@ -9,10 +9,12 @@ use super::loads::{PathRedundancy, Wanted, answers};
 use super::memory::{Codes, Sites};
 use afterimage_replay::steps::AccessSite;
 
-/// Finds how redundant some operators of a run are that only compute, by queries on the timestamped control-flow graphs of their functions: available expressions (Zhang and Gupta
-/// 2001, section 4). In the order of the sites; those that are no such operators are left out.
+/// Finds how redundant some pure operators of a run are, by queries on the timestamped control-flow
+/// graphs of their functions: available expressions (Zhang and Gupta 2001, section 4). The result
+/// is in the order of the sites and leaves out those that are not pure operators.
 ///
-/// Time is linear in the blocks of the functions' unique path traces, times operators and logarithms, and where these are regular less.
+/// Time is linear in the blocks of the functions' unique path traces, times operators and
+/// logarithms; less where the traces are regular.
 pub fn path_expressions(
     calls: &RunCalls,
     program: &Program,

@@ -1,4 +1,5 @@
-//! The pure expressions of a function: which values are computed in the same way from the same values.
+//! The pure expressions of a function: which values are computed in the same way from the same
+//! values.
 
 use std::hash::Hash;
 
@@ -13,21 +14,23 @@ use super::accesses::Described;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Expression(u32);
 
-/// Expressions of more different values that are not computed from others are not looked into: they are such a value themselves.
+/// An expression with more distinct leaves than this becomes an operator over leaves, whatever
+/// these are computed from.
 const MOST_LEAVES: usize = 8;
 
-/// How an expression is made.
+/// How an expression is formed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Shape {
     /// A constant.
     Constant(String),
-    /// A value that is not computed from others alone: a parameter, what was loaded or returned, what meets at a block.
+    /// A value that is not computed from others alone: a parameter, a loaded or returned value, a
+    /// φ.
     Leaf(ValueId),
-    /// An operator, with its immediates, and its operands.
+    /// An operator with its immediates, and its operands.
     Computed(String, Box<[Expression]>),
 }
 
-/// Where a value gets a new meaning.
+/// Where a value changes its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Definition {
     /// At the function's entry only.
@@ -44,30 +47,30 @@ pub(super) struct Access {
     pub op: OpId,
     pub block: BlockId,
     pub memory: u32,
-    /// The address that it takes.
+    /// The address operand.
     pub base: Expression,
-    /// The first byte's address, if it is a constant.
+    /// The address of the first byte, if it is a constant.
     pub address: Option<u64>,
     pub offset: u64,
     pub bytes: u64,
     pub is_store: bool,
 }
 
-/// The expressions of a function: value numbers that hold as long as no leaf gets a new value.
+/// The expressions of a function: value numbers, valid until a leaf gets a new value.
 pub(super) struct Expressions {
     shapes: Vec<Shape>,
-    /// Which leaves each is computed from.
+    /// The leaves of each expression.
     leaves: Vec<Box<[ValueId]>>,
     of_value: Vec<Option<Expression>>,
-    /// The address of constants.
+    /// The addresses of constants.
     constants: FxHashMap<Expression, u64>,
-    /// Loads and stores, in order.
+    /// The loads and stores, in order.
     pub accesses: Vec<Access>,
     numbers: FxHashMap<Shape, Expression>,
 }
 
 impl Expressions {
-    /// Of a function. O(statements), but for expressions that are made of others over and over.
+    /// The expressions of a function. O(statements), except for deeply shared expressions.
     pub fn of(program: &Program, module: &[u8], function: &Function, ssa: &Ssa) -> Self {
         let mut all = Self {
             shapes: Vec::new(),
@@ -132,7 +135,7 @@ impl Expressions {
         let mut leaves = self.all_leaves(&made);
         let mut made = made;
         if leaves.len() > MOST_LEAVES {
-            // One that is made of too much is made of its operands, whatever those are made of.
+            // With too many leaves, the operands themselves become leaves.
             let values = operands.iter();
             made = values
                 .map(|&v| self.number(Shape::Leaf(v), [v].into()))
@@ -144,7 +147,7 @@ impl Expressions {
         self.of_value[first.index()] = Some(number);
     }
 
-    /// The leaves of several expressions, each once.
+    /// The leaves of several expressions, without duplicates.
     fn all_leaves(&self, expressions: &[Expression]) -> Vec<ValueId> {
         let leaves = expressions.iter().flat_map(|&one| self.leaves(one));
         let mut leaves = Vec::from_iter(leaves.copied());
@@ -163,7 +166,7 @@ impl Expressions {
         number
     }
 
-    /// The expression that a value is.
+    /// The expression of a value.
     pub fn of_value(&mut self, value: ValueId) -> Expression {
         if let Some(known) = self.of_value[value.index()] {
             return known;
@@ -173,12 +176,12 @@ impl Expressions {
         number
     }
 
-    /// The values that are not computed from others, from which an expression is computed, ascending.
+    /// The leaves of an expression, ascending.
     pub fn leaves(&self, expression: Expression) -> &[ValueId] {
         &self.leaves[expression.0 as usize]
     }
 
-    /// The expression that an operator computes, if it is pure.
+    /// The expression of an operator, if it is pure.
     pub fn computed(&self, ssa: &Ssa, op: OpId) -> Option<Expression> {
         let id = ssa.statement_at(op)?;
         let statement = &ssa.statements[id];
@@ -191,8 +194,9 @@ impl Expressions {
     }
 }
 
-/// The expressions of a function's operators that only compute, as numbers, in order: those that compute the same from the same values have the same number. What is computed from too
-/// many different values has a number of its own.
+/// Numbers the expressions of a function's pure operators, in order. Operators that compute the
+/// same from the same values get the same number. An expression with too many distinct leaves gets
+/// a number of its own.
 pub(crate) fn expression_numbers(
     program: &Program,
     module: &[u8],
@@ -226,7 +230,7 @@ pub(super) fn definition(function: &Function, ssa: &Ssa, value: ValueId) -> Defi
     }
 }
 
-/// The address that a constant is.
+/// The address that a constant stands for.
 fn address_of(operator: &Operator<'_>) -> Option<u64> {
     match *operator {
         Operator::I32Const { value } => Some(u64::from(value as u32)),

@@ -1,4 +1,4 @@
-//! Questions about facts of GEN-KILL problems, at all executions of an operator.
+//! Answers GEN-KILL questions about facts at all executions of an operator.
 
 use std::cmp::Reverse;
 
@@ -18,25 +18,27 @@ use super::question::{Counts, FactQuery, OwnEvents, ask};
 /// A fact about an operator's executions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fact {
-    /// What a load or a pure operator gives is available already: it was read, written or computed in the same way before in the call, from values that were not
-    /// computed anew since, and what was read was not overwritten as far as can be told without addresses.
+    /// The result of a load or pure operator is already available. It was read, written or computed
+    /// in the same way before in the call, from values that were not computed anew since; and as
+    /// far as can be known without addresses, what was read was not overwritten.
     Available,
-    /// Which definition of the local that the operator reads it is that it reads.
+    /// Which definition of a local reaches the operator that reads it.
     Reaching,
-    /// The local that the operator reads is not read again before it is set, or the call ends.
+    /// The local that the operator reads is not read again before it is set or the call ends.
     LastUse,
-    /// What was executed last, in the call or what it called, is one of `gen` rather than of `kill`; or, ahead, what will be executed next.
+    /// The latest event, in the call or its callees, is one of `gen` rather than `kill`. With
+    /// `ahead`, the next event counts instead.
     Places {
-        /// What makes it hold.
+        /// The events that make it hold.
         r#gen: Vec<EventPlace>,
-        /// What makes it not hold.
+        /// The events that make it not hold.
         kill: Vec<EventPlace>,
-        /// It is about what happens next.
+        /// Whether the next event counts.
         ahead: bool,
     },
 }
 
-/// Something that happens.
+/// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventPlace {
     /// An operator is executed.
@@ -45,75 +47,77 @@ pub enum EventPlace {
     Entry(FuncId),
 }
 
-/// Why there is no answer.
+/// Why a question has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FactError {
-    /// The operator is never reached.
+    /// The operator is not reachable.
     #[error("it can never be executed")]
     Unreachable,
     /// The operator does not read a local.
     #[error("it does not read a local; name a local.get")]
     NoLocal,
-    /// The operator is no load and not pure.
+    /// The operator is neither a load nor pure.
     #[error(
         "it is neither a load nor an operator that only computes: whether it is available is no question"
     )]
     NotPure,
 }
 
-/// For how many executions the fact holds, and why.
+/// How many executions the fact holds for, and why.
 #[derive(Clone, Debug, Default)]
 pub struct FactAnswer {
     /// How often the operator was executed.
     pub executions: u64,
     /// How often the fact held.
     pub holds: u64,
-    /// What decided, most often first; `None` stands for the call's beginning, or its end.
+    /// What decided, most frequent first; `None` stands for the beginning or the end of the call.
     pub decided: Vec<(Option<Decider>, u64)>,
-    /// In how many calls the operator was executed.
+    /// The number of calls in which the operator was executed.
     pub calls: u64,
-    /// By path traces, and by what was called from there: those of most calls first, as many as were asked for.
+    /// The answers by path trace, and by what was called from there: those of most calls first, as
+    /// many as requested.
     pub paths: Vec<PathAnswer>,
-    /// How many of these there are.
+    /// How many of these there are in total.
     pub all_paths: u64,
-    /// How many queries ⟨timestamps, node⟩ were raised.
+    /// The number of queries ⟨timestamps, node⟩ raised.
     pub queries: u64,
-    /// How many steps of paths were gone through one by one, because too little was regular for queries.
+    /// The number of path steps scanned one by one, because the trace was too irregular for
+    /// queries.
     pub scanned: u64,
 }
 
 /// The executions in calls that are alike.
 #[derive(Clone, Debug)]
 pub struct PathAnswer {
-    /// How many calls.
+    /// The number of calls.
     pub calls: u64,
-    /// How many blocks each executed itself.
+    /// How many blocks each call executed itself.
     pub blocks: u64,
-    /// At which of these the operator was executed, counted from 1.
+    /// Which of these blocks executed the operator, counted from 1.
     pub executions: Series,
-    /// At which the fact held.
+    /// The blocks at which the fact held.
     pub holds: Series,
 }
 
 /// What decides a fact about an operator.
 struct Wanted {
     block: BlockId,
-    /// What its function does.
+    /// The events of its function.
     events: OwnEvents,
-    /// What matters of what others do, if anything.
+    /// What matters of the callees' events, if anything.
     callees: Option<Callees>,
 }
 
-/// What of functions that are called decides.
+/// The events of callees that decide.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Callees {
-    /// Writes to memory that is read.
+    /// Writes to the memory that is read.
     Reading(Bytes),
     /// The places of the fact.
     Places,
 }
 
-/// An answer that is not complete.
+/// An incomplete answer.
 #[derive(Default)]
 struct Answering {
     answer: FactAnswer,
@@ -130,7 +134,7 @@ pub struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    /// Of a run of a program; `module` is what it was parsed from.
+    /// Facts of a run of a program. `module` is what the program was parsed from.
     pub fn new(calls: &'a RunCalls, program: &'a Program, module: &'a [u8]) -> Self {
         Self {
             codes: Codes::new(program, module),
@@ -140,12 +144,14 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Whether a fact holds at each execution of an operator. `paths` path traces are told of one by one.
+    /// Whether a fact holds at each execution of an operator. Lists up to `paths` path traces one
+    /// by one.
     ///
-    /// Time is linear in the blocks of the function's unique path traces, less where these are regular; and where calls matter in those of the run.
+    /// Time is linear in the blocks of the function's unique path traces, less where these are
+    /// regular; where calls matter, in those of the run.
     ///
     /// # Errors
-    /// If the operator is none that the fact is about.
+    /// If the fact is not about such an operator.
     pub fn answer(
         &self,
         function: FuncId,
@@ -156,10 +162,10 @@ impl<'a> Facts<'a> {
         Ok(self.answer_each(function, op, fact, paths)?.0)
     }
 
-    /// The same, and what decided each of the executions.
+    /// Like [`answer`](Self::answer), together with what decided each execution.
     ///
     /// # Errors
-    /// If the operator is none that the fact is about.
+    /// If the fact is not about such an operator.
     pub fn answer_each(
         &self,
         function: FuncId,
@@ -171,7 +177,8 @@ impl<'a> Facts<'a> {
         answers.pop().unwrap_or(Err(FactError::Unreachable))
     }
 
-    /// The same of several operators of a function, in their order: its path traces are gone through once for all. Memory for what is known of all their executions at once.
+    /// Answers for several operators of a function, in their order, going through its path traces
+    /// only once. Memory holds what is known of all their executions at once.
     pub fn answers(
         &self,
         function: FuncId,
@@ -190,7 +197,7 @@ impl<'a> Facts<'a> {
             .iter()
             .map(|&op| self.wanted(function, op, fact, &sites));
         let wanted = Vec::from_iter(wanted);
-        // What calls decide is the same for all that read alike.
+        // What calls decide is the same for all loads that read the same bytes.
         let mut known: Vec<(Callees, Summaries<'_>)> = Vec::new();
         for callees in wanted.iter().flatten().filter_map(|wanted| wanted.callees) {
             if known.iter().all(|(of, _)| *of != callees) {
@@ -272,7 +279,7 @@ impl<'a> Facts<'a> {
         answered.collect()
     }
 
-    /// What decides a fact about an operator.
+    /// Finds what decides a fact about an operator.
     fn wanted(
         &self,
         function: FuncId,
@@ -383,7 +390,7 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// Where the expression that an operator computes is computed, and where it gets another meaning.
+/// Where the operator's expression is computed, and where its meaning changes.
 pub(super) fn computed(code: &Code<'_>, op: OpId, sites: &Sites) -> Result<OwnEvents, FactError> {
     let expression = code.expressions.computed(&code.ssa, op);
     let expression = expression.ok_or(FactError::NotPure)?;

@@ -1,4 +1,4 @@
-//! Which executions of an operator were decided by what, over all calls.
+//! What decided each execution of an operator, over all calls.
 
 use afterimage_dataflow::{Outcome, Solution};
 use afterimage_wpp::twpp::{CallId, CallRun, Runs, Series};
@@ -8,35 +8,36 @@ use super::calls::{Alike, RunCalls};
 use super::listing::Listing;
 use super::memory::Decider;
 
-/// What decided each of an operator's executions, which are numbered from 1 in the order of time.
+/// What decided each of an operator's executions, numbered from 1 in the order of time.
 ///
-/// Calls that are alike are there once; executions are found through the dynamic call graph, in which equal subtrees are one.
+/// Calls that are alike are stored once. Executions are found through the dynamic call graph, in
+/// which equal subtrees are shared.
 pub struct Instances<'a> {
     pub(super) calls: &'a RunCalls,
     pub(super) own: Vec<Own>,
-    /// Which of them is a call's.
+    /// The entry of each call.
     pub(super) of_call: FxHashMap<CallId, usize>,
-    /// That of the call in which the run ended inside a block.
+    /// The entry of the call in which the run ended inside a block.
     pub(super) last: Option<usize>,
-    /// What may have decided.
+    /// The possible deciders.
     pub(super) deciders: Vec<Option<Decider>>,
-    /// By subtree, how many executions it has, and how many blocks.
+    /// For each subtree, its number of executions and of blocks.
     pub(super) counts: Vec<u64>,
     lengths: Vec<u64>,
     total: u64,
 }
 
-/// The executions in a call itself.
+/// The executions in a call itself, without its callees.
 pub(super) struct Own {
     pub times: Ranked,
-    /// By decider's number.
+    /// The executions by the decider's number.
     parts: Vec<(usize, Series)>,
 }
 
-/// Timestamps of which it is known how many come before.
+/// Timestamps with rank and select.
 pub(super) struct Ranked {
     series: Series,
-    /// By entry, how many timestamps the entries before it have.
+    /// For each entry, the number of timestamps in the entries before it.
     before: Vec<u64>,
     count: u64,
 }
@@ -61,7 +62,7 @@ impl Ranked {
         self.count
     }
 
-    /// How many are not later than this.
+    /// How many timestamps are at most `t`.
     pub fn rank(&self, t: u64) -> u64 {
         let entries = self.series.entries();
         let next = entries.partition_point(|entry| entry.first <= t);
@@ -72,7 +73,7 @@ impl Ranked {
         self.before[k] + (t.min(entry.last) - entry.first) / entry.step + 1
     }
 
-    /// The one before which there are so many.
+    /// The timestamp with `n` before it.
     pub fn select(&self, n: u64) -> u64 {
         let k = self.before.partition_point(|&before| before <= n) - 1;
         let entry = self.series.entries()[k];
@@ -81,13 +82,13 @@ impl Ranked {
 }
 
 impl Own {
-    /// What decided at this step.
+    /// The decider at this step.
     fn decider(&self, step: u64) -> Option<usize> {
         let found = self.parts.iter().find(|part| part.1.contains(step));
         found.map(|part| part.0)
     }
 
-    /// The executions that this decided.
+    /// The executions with this decider.
     pub fn by(&self, decider: usize) -> Option<&Series> {
         let found = self.parts.iter().find(|part| part.0 == decider);
         found.map(|part| &part.1)
@@ -97,37 +98,38 @@ impl Own {
 /// One execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FactInstance {
-    /// Which one, from 1.
+    /// Its number, from 1.
     pub number: u64,
     /// The time of its block.
     pub time: u64,
-    /// Which of the blocks that its call executed itself that was, from 1.
+    /// Its position among the blocks that its call executed itself, from 1.
     pub step: u64,
-    /// What decided; `None` stands for the call's beginning, or its end.
+    /// What decided; `None` stands for the beginning or the end of the call.
     pub decider: Option<Decider>,
 }
 
-/// Executions in stretches of equal lengths and distances: from `first` to `last`, and so every `stride`, `times` times.
+/// Executions in stretches of equal length and distance: from `first` to `last`, repeated every
+/// `stride`, `times` times in total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstanceRun {
     /// The number of the first execution.
     pub first: u64,
-    /// That of the last one of the first stretch.
+    /// The number of the last execution of the first stretch.
     pub last: u64,
-    /// How far apart the stretches begin; 0 if there is one.
+    /// The distance between the beginnings of stretches; 0 if there is one stretch.
     pub stride: u64,
-    /// How many stretches there are.
+    /// The number of stretches.
     pub times: u64,
 }
 
 impl InstanceRun {
-    /// How many executions these are.
+    /// The number of executions.
     pub fn count(&self) -> u64 {
         (self.last - self.first + 1) * self.times
     }
 }
 
-/// The runs of calls, of which the last call is apart and marked if it is the one that did not return.
+/// The runs of calls, with the last call separate and marked if it did not return.
 pub(super) fn with_last_apart(
     runs: Runs<'_>,
     has_last: bool,
@@ -229,12 +231,13 @@ impl Collecting {
 }
 
 impl Instances<'_> {
-    /// How many executions there are.
+    /// The number of executions.
     pub fn count(&self) -> u64 {
         self.total
     }
 
-    /// The executions in a call itself. `is_last`: it is the innermost of those that never returned.
+    /// The executions in a call itself. `is_last` says that it is the innermost call that never
+    /// returned.
     pub(super) fn own(&self, id: CallId, is_last: bool) -> Option<&Own> {
         if is_last && self.calls.innermost() == Some(id) {
             return self.last.map(|own| &self.own[own]);
@@ -242,7 +245,7 @@ impl Instances<'_> {
         self.of_call.get(&id).map(|&own| &self.own[own])
     }
 
-    /// One of them, by its number. `None` if there are not so many. O(depth of calls × their runs).
+    /// The execution with this number; `None` if there are fewer. O(depth of calls × their runs).
     pub fn get(&self, number: u64) -> Option<FactInstance> {
         if number == 0 || number > self.total {
             return None;
@@ -252,7 +255,7 @@ impl Instances<'_> {
         let mut has_last = self.calls.innermost().is_some();
         let mut left = number;
         loop {
-            // In the calls so far: executions, and blocks.
+            // Executions and blocks in the calls so far.
             let (mut called, mut passed) = (0, 0);
             let mut into = None;
             for (run, is_last) in with_last_apart(runs, has_last) {
@@ -272,7 +275,7 @@ impl Instances<'_> {
                     passed += length * run.count;
                     continue;
                 }
-                // The first call by whose end there are so many.
+                // The first call at whose end the number is reached.
                 let (mut low, mut high) = (0, run.count - 1);
                 while low < high {
                     let middle = low + (high - low) / 2;
@@ -308,7 +311,8 @@ impl Instances<'_> {
         }
     }
 
-    /// How many executions there are where the usual calls have so many, and the call in which the run ended is among them, once more than elsewhere.
+    /// Corrects a count of executions for the call in which the run ended, which may have fewer
+    /// than the calls it is like.
     fn with_last(&self, count: u64) -> u64 {
         let Some(innermost) = self.calls.innermost() else {
             return count;
@@ -317,7 +321,7 @@ impl Instances<'_> {
         count - of(self.own(innermost, false)) + of(self.own(innermost, true))
     }
 
-    /// The executions that this decided, in order: at most so many runs, and whether that is all.
+    /// The executions with this decider, in order: at most `most` runs, and whether those are all.
     pub fn decided_by(&self, decider: Option<Decider>, most: usize) -> (Vec<InstanceRun>, bool) {
         match self.deciders.iter().position(|&known| known == decider) {
             Some(decider) => Listing::new(self, decider).runs(most),

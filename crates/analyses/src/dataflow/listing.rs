@@ -1,30 +1,31 @@
-//! Going through an operator's executions in order, as far as needed.
+//! Lists an operator's executions in order, as far as needed.
 
 use afterimage_wpp::twpp::{CallRun, Series};
 
 use super::instances::{InstanceRun, Instances, Own, with_last_apart};
 
-/// After so many steps a listing ends, complete or not.
+/// The number of steps after which a listing ends, complete or not.
 const MOST_STEPS: u64 = 20_000_000;
 
-/// A call that is gone through.
+/// A call that is being listed.
 struct Frame<'i> {
     own: Option<&'i Own>,
     by: Option<&'i Series>,
     /// How many of its own executions are done.
     done: u64,
     runs: Box<dyn Iterator<Item = (CallRun, bool)> + 'i>,
-    /// The run of calls at hand, how many of them are done, and whether it is the call that never returned.
+    /// The current run of calls, how many of them are done, and whether it is the call that never
+    /// returned.
     run: Option<(CallRun, u64, bool)>,
 }
 
-/// Lists executions that one thing decided.
+/// Lists the executions with one decider.
 pub(super) struct Listing<'i> {
     instances: &'i Instances<'i>,
     decider: usize,
-    /// By subtree, how many of its executions that decided.
+    /// For each subtree, how many of its executions have this decider.
     decided: Vec<u64>,
-    /// How many of all that are still to come.
+    /// How many of all these are still to come.
     left: u64,
     /// The number of the last execution.
     number: u64,
@@ -47,7 +48,7 @@ impl<'i> Listing<'i> {
         let usual = graph.top();
         let usual = usual.fold(0, |sum, run| sum + run.count * decided[run.call.index()]);
         let by = |own: Option<&Own>| own.and_then(|own| own.by(decider)).map_or(0, Series::count);
-        // The call in which the run ended may have had fewer than its like.
+        // The call in which the run ended may have fewer than the calls it is like.
         let left = match instances.calls.innermost() {
             None => usual,
             Some(id) => usual - by(instances.own(id, false)) + by(instances.own(id, true)),
@@ -63,7 +64,7 @@ impl<'i> Listing<'i> {
         }
     }
 
-    /// At most so many runs, and whether these are all.
+    /// At most `most` runs, and whether these are all.
     pub fn runs(mut self, most: usize) -> (Vec<InstanceRun>, bool) {
         let calls = self.instances.calls;
         let has_last = calls.innermost().is_some();
@@ -95,7 +96,7 @@ impl<'i> Listing<'i> {
             let index = run.call.index();
             let (count, decided) = (self.instances.counts[index], self.decided[index]);
             if !is_last && (decided == 0 || decided == count) {
-                // Many calls at once, as far as nothing of the caller's own comes between.
+                // Skips many calls at once, unless executions of the caller's own lie in between.
                 let between = frame.own.is_some_and(|own| own.times.count() > before);
                 let many = if between && count > 0 {
                     1
@@ -124,7 +125,7 @@ impl<'i> Listing<'i> {
         (runs, all)
     }
 
-    /// A call's own executions, up to so many.
+    /// Lists a call's own executions, up to number `upto`.
     fn own(&mut self, frame: &mut Frame<'_>, upto: u64) {
         let Some(own) = frame.own else {
             return;
@@ -145,7 +146,7 @@ impl<'i> Listing<'i> {
         frame.done = upto;
     }
 
-    /// So many executions are passed.
+    /// Passes `count` executions.
     fn pass(&mut self, count: u64, decided: bool) {
         if decided && count > 0 {
             self.folded.push(self.number + 1, self.number + count);
@@ -155,7 +156,7 @@ impl<'i> Listing<'i> {
     }
 }
 
-/// Stretches that become runs.
+/// Folds stretches into runs.
 #[derive(Default)]
 struct Folded {
     done: Vec<InstanceRun>,
@@ -164,7 +165,7 @@ struct Folded {
 }
 
 impl Folded {
-    /// The next executions, all behind those before.
+    /// Adds the next executions, which must follow all earlier ones.
     fn push(&mut self, first: u64, last: u64) {
         match &mut self.stretch {
             Some((_, end)) if *end + 1 == first => *end = last,
@@ -196,7 +197,7 @@ impl Folded {
             run.times += 1;
             return;
         }
-        // Two alone are no run: the second may begin one.
+        // Two stretches alone are not a run: the second may begin one.
         if run.times == 2 {
             let (stride, length) = (run.stride, run.last - run.first);
             (run.stride, run.times) = (0, 1);

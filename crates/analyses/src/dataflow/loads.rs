@@ -1,4 +1,4 @@
-//! Redundancy by the path alone: of loads.
+//! Redundancy of loads by the path alone.
 
 use afterimage_dataflow::{Direction, Outcome, Summaries};
 use afterimage_ids::{BlockId, FuncId};
@@ -11,12 +11,18 @@ use super::memory::{Bytes, Code, Codes, Decider, InCallees, Sites, Touch, relati
 use super::question::{Counts, FactQuery, OwnEvents, ask};
 use afterimage_replay::steps::AccessSite;
 
-/// How many executions of an operator are redundant by the path that led there, without looking at addresses or values.
+/// How many executions of an operator are redundant by the path that led there, without looking at
+/// addresses or values.
 ///
-/// An execution of a load is, if on the path before it in its call (and what that called) there is a load or store whose address is the same expression of values that were not computed anew
-/// since, or the same constant, that covers all bytes; and if since then came no store, bulk operation or call of the host that might write one of them: one to a constant address, or to another offset
-/// of the same expression, that does not overlap cannot. One of an operator that only computes is, if on the path before it in its call there is one that computes the same expression, and none of the
-/// values that this is computed from was computed anew since. It is what a compiler may remove that knows the path.
+/// *An execution of a load* is redundant if an earlier load or store on the path, in its call or in
+/// its callees, covers all its bytes. That access's address must be the same constant, or the same
+/// expression of values that were not computed anew since. Nothing since then may have written one
+/// of the bytes: no store, bulk operation or call of the host. (A store to a constant address, or
+/// to another offset of the same expression, cannot if it does not overlap.)
+///
+/// *An execution of a pure operator* is redundant if an earlier one on the path, in its call,
+/// computed the same expression, and no value in that expression was computed anew since. This is
+/// what a compiler that knows the path may remove.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathRedundancy {
     /// The operator.
@@ -25,19 +31,22 @@ pub struct PathRedundancy {
     pub executions: u64,
     /// How often it was redundant.
     pub redundant: u64,
-    /// By which operators, those that were so most often first.
+    /// The operators that made it redundant, most frequent first.
     pub sources: Vec<(AccessSite, u64)>,
-    /// How many queries ⟨timestamps, node⟩ were raised.
+    /// The number of queries ⟨timestamps, node⟩ raised.
     pub queries: u64,
-    /// How many steps of paths were gone through one by one, because too little was regular for queries.
+    /// The number of path steps scanned one by one, because the trace was too irregular for
+    /// queries.
     pub scanned: u64,
 }
 
-/// Finds how redundant some loads of a run are, by queries on the timestamped control-flow graphs of their functions (Zhang and Gupta 2001, section 4.3.1). In the order of
-/// the sites; those that are no loads are left out.
+/// Finds how redundant some loads of a run are, by queries on the timestamped control-flow graphs
+/// of their functions (Zhang and Gupta 2001, section 4.3.1). The result is in the order of the
+/// sites and leaves out those that are not loads.
 ///
-/// Time is linear in the blocks of the functions' unique path traces, times loads and logarithms, and where these are regular less; and for each constant address in
-/// the unique path traces of the run.
+/// Time is linear in the blocks of the functions' unique path traces, times loads and logarithms,
+/// less where these are regular; and, for each constant address, in the unique path traces of the
+/// run.
 pub fn path_redundancy(
     calls: &RunCalls,
     program: &Program,
@@ -75,16 +84,16 @@ pub fn path_redundancy(
     answers(calls, &sites, &wanted, &known)
 }
 
-/// What is to be known of the operator at a site.
+/// What must be known of the operator at a site.
 pub(super) struct Wanted {
     pub site: AccessSite,
     pub block: BlockId,
     pub events: OwnEvents,
-    /// The bytes that it reads, if it does.
+    /// The bytes that it reads, if any.
     pub read: Option<Bytes>,
 }
 
-/// How often what is wanted is available.
+/// How often the wanted values are available.
 pub(super) fn answers(
     calls: &RunCalls,
     sites: &Sites,
@@ -135,17 +144,17 @@ pub(super) fn answers(
     answers
 }
 
-/// What a load reads, as called functions see it.
+/// The bytes that a load reads, as callees see them.
 pub(super) fn read_by(load: &Access) -> Bytes {
     Bytes {
         memory: load.memory,
         address: load.address,
-        // Where that is not a constant, all are alike.
+        // All loads from non-constant addresses look alike.
         bytes: load.address.map_or(0, |_| load.bytes),
     }
 }
 
-/// What in a load's own function makes its bytes available or unavailable.
+/// The events in a load's own function that make its bytes available or unavailable.
 pub(super) fn own_events(code: &Code<'_>, load: &Access, sites: &Sites) -> OwnEvents {
     let mut events = OwnEvents::default();
     let function = code.function.id;
@@ -172,7 +181,7 @@ pub(super) fn own_events(code: &Code<'_>, load: &Access, sites: &Sites) -> OwnEv
     events
 }
 
-/// Whether an access makes what a load reads available, or unavailable.
+/// Whether an access makes the bytes of a load available, or unavailable.
 fn available(access: &Access, load: &Access) -> Option<bool> {
     if access.memory != load.memory {
         return None;
@@ -185,7 +194,7 @@ fn available(access: &Access, load: &Access) -> Option<bool> {
     relation(access, from, load.bytes)
 }
 
-/// An expression gets another meaning where a value that it is computed from is defined.
+/// An expression's meaning changes where a value it is computed from is defined.
 pub(super) fn redefined(
     code: &Code<'_>,
     expression: Expression,

@@ -1,4 +1,4 @@
-//! What the functions of a program do to memory, as far as their code tells.
+//! What the functions of a program do to memory, judged by their code.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use super::expressions::{Access, Expressions};
 use afterimage_replay::values::Types;
 
-/// Something in a function that may read or write memory.
+/// An operator that may read or write memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Touch {
     /// A load or store, by number.
@@ -24,22 +24,22 @@ pub(super) enum Touch {
     MaybeHost,
 }
 
-/// A function's code, looked at.
+/// A function's code, prepared for questions about memory.
 pub(super) struct Code<'a> {
     pub function: &'a Function,
     pub ssa: Rc<Ssa>,
     pub expressions: Expressions,
-    /// In order.
+    /// The operators that touch memory, in order.
     pub touches: Vec<(BlockId, OpId, Touch)>,
 }
 
-/// The code of the program's functions, each looked at when it is first asked about.
+/// The code of the program's functions, each prepared on first use.
 pub(super) struct Codes<'a> {
     program: &'a Program,
     module: &'a [u8],
     types: Types<'a>,
     known: RefCell<FxHashMap<FuncId, Option<Rc<Code<'a>>>>>,
-    /// Functions of the host may be called through tables.
+    /// Whether tables may hold functions of the host.
     host_in_tables: bool,
 }
 
@@ -102,12 +102,13 @@ impl<'a> Codes<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Bytes {
     pub memory: u32,
-    /// The first one's address, if it is a constant.
+    /// The address of the first byte, if it is a constant.
     pub address: Option<u64>,
     pub bytes: u64,
 }
 
-/// What an access means for bytes whose place relative to it is known: `from` is what the first one's address has more than the access's.
+/// What an access means for bytes at a known distance: `true` if it makes them available, `false`
+/// if it makes them unavailable. `from` is the address of the first byte minus that of the access.
 pub(super) fn relation(access: &Access, from: i128, bytes: u64) -> Option<bool> {
     let (from, length) = (from, i128::from(access.bytes));
     let to = from + i128::from(bytes);
@@ -125,13 +126,14 @@ pub enum Decider {
     Gen(FuncId, OpId),
     /// This operator makes it not hold.
     Kill(FuncId, OpId),
-    /// It does not hold where this block begins: a value that it is about comes from different places there.
+    /// The fact does not hold where this block begins: a value it is about comes from different
+    /// places there.
     Meets(FuncId, BlockId),
     /// A call of this function makes it hold.
     GenEntry(FuncId),
     /// A call of this function makes it not hold.
     KillEntry(FuncId),
-    /// Something makes it not hold.
+    /// Something unnamed makes it not hold.
     Something,
 }
 
@@ -142,7 +144,7 @@ impl Decider {
     }
 }
 
-/// The numbers of what decides.
+/// The numbers of the deciders.
 #[derive(Debug, Default)]
 pub(super) struct Sites {
     known: RefCell<(Vec<Decider>, FxHashMap<Decider, u32>)>,
@@ -150,7 +152,7 @@ pub(super) struct Sites {
 }
 
 impl Sites {
-    /// Numbers in which what makes a fact not hold is all the same: so more calls are alike.
+    /// Gives everything that makes a fact not hold the same number, so that more calls are alike.
     pub fn with_kills_alike() -> Self {
         Self {
             kills_are_alike: true,
@@ -177,7 +179,7 @@ impl Sites {
     }
 }
 
-/// What called functions do to bytes of memory: without knowing addresses that are no constants, any store may write them.
+/// What callees do to bytes of memory. If the address is not a constant, any store may write them.
 pub(super) struct InCallees<'a, 'c> {
     pub codes: &'c Codes<'a>,
     pub sites: &'c Sites,

@@ -14,7 +14,7 @@
 //! let end = file.end()?.ok_or("how the run ended is not known")?;
 //! let calls = RunCalls::of(&path, LastStep::of(&program, &module, &end)?)?;
 //!
-//! // How often what an operator gives is available already, because of what, and in which executions.
+//! // How often an operator's result is already available, why, and in which executions.
 //! let facts = Facts::new(&calls, &program, &module);
 //! let (function, op) = (FuncId::from_u32(7), OpId::from_u32(12));
 //! let (answer, each) = facts.answer_each(function, op, &Fact::Available, 0)?;

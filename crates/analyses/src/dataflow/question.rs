@@ -1,4 +1,4 @@
-//! Questions about a place of a function, answered for all of its calls.
+//! Answers questions about a place of a function, for all its calls.
 
 use afterimage_dataflow::{
     CallEffects, Direction, Effect, Outcome, Question, Site, Solution, Summaries, Times, solve,
@@ -10,12 +10,12 @@ use rustc_hash::FxHashMap;
 use super::calls::{Alike, PathGraph, RunCalls};
 use super::scan::scan;
 
-/// What decides a fact in the blocks of a function.
+/// The events that decide a fact in the blocks of a function.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OwnEvents {
-    /// Per block, in order: a position and what decides there.
+    /// For each block, positions and the sites that decide there, in order.
     blocks: FxHashMap<BlockId, Vec<(u32, Site)>>,
-    /// What decides where a block ends with a call through a table that calls the host.
+    /// The sites that decide where a block ends with a call through a table that reaches the host.
     hosts: FxHashMap<BlockId, Site>,
 }
 
@@ -28,17 +28,17 @@ pub(super) fn position(op: OpId) -> u32 {
 }
 
 impl OwnEvents {
-    /// Something decides where a block begins.
+    /// Adds a site that decides where a block begins.
     pub fn at_begin(&mut self, block: BlockId, site: Site) {
         self.add(block, BEGIN, site);
     }
 
-    /// An operator decides, and later than what was added for it before.
+    /// Adds a site that decides at an operator, which must follow those added before.
     pub fn at_operator(&mut self, block: BlockId, op: OpId, site: Site) {
         self.add(block, position(op), site);
     }
 
-    /// The call with which the block ends decides if it is one of the host.
+    /// Adds a site that decides where a block's final call reaches the host.
     pub fn at_host(&mut self, block: BlockId, site: Site) {
         self.hosts.insert(block, site);
     }
@@ -49,7 +49,7 @@ impl OwnEvents {
         events.insert(after, (position, site));
     }
 
-    /// What decides where the host is called through a table at the end of a block.
+    /// The site that decides where a block ends by calling the host through a table.
     pub fn host(&self, block: BlockId) -> Option<Site> {
         self.hosts.get(&block).copied()
     }
@@ -58,7 +58,7 @@ impl OwnEvents {
         self.blocks.get(&block).map_or(&[], |events| events)
     }
 
-    /// The event of a block that a query meets first, of those at some positions.
+    /// The first event of a block that a query meets, among those at some positions.
     pub fn first(
         &self,
         block: BlockId,
@@ -84,7 +84,8 @@ pub(super) struct FactQuery<'a> {
     pub summaries: Option<&'a Summaries<'a>>,
 }
 
-/// Answers questions about one function, call by call, where those that are alike are one. `tell` is told of a question's number, how many blocks each call executed itself, when the
+/// Answers questions about one function, call by call, with calls that are alike taken together.
+/// `tell` receives the question's number, how many blocks each call executed itself, when the
 /// operator was executed, and the answer.
 pub(super) fn ask(
     calls: &RunCalls,
@@ -149,12 +150,12 @@ pub(super) fn ask(
     });
 }
 
-/// A question about some calls.
+/// A question about some calls that are alike.
 struct Of<'a> {
     asked: &'a FactQuery<'a>,
     path: &'a PathGraph,
     effects: &'a CallEffects,
-    /// After which steps functions of the program are called.
+    /// The steps after which functions of the program are called.
     called: &'a Series,
     /// The first operator of the last block that was not executed.
     last: Option<OpId>,
@@ -173,7 +174,7 @@ impl Of<'_> {
         times.to_series()
     }
 
-    /// What the block does between the operator and where a query leaves it.
+    /// The block's effect between the operator and where a query leaves the block.
     fn own(&self, node: usize) -> Effect {
         let here = position(self.asked.op);
         match self.asked.direction {
@@ -189,7 +190,7 @@ impl Of<'_> {
         }
     }
 
-    /// What a block does.
+    /// The effect of a whole block.
     fn effect(&self, node: usize) -> Effect {
         match self.asked.direction {
             Direction::Backward => {
@@ -205,7 +206,7 @@ impl Of<'_> {
         }
     }
 
-    /// What a block does from a position on, going forward.
+    /// The effect of a block from a position on, forward.
     fn behind(&self, node: usize, from: u32) -> Effect {
         let block = self.path.blocks[node];
         let events = self.asked.events;
@@ -218,7 +219,7 @@ impl Of<'_> {
         let Some(last) = self.last.filter(|_| timestamps.contains(end)) else {
             return whole;
         };
-        // The last time not all of it was executed.
+        // The last time, the block was not executed to its end.
         let begun = |at: u32| behind(at) && at < position(last);
         let own = events.first(block, Direction::Forward, begun);
         let without = |series: &Series| {
@@ -242,7 +243,8 @@ impl Of<'_> {
         Effect::Differs { decided, rest }
     }
 
-    /// What a block does, given what it does itself and what it does by calling the host through a table.
+    /// The effect of a block, from what it does itself and what it does by calling the host through
+    /// a table.
     fn with_call(&self, timestamps: &Series, own: Option<Site>, hosts: Option<Site>) -> Effect {
         let plain = self.effects.of_block(timestamps, own);
         let decided_before = own.is_some() && self.asked.direction == Direction::Forward;
@@ -268,7 +270,7 @@ impl Of<'_> {
     }
 }
 
-/// How many executions were decided by what, over all calls that are alike.
+/// How many executions each site decided, over all calls that are alike.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
     pub by_outcome: FxHashMap<Outcome, u64>,

@@ -1,4 +1,5 @@
-//! Going through a path trace that is too irregular to be made a graph of: once for all questions, and only what was asked about is kept.
+//! Scans a path trace that is too irregular for a graph: once for all questions, keeping only what
+//! was asked about.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +10,15 @@ use afterimage_wpp::twpp::{Entry, Series};
 use super::calls::Alike;
 use super::question::{FactQuery, position};
 
-/// So many executions are brought together at a time.
+/// How many executions are merged at a time.
 const GATHERED: usize = 1 << 12;
 
-/// What decides each execution that some questions are about, in calls that are alike: when these are, and the answers, in the order of the questions, each with which of the calls' effects matter to it.
+/// Finds what decides each execution in question, in calls that are alike. The result has, for each
+/// question in order, the times of the executions and the answers. Each question comes with the
+/// number of the effects of calls that matter to it.
 ///
-/// The same as queries over a graph find. O(blocks × questions); memory for the executions that are asked about.
+/// Finds the same as queries over a graph. O(blocks × questions); memory for the executions in
+/// question.
 pub(super) fn scan(
     blocks: impl Iterator<Item = BlockId>,
     length: u64,
@@ -37,21 +41,21 @@ pub(super) fn scan(
     all.into_iter().map(|scan| scan.finish(length)).collect()
 }
 
-/// What is known of a block.
+/// What is known about a block.
 #[derive(Clone, Copy)]
 enum BlockFacts {
     /// It was not looked at.
     Unknown,
-    /// Nothing in it decides or is asked about.
+    /// Nothing in it decides, or is asked about.
     Plain,
-    /// What decides a query that goes through all of it, the call left aside with which it may end.
+    /// The site that decides a query through the whole block, apart from a call at its end.
     Own(Option<Site>),
 }
 
-/// A question on its way.
+/// A question while the trace is scanned.
 struct Scan<'a> {
     asked: &'a FactQuery<'a>,
-    /// What calls decide, ascending, as far as they come later.
+    /// What calls decide, ascending, from the current step on.
     calls: Pointer<'a, (Entry, Site)>,
     /// When functions of the program are called.
     called: Pointer<'a, Entry>,
@@ -59,9 +63,9 @@ struct Scan<'a> {
     known: Vec<BlockFacts>,
     times: Gathered,
     found: BTreeMap<Outcome, Gathered>,
-    /// Backward: what decided last.
+    /// Backward: the latest decision.
     last: Outcome,
-    /// Forward: the executions that nothing decided yet.
+    /// Forward: executions that nothing has decided yet.
     waiting: Gathered,
 }
 
@@ -79,7 +83,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Whether nothing is to be done at the next block: most are so.
+    /// Whether the next block needs no work, as is the case for most.
     #[inline]
     fn passes(&mut self, t: u64, block: BlockId) -> bool {
         if self.calls.at <= t {
@@ -117,7 +121,8 @@ impl<'a> Scan<'a> {
         known
     }
 
-    /// The next block. `last` is the first operator of it that was not executed, if the run ended in it.
+    /// Processes the next block. `last` is its first operator that was not executed, if the run
+    /// ended in it.
     fn step(&mut self, t: u64, block: BlockId, last: Option<OpId>) {
         let is_asked = block == self.asked.block;
         let executed = is_asked && last.is_none_or(|last| self.asked.op < last);
@@ -159,7 +164,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// What decides a query that goes through all of a block.
+    /// The site that decides a query through the whole block.
     fn decided(&mut self, t: u64, block: BlockId, last: Option<OpId>) -> Option<Site> {
         let direction = self.asked.direction;
         if direction == Direction::Forward
@@ -172,14 +177,14 @@ impl<'a> Scan<'a> {
             BlockFacts::Own(own) => own,
             BlockFacts::Plain | BlockFacts::Unknown => None,
         };
-        // What a block does comes before the call with which it ends.
+        // A block's own operators come before the call at its end.
         match direction {
             Direction::Backward => self.by_call(t, block).or(own),
             Direction::Forward => own.or_else(|| self.by_call(t, block)),
         }
     }
 
-    /// What decides behind a position of a block, going forward.
+    /// The site that decides after a position of a block, going forward.
     fn behind(&mut self, t: u64, block: BlockId, here: u32, last: Option<OpId>) -> Option<Site> {
         let begun = |at: u32| at > here && last.is_none_or(|last| at < position(last));
         let own = self.asked.events.first(block, Direction::Forward, begun);
@@ -189,7 +194,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// What the call decides that a block ends with.
+    /// The site of the call that ends a block.
     fn by_call(&mut self, t: u64, block: BlockId) -> Option<Site> {
         match self.asked.events.host(block) {
             Some(site) if self.called.get(t).is_none() => Some(site),
@@ -216,11 +221,11 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// Series one behind the other, asked in ascending order.
+/// Series one after the other, read in ascending order.
 struct Pointer<'a, T> {
     left: &'a [T],
     entry: fn(&T) -> Entry,
-    /// The next timestamp that one of them has; the largest number if there is none.
+    /// The next timestamp of any series; the largest number if there is none.
     at: u64,
 }
 
@@ -249,7 +254,7 @@ impl<'a, T> Pointer<'a, T> {
         }
     }
 
-    /// The one that has a timestamp.
+    /// The entry with a timestamp.
     #[inline]
     fn get(&mut self, t: u64) -> Option<&'a T> {
         if self.at < t {
@@ -283,7 +288,7 @@ impl Gathered {
         self.next.is_empty() && self.times.is_empty()
     }
 
-    /// Gives all, which are later than what is there.
+    /// Moves all timestamps to `into`; they must be later than those there.
     fn pour(&mut self, into: &mut Self) {
         if !self.times.is_empty() {
             into.compact();

@@ -1,45 +1,49 @@
-//! What two modules that are alike do not have in common.
+//! Finds the differences between two modules that are alike.
 
 use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_program::{BlockEnd, Callee, Cfg, Function, Program};
 use wasmparser::{Operator, Parser, Payload};
 
-/// What two modules that are alike do not have in common. They have the same functions of the same types, with the same locals, as many operators and the same control flow, so that
-/// the k-th operator of a function stands for the k-th one in the other module, and the runs can be compared block by block.
+/// The differences between two modules that are alike. Such modules have the same functions of the
+/// same types, with the same locals, number of operators and control flow. So the k-th operator of
+/// a function corresponds to the k-th one in the other module, and the runs can be compared block
+/// by block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Alike {
-    /// The operators that are others, in the order of the code.
+    /// The operators that differ, in the order of the code.
     pub replaced: Vec<Replaced>,
-    /// The data segments that hold other bytes.
+    /// The data segments that differ in their bytes.
     pub data: Vec<OtherData>,
 }
 
-/// An operator that is another one, or has another immediate.
+/// An operator that differs, perhaps only in an immediate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Replaced {
-    /// In which function.
+    /// Its function.
     pub function: FuncId,
-    /// Which operator of it.
+    /// Its position in the function.
     pub op: OpId,
 }
 
-/// A data segment that holds other bytes, as many.
+/// A data segment of the same length with different bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OtherData {
-    /// Which segment.
+    /// The number of the segment.
     pub segment: u32,
-    /// The first byte that differs.
+    /// The offset of the first byte that differs.
     pub first: u64,
-    /// How many differ.
+    /// How many bytes differ.
     pub bytes: u64,
 }
 
 impl Alike {
-    /// Modules in which more operators are others are not called alike: where code or data moved, hundreds of constants are addresses that moved along.
+    /// The largest number of differing operators in modules that are alike. Where code or data
+    /// moved, hundreds of constants are addresses that moved along.
     pub const MOST: usize = 64;
 }
 
-/// What two modules, each parsed from these bytes, do not have in common; `None` if they are not alike. O(size of the modules).
+/// The differences between two modules, each with the bytes it was parsed from; `None` if they are
+/// not alike. O(size of the modules).
 pub fn alike(a: Module<'_>, b: Module<'_>) -> Option<Alike> {
     if a.0.functions.len() != b.0.functions.len() {
         return None;
@@ -68,7 +72,8 @@ fn part<'m>(bytes: &'m [u8], range: &std::ops::Range<OrigOffset>) -> Option<&'m 
     bytes.get(range.start.0 as usize..range.end.0 as usize)
 }
 
-/// Adds the operators of a function that are others in another one; `None` if the two have other locals or other control flow.
+/// Adds the operators of a function that differ from another; `None` if the two have different
+/// locals or control flow.
 fn others(
     (a, of_a): (Module<'_>, &Function),
     (b, of_b): (Module<'_>, &Function),
@@ -81,7 +86,8 @@ fn others(
     let (mut x, mut y) = (a.0.operators(a.1, of_a), b.0.operators(b.1, of_b));
     while let (Some((op, from_x, first)), Some((_, from_y, second))) = (x.next(), y.next()) {
         let is_same = match (&first, &second) {
-            // Which of its targets is which tell the bytes; the operator has where they stand besides.
+            // The bytes say which of its targets is which; the operator also contains their
+            // position.
             (Operator::BrTable { .. }, Operator::BrTable { .. }) => {
                 part(a.1, &(from_x..x.position())) == part(b.1, &(from_y..y.position()))
             }
@@ -103,7 +109,7 @@ fn locals<'m>((program, bytes): Module<'m>, function: &Function) -> Option<&'m [
     part(bytes, &(function.body.start..first))
 }
 
-/// Whether control flow is the same, but for who is called.
+/// Whether control flow is the same, apart from callees.
 fn same_flow(a: &Cfg, b: &Cfg) -> bool {
     let end = |end: BlockEnd| match end {
         BlockEnd::Call(Callee::Direct(_)) => BlockEnd::Call(Callee::Direct(FuncId::from_u32(0))),
@@ -120,7 +126,8 @@ fn same_flow(a: &Cfg, b: &Cfg) -> bool {
             .all(|(x, y)| (x.kind, &x.ops, end(x.end)) == (y.kind, &y.ops, end(y.end)))
 }
 
-/// The data segments that hold other bytes; `None` if anything else outside the code and the custom sections differs.
+/// The data segments that differ; `None` if anything else outside the code and the custom sections
+/// differs.
 fn other_data(a: &[u8], b: &[u8]) -> Option<Vec<OtherData>> {
     let mut other = Vec::new();
     let (mut x, mut y) = (sections(a), sections(b));
@@ -166,7 +173,7 @@ fn part_of<'m>(module: &'m [u8], section: &Payload<'_>) -> Option<&'m [u8]> {
     }
 }
 
-/// Sections that are not custom ones; `None` for what cannot be read.
+/// Sections other than custom ones; `None` for what cannot be read.
 fn sections(module: &[u8]) -> impl Iterator<Item = Option<(u8, Payload<'_>)>> {
     let payloads = Parser::new(0).parse_all(module);
     payloads.filter_map(|payload| match payload {

@@ -1,4 +1,4 @@
-//! Where control parts.
+//! Finds where the paths of two executions part.
 
 use std::collections::HashMap;
 
@@ -12,18 +12,19 @@ use super::DiffError;
 pub struct Parting {
     /// The time of the first block that differs: all before are the same.
     pub time: u64,
-    /// The block that both executed before; `None` if already the first one differs.
+    /// The last block that both executed; `None` if the first block differs.
     pub before: Option<(FuncId, BlockId)>,
     /// The block that the first executes; `None` if it has ended.
     pub a: Option<(FuncId, BlockId)>,
-    /// The block that the second executes.
+    /// The block that the second executes; `None` if it has ended.
     pub b: Option<(FuncId, BlockId)>,
 }
 
-/// The first block in which two paths of the same program differ; `None` if they are the same. Linear in the paths up to there.
+/// The first block in which two paths of the same program differ; `None` if they are the same.
+/// Linear in the paths up to there.
 ///
 /// # Errors
-/// If a path cannot be read or lacks something.
+/// If a path cannot be read or is incomplete.
 pub fn parting<S: Segments>(
     a: &WholePath<S>,
     b: &WholePath<S>,
@@ -62,14 +63,14 @@ where
     }
 }
 
-/// For each node of the first the one of the second with the same blocks.
+/// For each node of the first path, the node of the second with the same blocks.
 fn same_nodes<S: Segments>(a: &WholePath<S>, b: &WholePath<S>) -> Vec<Option<NodeId>> {
     let of_b: HashMap<_, _> = b.nodes().iter().map(|(id, node)| (node, id)).collect();
     let nodes = a.nodes().values();
     nodes.map(|node| of_b.get(node).copied()).collect()
 }
 
-/// The blocks of a path, one after the other.
+/// Iterates over the blocks of a path.
 struct Blocks<'a, S: Segments> {
     path: &'a WholePath<S>,
     cursor: Cursor<'a, S>,

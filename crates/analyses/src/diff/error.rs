@@ -7,7 +7,7 @@ use afterimage_wpp::{PathError, TargetError};
 
 use afterimage_replay::steps::{CheckpointError, StepsError};
 
-/// Why two executions cannot be compared. `E` is why a segment of a path cannot be loaded.
+/// Why two executions cannot be compared. `E` says why a segment of a path cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum DiffError<E: Error + 'static> {
     /// One of them cannot be followed.
@@ -30,7 +30,7 @@ pub enum DiffError<E: Error + 'static> {
         "a path lacks code of some functions, so the runs cannot be compared; build the whole path with `afterimage build --lens paths --again`"
     )]
     Partial,
-    /// The runs differ, and no step does.
+    /// The runs differ, but none of their steps does.
     #[error(
         "the runs differ after t={0}, but none of their steps does; this is a fault in afterimage"
     )]

@@ -1,4 +1,4 @@
-//! The first thing that two executions do differently.
+//! Finds the first difference between two executions.
 
 use std::collections::HashSet;
 
@@ -11,35 +11,37 @@ use super::{DiffError, Replaced, Side};
 use afterimage_replay::paths::Window;
 use afterimage_replay::steps::{Level, Step, Steps, Wanted, What, Within};
 
-/// The first thing that two executions do differently. Everything before it is the same in both.
+/// The first difference between two executions. Everything before it is the same in both.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// What the first does; `None` if it has ended.
+    /// The first execution's step; `None` if it has ended.
     pub a: Option<Step>,
-    /// What the second does.
+    /// The second execution's step; `None` if it has ended.
     pub b: Option<Step>,
-    /// If both have the host write to the same place, or read there, but other bytes: from the first one that differs.
+    /// The differing bytes, if in both the host writes or reads the same place.
     pub bytes: Option<HostBytes>,
 }
 
-/// Bytes that the host wrote, or read, in both executions.
+/// Bytes that the host wrote or read in both executions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostBytes {
-    /// Which of the bytes is the first that differs, from 0.
+    /// The offset of the first byte that differs.
     pub offset: u64,
     /// Bytes from there on, in the first execution.
     pub a: Vec<u8>,
-    /// In the second.
+    /// Bytes from there on, in the second execution.
     pub b: Vec<u8>,
 }
 
-/// Most bytes of [`HostBytes`] that are kept.
+/// How many bytes of [`HostBytes`] to keep.
 const KEPT: usize = 32;
 
-/// Where two executions first differ, in control, a value, an address, or what the host does; `None` if they are the same from the beginning to the end. They are of one module, or of two that are
-/// [`alike`](super::alike); `replaced` are then the operators that are others. Of an operator that changes tables or drops a segment, which table or segment that is is not compared.
+/// Finds where two executions first differ in control, a value, an address, or what the host does;
+/// `None` if they are the same to the end. Both must be of one module, or of two that are
+/// [`alike`](super::alike); `replaced` are then the operators that differ. For operators that
+/// change tables or drop a segment, the table or segment itself is not compared.
 ///
-/// Time is that of following both up to the difference, twice.
+/// Takes the time of following both up to the difference, twice.
 ///
 /// # Errors
 /// If one of them cannot be followed.
@@ -59,7 +61,7 @@ where
     found.map(Some).ok_or(DiffError::Untold(window.first))
 }
 
-/// A stretch in which the first difference is.
+/// The stretch that contains the first difference.
 fn differing<'a, S: Segments>(
     a: Side<'a, S>,
     b: Side<'a, S>,
@@ -85,7 +87,7 @@ where
         let went = (first && sides.0.advance()?, second && sides.1.advance()?);
         match went {
             (false, false) if first && second => return Ok(None),
-            // One has ended, and the other goes on.
+            // One has ended while the other continues.
             (false, _) if first => break,
             (_, false) if second => break,
             _ => {}
@@ -150,7 +152,7 @@ where
 }
 
 impl HostBytes {
-    /// From the first byte that differs on.
+    /// The bytes from the first difference on.
     fn of(x: &[u8], y: &[u8]) -> Self {
         let same = x.iter().zip(y).take_while(|(x, y)| x == y).count();
         let part = |bytes: &[u8]| bytes[same..].iter().copied().take(KEPT).collect();
@@ -162,7 +164,7 @@ impl HostBytes {
     }
 }
 
-/// Bytes of memory. The host reads and writes at the end of a node, and the machine stands there.
+/// Bytes of memory. The host reads and writes at the end of a node, where the machine stands.
 fn written<S: Segments>(
     steps: &mut Steps<'_, S>,
     range: Range,

@@ -1,7 +1,10 @@
-//! All that a run computes, folded into one number.
+//! Folds everything that a run computes into one number.
 //!
-//! In functions that hold replaced operators it is their steps that are folded, because the same registers need not mean the same there. What is folded does not depend on how the path is cut into nodes, which may differ between two recordings: blocks, values and accesses are three
-//! sequences, each in the order of the run. Two runs whose numbers agree after the same block did the same up to there, unless 128 bits collide.
+//! In functions with replaced operators, the steps of the operators are folded instead, because the
+//! same registers need not mean the same there. The result does not depend on how the path is cut
+//! into nodes, which may differ between two recordings: blocks, values and accesses are three
+//! sequences, each in the order of the run. Two runs with equal numbers after the same block did
+//! the same up to there, unless 128 bits collide.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -23,7 +26,7 @@ struct Sequence(u64, u64);
 impl Sequence {
     #[inline(always)]
     fn add(&mut self, element: u64) {
-        // So that zeros count, too: 0 is mixed to 0.
+        // Makes zeros count, too: `mix` maps 0 to 0.
         let mixed = mix(element.wrapping_add(0x9e37_79b9_7f4a_7c15));
         self.0 = self
             .0
@@ -43,7 +46,7 @@ fn mix(mut x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// What is folded so far.
+/// The numbers folded so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Folded {
     blocks: Sequence,
@@ -51,16 +54,16 @@ pub(super) struct Folded {
     accesses: Sequence,
 }
 
-/// A register that is folded when its instruction is done.
+/// A register to fold after its instruction.
 #[derive(Clone, Copy, Debug)]
 struct FoldedRegister {
     inst: u32,
     register: u32,
-    /// It holds a vector.
+    /// Whether it holds a vector.
     wide: bool,
 }
 
-/// Which registers of a node are folded: results, and the operands of what has none.
+/// The registers of a node to fold: results, and the operands of instructions without results.
 #[derive(Debug, Default)]
 struct Template {
     blocks: Vec<u64>,
@@ -111,7 +114,7 @@ struct Folder {
     folded: Folded,
     template: Rc<Template>,
     written: Vec<Range>,
-    /// The bytes that are told next are read by the host.
+    /// Whether the next bytes are those that the host reads.
     reads: bool,
 }
 
@@ -207,7 +210,7 @@ impl Observer for Folder {
     }
 }
 
-/// A run on its way.
+/// A run while it is folded.
 pub(super) struct Folding<'a, S: Segments> {
     steps: Steps<'a, S>,
     /// The functions whose steps are folded.
@@ -247,7 +250,7 @@ where
         self.folder.folded
     }
 
-    /// Executes the next node. `false` at the end.
+    /// Executes the next node; `false` at the end.
     pub fn advance(&mut self) -> Result<bool, DiffError<S::Error>> {
         let Some(visit) = self.steps.follower.advance()? else {
             return Ok(false);

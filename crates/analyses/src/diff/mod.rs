@@ -1,8 +1,10 @@
-//! Two executions of one program, or of two that are [`alike`], compared: where they first differ.
+//! Compares two executions of one program, or of two programs that are [`alike`]: where they first
+//! differ.
 //!
-//! Both are followed side by side by the machine, block by block. As long as control goes the same way in both, the k-th value, address or host call of
-//! one has a counterpart in the other, so the first difference is exact; where control parts, the comparison of values ends, and what the two
-//! put out is compared byte by byte.
+//! The machine follows both side by side, block by block. As long as control goes the same way in
+//! both, the k-th value, address or host call of one has a counterpart in the other, so the first
+//! difference is exact. Where control parts, the comparison of values ends; output is compared byte
+//! by byte.
 //!
 //! ```no_run
 //! use afterimage_program::Program;

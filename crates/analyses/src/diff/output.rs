@@ -1,4 +1,4 @@
-//! What two executions put out, byte by byte.
+//! Compares the output of two executions, byte by byte.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,7 +10,7 @@ use afterimage_wpp::{Segments, Visit};
 use super::{DiffError, Side};
 use afterimage_replay::steps::Follower;
 
-/// Where two executions put out different bytes to one file descriptor.
+/// Where the output of two executions to one file descriptor differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputDifference {
     /// The file descriptor: 1 is standard output, 2 standard error.
@@ -19,43 +19,44 @@ pub struct OutputDifference {
     pub offset: u64,
     /// The last bytes before it, from the beginning of their line.
     pub before: Vec<u8>,
-    /// The line that it is in, from 1.
+    /// The number of its line, from 1.
     pub line: u64,
-    /// What the first puts out there; `None` if nothing more.
+    /// The first execution's output there; `None` if there is no more.
     pub a: Option<Written>,
-    /// What the second does.
+    /// The second execution's output there; `None` if there is no more.
     pub b: Option<Written>,
 }
 
-/// Bytes that were put out.
+/// Output bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// The first bytes, to the end of the line or of what was put out at once.
+    /// The first bytes, up to the end of the line or of the write.
     pub bytes: Vec<u8>,
     /// The time of the block that ends with the call.
     pub time: u64,
-    /// Whose code calls.
+    /// The function that makes the call.
     pub function: FuncId,
     /// The call.
     pub op: OpId,
 }
 
-/// What two executions put out, compared.
+/// The output of two executions, compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outputs {
-    /// Where it first differs, per file descriptor, ascending; empty if nowhere.
+    /// The first difference for each file descriptor, ascending; empty if there is none.
     pub differences: Vec<OutputDifference>,
-    /// Whether one of them put out anything.
+    /// Whether one of them wrote any output.
     pub any: bool,
 }
 
-/// Most bytes that are kept of a line.
+/// How many bytes of a line to keep.
 const KEPT: usize = 120;
 
-/// Where two executions of WASI programs first put out different bytes. (Descriptors of files are told
-/// apart by their number alone.) What was written with `fd_write`, in the order of the calls.
+/// Finds where the output of two WASI programs first differs. Output is what `fd_write` wrote, in
+/// the order of the calls. (File descriptors are identified by their numbers alone.)
 ///
-/// Time is that of following both to their ends; memory is that of the machines and of the output that one is ahead of the other.
+/// Takes the time of following both to their ends. Memory is that of the machines, and of the
+/// output by which one is ahead of the other.
 ///
 /// # Errors
 /// If one of them cannot be followed.
@@ -70,7 +71,7 @@ where
     let mut streams = BTreeMap::<u32, Stream>::new();
     let (mut first, mut second) = (true, true);
     while first || second {
-        // The one that is behind goes on.
+        // The one that is behind takes the next step.
         let (ta, tb) = (sides.0.time(), sides.1.time());
         if first && (ta <= tb || !second) {
             first = sides.0.advance(|chunk| take(&mut streams, chunk, false))?;
@@ -87,7 +88,7 @@ where
     })
 }
 
-/// Bytes that one call put out.
+/// The output of one call.
 struct Chunk {
     descriptor: u32,
     written: Written,
@@ -98,14 +99,14 @@ fn take(streams: &mut BTreeMap<u32, Stream>, chunk: Chunk, second: bool) {
     stream.take(chunk.written, second);
 }
 
-/// What both put out to one descriptor.
+/// The output of both to one descriptor.
 #[derive(Default)]
 struct Stream {
-    /// What one put out, and the other did not yet.
+    /// What one has written and the other has not yet.
     ahead: VecDeque<Written>,
-    /// How much of the first chunk was seen in the other.
+    /// How many bytes of the first chunk were seen in the other.
     seen: usize,
-    /// The second is ahead.
+    /// Whether the second is ahead.
     second: bool,
     offset: u64,
     line: u64,
@@ -126,7 +127,7 @@ impl Stream {
         let mut at = 0;
         while at < chunk.bytes.len() {
             let Some(other) = self.ahead.front() else {
-                // It is ahead now.
+                // This one is ahead now.
                 self.second = second;
                 self.seen = at;
                 self.ahead.push_back(chunk);
@@ -184,7 +185,7 @@ impl Stream {
     }
 }
 
-/// What was written, from a byte on to the end of the line.
+/// The output from a byte to the end of its line.
 fn part(written: &Written, from: usize) -> Written {
     let rest = &written.bytes[from..];
     let line = rest.iter().position(|&byte| byte == b'\n');
@@ -195,7 +196,7 @@ fn part(written: &Written, from: usize) -> Written {
     }
 }
 
-/// A run on its way.
+/// A run while it is followed.
 struct Writing<'a, S: Segments> {
     follower: Follower<'a, S>,
     side: Side<'a, S>,
@@ -205,7 +206,8 @@ struct Writing<'a, S: Segments> {
 /// Watches calls of `fd_write`.
 struct Calls<'a> {
     program: &'a Program,
-    /// Descriptor, where the list of buffers is, how many there are, and where the number of bytes goes.
+    /// The descriptor, the address and length of the list of buffers, and the address for the
+    /// number of bytes.
     open: Option<[u32; 4]>,
     succeeded: bool,
 }
@@ -248,7 +250,7 @@ where
         self.follower.machine.time()
     }
 
-    /// Executes the next node. `false` at the end.
+    /// Executes the next node; `false` at the end.
     fn advance(&mut self, take: impl FnOnce(Chunk)) -> Result<bool, DiffError<S::Error>> {
         let Some(visit) = self.follower.advance()? else {
             return Ok(false);
@@ -275,7 +277,7 @@ where
         Ok(true)
     }
 
-    /// The call that a node ends with.
+    /// The call that ends a node.
     fn call(&self, visit: Visit) -> Option<(FuncId, OpId)> {
         let node = &self.side.run.path.nodes()[visit.node];
         let function = self.side.run.program.function(node.function)?;
@@ -285,7 +287,7 @@ where
     }
 }
 
-/// The bytes that a call of `fd_write` put out.
+/// The bytes that a call of `fd_write` wrote.
 fn gathered(memory: &Memory, [_, list, count, size]: [u32; 4]) -> Option<Vec<u8>> {
     let bytes = |address: u32, length: u32| {
         let place = memory.range(u64::from(address), u64::from(length)).ok()?;
@@ -322,7 +324,7 @@ mod tests {
         }
     }
 
-    /// What is found if texts come in this order: `true` for those of the second.
+    /// The difference between texts in this order; `true` marks those of the second execution.
     fn found(chunks: &[(&str, bool)]) -> Option<(u64, u64, String, String, String)> {
         let mut stream = Stream::default();
         for &(text, second) in chunks {

@@ -1,4 +1,4 @@
-//! Where in the program and in the run something is.
+//! Places in the program and in the run.
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_program::Program;
@@ -9,7 +9,7 @@ use super::DiffError;
 /// A call that is open at some time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallPlace {
-    /// Whose code calls.
+    /// The function that makes the call.
     pub function: FuncId,
     /// The call.
     pub op: OpId,
@@ -17,7 +17,8 @@ pub struct CallPlace {
     pub time: u64,
 }
 
-/// The calls that are open when block T is executed, the innermost first, at most so many. Activations that were entered by a tail call or by the host have none.
+/// The calls that are open when block T is executed, the innermost first, at most `most`.
+/// Activations entered by a tail call or by the host have none.
 ///
 /// # Errors
 /// If the path cannot be read.
@@ -58,7 +59,8 @@ where
     Ok(calls)
 }
 
-/// How often the block of an operator was executed up to block T, T included: the number of the operator's execution there.
+/// How often the block of an operator was executed up to and including block T: the number of the
+/// operator's execution there.
 ///
 /// # Errors
 /// If the path cannot be read.

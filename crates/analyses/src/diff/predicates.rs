@@ -1,8 +1,11 @@
-//! Which values tell failing executions from passing ones.
+//! Ranks values by how well they separate failing executions from passing ones.
 //!
-//! As in statistical debugging (Liblit, Naik, Zheng, Aiken and Jordan, "Scalable statistical bug isolation", 2005, sections 2 and 3), each statement is a site with predicates: that some
-//! value had this sign, that some was larger or smaller than all of an execution that passed. A predicate that tells no more than that its statement was executed is left out, as there
-//! where Increase(P) is not positive. They are ranked by Ochiai's coefficient, as lines are.
+//! As in statistical debugging (Liblit, Naik, Zheng, Aiken and Jordan, "Scalable statistical bug
+//! isolation", 2005, sections 2 and 3), each statement is a site with predicates: that some value
+//! had a given sign, or that some value was larger or smaller than all those of a passing
+//! execution. A predicate that says no more than that its statement was executed is left out, like
+//! those whose Increase(P) is not positive. Predicates are ranked by Ochiai's coefficient, as lines
+//! are.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -10,45 +13,47 @@ use std::collections::BTreeMap;
 use super::ranges::{Number, Range};
 use crate::matching::StatementSite;
 
-/// What holds of some value that a statement gave in an execution.
+/// A predicate on some value that a statement gave in an execution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Predicate {
     /// It is less than 0.
     Negative,
-    /// It is 0; of a test or a branch, it did not hold or was not taken.
+    /// It is 0; for a test or branch, it did not hold or was not taken.
     Zero,
-    /// It is greater than 0; of a test or a branch, it held or was taken.
+    /// It is greater than 0; for a test or branch, it held or was taken.
     Positive,
     /// It is greater than this.
     Above(Number),
-    /// It is smaller.
+    /// It is smaller than this.
     Below(Number),
 }
 
-/// A statement, and what of its values tells executions apart best.
+/// A statement, with the predicate on its values that separates executions best.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RankedValue {
     /// The statement.
     pub place: StatementSite,
-    /// What holds of some value.
+    /// The predicate that holds of some value.
     pub predicate: Predicate,
-    /// Its values are truths.
+    /// Whether its values are truth values.
     pub is_truth: bool,
-    /// In how many failing executions it holds.
+    /// The number of failing executions in which it holds.
     pub failing: usize,
-    /// In how many passing ones.
+    /// The number of passing executions in which it holds.
     pub passing: usize,
     /// Ochiai's coefficient.
     pub score: f64,
-    /// In how many failing and passing executions the statement was executed.
+    /// The number of failing and of passing executions in which the statement was executed.
     pub executed: [usize; 2],
 }
 
-/// Executions, each by the ranges of its statements' values.
+/// Executions, each as the ranges of its statements' values.
 type Executions = [BTreeMap<StatementSite, Range>];
 
-/// Ranks statements by how well a predicate on their values tells failing executions from passing ones: for each the best one, if failing
-/// executions are more frequent where it holds than where the statement was executed. O(statements · executions²).
+/// Ranks statements by how well a predicate on their values separates failing executions from
+/// passing ones. Each statement has its best predicate, and is included only if failures are more
+/// frequent where the predicate holds than where the statement was executed. O(statements ·
+/// executions²).
 pub fn rank_values(passing: &Executions, failing: &Executions) -> Vec<RankedValue> {
     let mut places: Vec<StatementSite> = failing.iter().flat_map(BTreeMap::keys).copied().collect();
     places.sort_unstable();
@@ -66,7 +71,8 @@ pub fn rank_values(passing: &Executions, failing: &Executions) -> Vec<RankedValu
     let of = |row: &RankedValue| (row.failing, row.passing);
     rows.sort_by(|x, y| {
         let order = telling(of(y), of(x));
-        // That a statement is executed in others too, but gives other values there, is more telling.
+        // It is more telling if a statement is executed in others, too, but gives other values
+        // there.
         order
             .then(y.executed[1].cmp(&x.executed[1]))
             .then(x.place.cmp(&y.place))
@@ -74,7 +80,7 @@ pub fn rank_values(passing: &Executions, failing: &Executions) -> Vec<RankedValu
     rows
 }
 
-/// The predicate of a statement that tells most.
+/// The most telling predicate of a statement.
 fn best(place: StatementSite, passing: &Executions, failing: &Executions) -> Option<RankedValue> {
     let of = |executions: &Executions| -> Vec<Range> {
         let ranges = executions.iter().filter_map(|ranges| ranges.get(&place));
@@ -99,7 +105,7 @@ fn best(place: StatementSite, passing: &Executions, failing: &Executions) -> Opt
         );
         (predicate, counts)
     });
-    // Of equal ones the first: signs before numbers.
+    // If equal, the first one: signs before numbers.
     let (predicate, counts) = counted.fold(
         None,
         |best: Option<(Predicate, (usize, usize))>, next| match best {
@@ -107,7 +113,8 @@ fn best(place: StatementSite, passing: &Executions, failing: &Executions) -> Opt
             _ => Some(next),
         },
     )?;
-    // Liblit's Increase: the share of failing executions among those where it holds, and among those where it was looked at.
+    // Liblit's Increase compares the share of failing executions among those where the predicate
+    // holds with the share among those where it was observed.
     let increases = counts.0 * (executed[0] + executed[1]) > executed[0] * (counts.0 + counts.1);
     increases.then_some(RankedValue {
         place,
@@ -130,7 +137,7 @@ fn holds(predicate: Predicate, range: &Range) -> bool {
     }
 }
 
-/// Compares ef² / (ef + ep), which is the coefficient squared, times what is the same for all.
+/// Compares ef² / (ef + ep): the square of the coefficient, times a factor common to all.
 fn telling(x: (usize, usize), y: (usize, usize)) -> Ordering {
     let part = |(failing, passing): (usize, usize)| {
         let failing = failing as u128;
@@ -187,7 +194,7 @@ mod tests {
                 )
             })
             .collect();
-        // Statement 2 gave the same in all; of 4 it is enough that it was executed.
+        // Statement 2 gave the same in all executions; for 4, it is enough that it was executed.
         assert_eq!(
             told,
             [

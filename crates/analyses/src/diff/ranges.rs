@@ -1,4 +1,5 @@
-//! What values the statements of a run gave, as ranges: what predicates on values need, in memory bounded by the program.
+//! Collects the ranges of the values that a run's statements gave. Predicates on values need them;
+//! memory is bounded by the program.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -13,10 +14,10 @@ use wasmparser::Operator;
 use crate::matching::{Collected, Given, StatementSite, Take, Taking, Walk};
 use afterimage_replay::steps::{Run, StepsError, name};
 
-/// A number that a statement gave. Those of one statement are all of one type.
+/// A number that a statement gave. All those of one statement are of one type.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub enum Number {
-    /// An integer, with a sign.
+    /// A signed integer.
     Integer(i64),
     /// A floating-point number.
     Float(f64),
@@ -29,7 +30,7 @@ impl Number {
         matches!(self, Self::Float(value) if value.is_nan())
     }
 
-    /// Whether it is less than 0, 0 or greater.
+    /// Whether it is less than, equal to or greater than 0.
     fn sign(self) -> usize {
         let of =
             |order: Option<std::cmp::Ordering>| order.map_or(1, |order| order as i8 + 1) as usize;
@@ -41,18 +42,18 @@ impl Number {
     }
 }
 
-/// The values that a statement gave in a run.
+/// The range of a statement's values in a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Range {
     /// The smallest.
     pub smallest: Number,
     /// The largest.
     pub largest: Number,
-    /// Some were less than 0, 0, greater than 0.
+    /// Whether some were less than, equal to and greater than 0.
     pub signs: [bool; 3],
 }
 
-/// What the bits that a statement gives mean.
+/// What the bits of a statement's value mean.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     I32,
@@ -60,7 +61,7 @@ enum Kind {
     F32,
     F64,
     Truth,
-    /// Nothing that has an order.
+    /// A value without an order.
     Other,
 }
 
@@ -168,7 +169,7 @@ impl Take for Ranges<'_> {
     }
 }
 
-/// The ranges of what the statements of a run gave that were executed and give numbers. NaNs are in no range.
+/// The ranges of all executed statements that give numbers. NaNs are in no range.
 ///
 /// Time is linear in the run, memory in the program.
 ///

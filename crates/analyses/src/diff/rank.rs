@@ -1,30 +1,34 @@
-//! Which lines tell failing executions from passing ones.
+//! Ranks lines by how well they separate failing executions from passing ones.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use afterimage_profile::Line;
 
-/// A line, and in how many executions it ran.
+/// A line, with the number of executions in which it ran.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RankedLine {
     /// The line.
     pub line: Line,
-    /// Of the failing executions.
+    /// The number of failing executions in which it ran.
     pub failing: usize,
-    /// Of the passing ones.
+    /// The number of passing executions in which it ran.
     pub passing: usize,
-    /// Ochiai's coefficient: 1 if it ran in all that failed and in none that passed, 0 if in none that failed.
+    /// Ochiai's coefficient: 1 if it ran in all failing executions and no passing one, 0 if it ran
+    /// in no failing one.
     pub score: f64,
-    /// How often all failing executions arrived at it together, and all passing ones.
+    /// The total of arrivals at it in all failing executions, and in all passing ones.
     pub arrivals: [u64; 2],
 }
 
-/// Ranks lines by how well they tell failing executions from passing ones, the most suspicious first; those that ran in no failing one are left out. Each execution is given by how often it
-/// arrived at each line.
+/// Ranks lines by how well they separate failing executions from passing ones, the most suspicious
+/// first. Lines that ran in no failing execution are left out. Each execution is given as the
+/// number of arrivals at each line.
 ///
-/// The measure is Ochiai's, found best of the usual ones by Abreu, Zoeteweij and van Gemund (2007, section 4): `ef / √((ef + nf) · (ef + ep))`, where `ef` and `ep` are the failing and
-/// passing executions in which the line ran, and `nf` the failing ones in which it did not. Order is decided by whole numbers; `score` is only shown. O(lines · executions).
+/// The measure is Ochiai's, found best of the usual ones by Abreu, Zoeteweij and van Gemund (2007,
+/// section 4): `ef / √((ef + nf) · (ef + ep))`, where `ef` and `ep` are the failing and passing
+/// executions in which the line ran, and `nf` the failing ones in which it did not. The order is
+/// computed in integers; `score` is only for display. O(lines · executions).
 pub fn rank_lines(
     passing: &[BTreeMap<Line, u64>],
     failing: &[BTreeMap<Line, u64>],
@@ -52,7 +56,7 @@ pub fn rank_lines(
     rows
 }
 
-/// Compares ef² / (ef + ep), which is the measure squared, times what is the same for all.
+/// Compares ef² / (ef + ep): the square of the measure, times a factor common to all lines.
 fn compare(x: &RankedLine, y: &RankedLine) -> Ordering {
     let part = |row: &RankedLine| {
         let ef = row.failing as u128;

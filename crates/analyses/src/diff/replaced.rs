@@ -1,4 +1,5 @@
-//! What operators that replaced others gave, and what the others would have given in their place.
+//! Compares replaced operators: what they gave, and what the originals would have given in their
+//! place.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -14,41 +15,44 @@ use super::alike::{Module, Replaced};
 use super::{DiffError, Side};
 use afterimage_replay::steps::{Follower, Plan, Plans, StepsError, Value};
 
-/// What an operator did in a run that another module has in the same place.
+/// The effect of an operator in whose place another module has a different one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effect {
     /// How often it was executed.
     pub executed: u64,
-    /// Of operators that compute from their operands alone: in how many of its executions the other one would have given something else. `None` if that cannot be told.
+    /// For operators that compute from their operands alone: in how many executions the other one
+    /// would have given something else. `None` if unknown.
     pub otherwise: Option<u64>,
-    /// The first execution in which the other one would have given something else; if that cannot be told, nothing.
+    /// The first such execution, if known.
     pub first: Option<Otherwise>,
 }
 
 /// An execution in which the other operator would have given something else.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Otherwise {
-    /// Which execution of the operator, from 1.
+    /// The number of the execution, from 1.
     pub number: u64,
     /// The time of its block.
     pub time: u64,
     /// The operands.
     pub operands: Box<[Value]>,
-    /// What the other operator would have given of them.
+    /// The result that the other operator would have given.
     pub other: Result<Value, Trap>,
-    /// What it gave.
+    /// The result that it gave.
     pub gave: Result<Value, Trap>,
 }
 
 impl Otherwise {
-    /// Whether the operators are constants, which differ each time.
+    /// Whether the operators are constants, which always differ.
     pub fn is_of_constants(&self) -> bool {
         self.operands.is_empty()
     }
 }
 
-/// Follows a run from its beginning to its end, and finds for each operator that replaced another one what it did: `other` is the module that has the others, and its bytes. What the
-/// other operator would have given is computed from the operands of this run, so nothing that differs for other reasons between two runs matters. Time is that of following the run.
+/// Follows a run from beginning to end, and finds the effect of each operator that replaced
+/// another. `other` is the module with the other operators. Their results are computed from the
+/// operands of this run, so differences between two runs for other reasons do not matter. Takes the
+/// time of following the run.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -98,7 +102,7 @@ where
 enum Pure {
     Scalar(Scalar),
     Vector(Vector, u128),
-    /// It gives this.
+    /// A constant, with this value.
     Constant(Value),
 }
 
@@ -164,9 +168,9 @@ impl Pure {
 struct Site {
     replaced: usize,
     block: u32,
-    /// How many of the node's instructions are done before it.
+    /// How many of the node's instructions come before it.
     before: usize,
-    /// It is an instruction, the one behind these.
+    /// Whether it is an instruction itself: the next one.
     is_instruction: bool,
     compared: Option<Compared>,
 }
@@ -182,12 +186,12 @@ struct Compared {
 struct Comparing<'r> {
     replaced: &'r [Replaced],
     functions: HashSet<FuncId>,
-    /// The replaced operators and those that they replaced, if they compute from operands alone.
+    /// The replacing and the replaced operators, if they compute from operands alone.
     pure: Vec<Option<(Pure, Pure)>>,
     effects: Vec<Effect>,
     template: Rc<[Site]>,
     start: u64,
-    /// Where the run ended, if at a replaced operator: it counts if it trapped.
+    /// If the run ended at a replaced operator: it counts if it trapped.
     ended: Option<(usize, Option<Otherwise>)>,
 }
 
@@ -267,7 +271,8 @@ impl<'r> Comparing<'r> {
         Ok(sites.into())
     }
 
-    /// An execution of an operator; if the other one would have given something else, that.
+    /// Evaluates an execution of an operator. Returns the difference if the other one would have
+    /// given something else.
     fn executed(&self, site: &Site, low: &[u64], high: &[u64]) -> Option<Otherwise> {
         let compared = site.compared.as_ref()?;
         let operands = compared.operands.iter().map(|&(register, ty)| {

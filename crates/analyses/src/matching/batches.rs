@@ -1,4 +1,4 @@
-//! Following a run with one thread while another one takes what its statements do.
+//! Follows a run on one thread while another takes what its statements do.
 
 use std::collections::HashSet;
 use std::panic::resume_unwind;
@@ -15,12 +15,12 @@ use super::take::{Gave, Listen, StatementSite, Take, Taken, Taking};
 use super::walk::{Walk, Walked};
 use afterimage_replay::steps::{Run, StepsError};
 
-/// So much is handed over at once.
+/// How many events a batch holds.
 const AT_ONCE: usize = 1 << 13;
-/// So many batches may wait.
+/// How many batches may wait.
 const WAITING: usize = 4;
 
-/// What [`Listen`] is told, but for what computations took.
+/// A call of [`Listen`], except for the operands of computations.
 #[derive(Clone, Copy, Debug)]
 enum Happening {
     Begin {
@@ -34,7 +34,7 @@ enum Happening {
         operands: Option<u64>,
         time: u64,
     },
-    /// So many parameters are the next ones of the batch.
+    /// The next `parameters` parameters of the batch are its arguments.
     Enter {
         function: FuncId,
         time: u64,
@@ -46,7 +46,7 @@ enum Happening {
     HostWrite(Range),
 }
 
-/// Some of it, in order.
+/// A part of the events, in order.
 #[derive(Debug, Default)]
 struct Batch {
     happenings: Vec<Happening>,
@@ -95,11 +95,11 @@ impl Batch {
     }
 }
 
-/// Hands on what it is told.
+/// Hands over the events it receives.
 struct Handing {
     batch: Batch,
     full: SyncSender<Batch>,
-    /// Batches that were taken, to be filled again.
+    /// Emptied batches, to be filled again.
     empty: Receiver<Batch>,
 }
 
@@ -116,7 +116,8 @@ impl Handing {
     fn flush(&mut self) {
         let next = self.empty.try_recv().unwrap_or_default();
         let batch = std::mem::replace(&mut self.batch, next);
-        // The other thread is there until this one ends, unless it panics: then the panic goes on where it is joined.
+        // The other thread lives until this one ends, unless it panics; joining it resumes that
+        // panic.
         let _ = self.full.send(batch);
     }
 }
@@ -178,18 +179,19 @@ impl Listen for Handing {
     }
 }
 
-/// Takes what is handed over, until there is no more.
+/// Takes the batches that are handed over, until there are no more.
 fn take_all(listener: &mut impl Listen, full: &Receiver<Batch>, empty: &Sender<Batch>) {
     for mut batch in full {
         batch.tell(listener);
         batch.happenings.clear();
         batch.parameters.clear();
-        // Who follows the run may have ended.
+        // The follower may have ended.
         let _ = empty.send(batch);
     }
 }
 
-/// Follows a run to its end, while another thread takes what its statements do: that is half of the work. The functions of `standing` stand by themselves; all, if it is `None`.
+/// Follows a run to its end, while another thread takes what its statements do, which is half of
+/// the work. The functions in `standing` stand alone; all do if it is `None`.
 pub(super) fn follow_taking<S: Segments, T>(
     run: Run<'_, S>,
     log: LogReader,
@@ -220,7 +222,7 @@ where
     });
     match walked {
         Ok(walked) => Ok(walked?.heard_by(taking, |()| {})),
-        // Where no thread can be had, this one does it all.
+        // Without a second thread, this one does all the work.
         Err(log) => Walk::within(run, log, taking, standing)?.follow(),
     }
 }
@@ -232,7 +234,7 @@ mod tests {
 
     use super::*;
 
-    /// Writes down all that it is told.
+    /// Writes down every event.
     #[derive(Debug, Default, PartialEq)]
     struct Scribe(Vec<String>);
 
@@ -309,7 +311,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Many times over, so that it takes several batches, which are used again.
+        /// Repeats the events, so that they fill several batches, some of which are reused.
         #[test]
         fn what_is_handed_on_is_told_in_order(told in prop::collection::vec((0u8..8, 0u32..5, 0u64..100), 1..60), times in 0usize..2000) {
             let (mut directly, mut aside) = (Scribe::default(), Scribe::default());

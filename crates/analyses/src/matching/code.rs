@@ -1,4 +1,4 @@
-//! What is known of a function's operators without executing them.
+//! Facts about a function's operators that are known without executing them.
 
 use std::hash::{Hash, Hasher};
 
@@ -10,31 +10,32 @@ use wasmparser::Operator;
 
 use afterimage_replay::steps::name;
 
-/// An operator.
+/// Facts about an operator.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OperatorFacts {
     pub class: Class,
-    /// Equal for operators with equal names, and for comparisons that differ in being negated or having their operands exchanged.
+    /// Equal for operators of the same name, and for comparisons that differ only by negation or
+    /// exchanged operands.
     pub operator: u64,
-    /// What a constant is, or what a load or a store adds to its address.
+    /// The value of a constant, or the offset of a load or store.
     pub immediate: u64,
-    /// Equal for operators with equal names only.
+    /// Equal only for operators of the same name.
     pub exact: u64,
-    /// It is `i32.and`.
+    /// Whether it is `i32.and`.
     pub is_and: bool,
-    /// It is a `select`.
+    /// Whether it is a `select`.
     pub chooses: bool,
-    /// Its constants may be addresses of data.
+    /// Whether its constants may be addresses of data.
     pub takes_addresses: bool,
-    /// It is `i32.add` or `i32.sub`: of an address it gives an address.
+    /// Whether it is `i32.add` or `i32.sub`, which turn an address into an address.
     pub adds: bool,
-    /// It may make one condition of several.
+    /// Whether it may join several conditions into one.
     pub joins: bool,
-    /// How many arguments it takes, if it is a call.
+    /// For a call, the number of arguments.
     pub arguments: u32,
 }
 
-/// A function's operators, by ordinal. Linear in its body.
+/// The facts about a function's operators, by ordinal. Linear in its body.
 pub(super) fn operators(
     program: &Program,
     module: &[u8],
@@ -70,7 +71,8 @@ fn known(program: &Program, operator: &Operator<'_>) -> OperatorFacts {
     }
 }
 
-/// Whether constants that it takes may be addresses of data: it may add to them, compare them or choose between them, but nobody multiplies them.
+/// Whether its constants may be addresses of data. It may add, compare or choose between addresses,
+/// but nobody multiplies them.
 fn takes_addresses(class: Class, operator: &Operator<'_>, name: &str) -> bool {
     match class {
         Class::Compute => matches!(
@@ -87,7 +89,7 @@ fn takes_addresses(class: Class, operator: &Operator<'_>, name: &str) -> bool {
     }
 }
 
-/// How many arguments a call takes; 0 for other operators.
+/// The number of a call's arguments; 0 for other operators.
 fn arguments(program: &Program, operator: &Operator<'_>) -> u32 {
     let ty = match *operator {
         Operator::Call { function_index } | Operator::ReturnCall { function_index } => {
@@ -103,7 +105,7 @@ fn arguments(program: &Program, operator: &Operator<'_>) -> u32 {
     ty.map_or(0, |ty| ty.params.len() as u32)
 }
 
-/// A comparison, its negation and those with exchanged operands are one.
+/// One name for a comparison, its negation and the forms with exchanged operands.
 fn comparison(name: &str) -> String {
     let (space, rest) = name.split_once('.').unwrap_or(("", name));
     let (stem, sign) = rest.split_once('_').unwrap_or((rest, ""));

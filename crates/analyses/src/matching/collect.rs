@@ -1,4 +1,4 @@
-//! A run, followed once, as sketches of its statements.
+//! Makes sketches of a run's statements by following it once.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
@@ -21,23 +21,25 @@ use super::written::Written;
 use afterimage_replay::steps::{Run, StepsError};
 use afterimage_replay::values::Types;
 
-/// A version of a program as it was executed, and where its statements are.
+/// An executed version of a program, with the places of its statements.
 #[derive(Debug, Default)]
 pub struct Sketched {
     /// The statements.
     pub version: Version,
-    /// Where each is: ascending, unless statements are told apart by calls.
+    /// The place of each statement: ascending, unless statements are separated by calls.
     pub places: Vec<StatementSite>,
-    /// How many statements were executed, all executions counted.
+    /// The number of executions of statements.
     pub executed: u64,
-    /// By context and operator, which statement it is. Without contexts those are the functions, in the order in which they were entered.
+    /// The statement of each operator in each context. Without contexts, the first number is that
+    /// of the function, in the order of entry.
     pub(super) numbers: FxHashMap<(u32, OpId), u32>,
     /// The context of each statement.
     pub(super) contexts: Vec<u32>,
 }
 
 impl Sketched {
-    /// By statement of the same run, told apart by calls, which one it is here; `None` if it is another run.
+    /// For each statement of the same run, separated by calls, its number here; `None` if it is
+    /// another run.
     pub(super) fn numbers_of(&self, apart: &Self) -> Option<Vec<u32>> {
         let places = apart.places.iter();
         let known = places.map(|place| Some(self.places.binary_search(place).ok()? as u32));
@@ -56,11 +58,11 @@ struct Summary {
     active: Active,
 }
 
-/// Sketches them.
+/// Sketches statements.
 #[derive(Default)]
 struct Sketches {
     executed: u64,
-    /// How long the run is, which part of it this is, and the first time that is behind that.
+    /// The length of the run, the current part of it, and the first time after that part.
     length: u64,
     window: usize,
     behind: u64,
@@ -69,7 +71,7 @@ struct Sketches {
 }
 
 impl Sketches {
-    /// Of a run of this length.
+    /// Sketches for a run of this length.
     fn of(length: u64) -> Self {
         Self {
             length,
@@ -151,9 +153,11 @@ impl Take for Sketches {
     }
 }
 
-/// Follows a run from its beginning to its end and sketches every statement, with another thread, if one can be had. Jumps and returns are none: they have no values.
+/// Follows a run from beginning to end and sketches every statement, on another thread if possible.
+/// Jumps and returns are not sketched: they have no values.
 ///
-/// Time is linear in the run; memory is the machine's, 4 bytes for each 4 that the guest writes, and 1,000 to 2,000 bytes for each statement of the program that is executed.
+/// Time is linear in the run. Memory is the machine's, plus 4 bytes for each 4 bytes that the guest
+/// writes, plus 1,000 to 2,000 bytes for each executed statement of the program.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -167,7 +171,8 @@ where
     in_contexts(run, log, None)
 }
 
-/// The same, and tells statements of functions that do not stand by themselves apart by the calls through which they are executed. If all functions do, `standing` is `None`.
+/// Like [`version`], but separates statements of functions that do not stand alone by the calls
+/// through which they are executed. `standing` is `None` if all functions stand alone.
 pub(super) fn in_contexts<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,
@@ -181,7 +186,7 @@ where
     Ok(finish(run, walked))
 }
 
-/// Follows a run and keeps executions of some statements.
+/// Follows a run and keeps executions of chosen statements.
 pub(super) fn values_of<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,
@@ -196,7 +201,7 @@ where
     Ok(walked.listener.taker.kept())
 }
 
-/// Puts the statements in the order of the program, and finds out where their operands come from.
+/// Sorts the statements by their order in the program, and finds where their operands come from.
 fn finish<S: Segments>(run: Run<'_, S>, walked: Walked<Taking<Sketches>>) -> Sketched {
     let Walked {
         listener,
@@ -297,12 +302,15 @@ fn finish<S: Segments>(run: Run<'_, S>, walked: Walked<Taking<Sketches>>) -> Ske
     }
 }
 
-/// How much less it counts for each copy in between that a statement wrote what another one reads.
+/// How much weight each intermediate copy leaves to the evidence that a statement wrote what
+/// another reads.
 const COPIED: f32 = 0.8;
-/// Most statements that are kept of those that wrote what one reads.
+/// The largest number of writers to keep for one reader.
 const WRITERS: usize = 32;
 
-/// By load the stores that wrote what it reads, directly or through copies, ascending; and for how much that counts. `written` has the stores of each load, `sources` the loads that each store copies.
+/// For each load, the stores that wrote what it reads, directly or through copies, ascending and
+/// with their weights. `written` has the stores of each load, `sources` the loads that each store
+/// copies.
 fn writers(
     written: &FxHashMap<u32, Vec<u32>>,
     sources: &[Vec<u32>],
@@ -327,7 +335,7 @@ fn writers(
     written.keys().map(of).collect()
 }
 
-/// The operators of functions that stand by themselves.
+/// The operators of the functions that stand alone.
 fn bodies(
     known: &HashMap<FuncId, Vec<OperatorFacts>>,
     contexts: &Contexts,

@@ -1,49 +1,53 @@
-//! Code as if it were inlined: statements by the calls through which they are executed.
+//! Views code as if it were inlined: statements by the calls through which they are executed.
 //!
-//! An optimiser inlines a small function wherever it is called, and each copy does a part of what the one function did. Where the copies are to be matched, the function's statements are told apart by the calls around them as well, up to a
-//! function that stands by itself (Ammons, Ball and Larus 1997 call these calling contexts).
+//! An optimiser inlines a small function wherever it is called, and each copy does a part of what
+//! the function did. To match the copies, the function's statements are also separated by the calls
+//! around them, up to a function that *stands alone*, that is, one that is not inlined (Ammons,
+//! Ball and Larus 1997 call these calling contexts).
 
 use std::collections::HashSet;
 
 use afterimage_ids::{FuncId, OpId};
 use rustc_hash::FxHashMap;
 
-/// A context has no more calls around it than so many.
+/// The largest number of calls around a context.
 const DEEPEST: u32 = 24;
-/// No more contexts are made when they have so many operators together, or so many times those of the program.
+/// No more contexts are made once they have this many operators together, or this many times those
+/// of the program.
 const MOST: usize = 1 << 21;
 const TIMES: usize = 8;
-/// But that is no reason with so few.
+/// The limit does not apply below this many.
 const FEW: usize = 1 << 16;
 
 /// A function, and the calls through which it is executed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Context {
     pub function: FuncId,
-    /// The context of the caller, and its call; `None` for a function that stands by itself.
+    /// The caller's context and its call; `None` for a function that stands alone.
     pub caller: Option<(u32, OpId)>,
-    /// The function that stands by itself.
+    /// The function that stands alone.
     pub root: FuncId,
-    /// How many calls are between.
+    /// The number of calls in between.
     pub depth: u32,
 }
 
-/// Which contexts there are, and which are open.
+/// The contexts, and which of them are open.
 #[derive(Debug, Default)]
 pub(super) struct Contexts {
-    /// Functions that stand by themselves; `None` if all do.
+    /// The functions that stand alone; `None` if all do.
     standing: Option<HashSet<FuncId>>,
     all: Vec<Context>,
     roots: FxHashMap<FuncId, u32>,
     inlined: FxHashMap<(u32, OpId, FuncId), u32>,
-    /// Those of the open activations.
+    /// The contexts of the open activations.
     open: Vec<u32>,
     operators: usize,
     most: usize,
 }
 
 impl Contexts {
-    /// With the functions that stand by themselves; `None` if all do. `operators` is how many the program has.
+    /// Takes the functions that stand alone; `None` if all do. `operators` is the number of
+    /// operators in the program.
     pub fn new(standing: Option<HashSet<FuncId>>, operators: usize) -> Self {
         Self {
             standing,
@@ -52,7 +56,7 @@ impl Contexts {
         }
     }
 
-    /// All functions stand by themselves, so that it need not be known which activations are open.
+    /// Whether all functions stand alone, so that open activations need not be known.
     pub fn is_flat(&self) -> bool {
         self.standing.is_none()
     }
@@ -83,17 +87,18 @@ impl Contexts {
         })
     }
 
-    /// The context of a function that stands by itself, if it was entered.
+    /// The context of a function that stands alone, if it was entered.
     pub fn known_root(&self, function: FuncId) -> Option<u32> {
         self.roots.get(&function).copied()
     }
 
-    /// The context of what a call in a context calls, if it does not stand by itself.
+    /// The context of a callee in a caller's context, if it does not stand alone.
     pub fn known_inlined(&self, context: u32, call: OpId, callee: FuncId) -> Option<u32> {
         self.inlined.get(&(context, call, callee)).copied()
     }
 
-    /// An activation begins; `call` is the call of the innermost one, if that calls, and `operators` how many the function has.
+    /// Begins an activation. `call` is the call of the innermost activation, if it is calling;
+    /// `operators` is the number of the function's operators.
     pub fn enter(&mut self, function: FuncId, call: Option<OpId>, operators: usize) {
         let stands = self
             .standing
@@ -106,7 +111,7 @@ impl Contexts {
         self.open.push(context);
     }
 
-    /// The innermost activation ends.
+    /// Ends the innermost activation.
     pub fn leave(&mut self) {
         self.open.pop();
     }
@@ -132,13 +137,14 @@ impl Contexts {
         context
     }
 
-    /// A context and those around it, up to the function that stands by itself.
+    /// A context and those around it, up to the function that stands alone.
     fn chain(&self, context: u32) -> impl Iterator<Item = Context> + '_ {
         let outward = |of: &Context| of.caller.map(|(caller, _)| self.of(caller));
         std::iter::successors(Some(self.of(context)), outward)
     }
 
-    /// Where an operator of a context would stand if everything were inlined: ascending in the order of the program. What one call calls, by pointer, one after the other.
+    /// Where an operator of a context would be if everything were inlined: ascending in the order
+    /// of the program. Callees of one call by pointer follow one another.
     pub fn position(&self, context: u32, op: OpId) -> Vec<(OpId, Option<FuncId>)> {
         let calls = self.chain(context);
         let calls = calls.filter_map(|of| Some((of.caller?.1, Some(of.function))));
@@ -180,7 +186,7 @@ mod tests {
         assert!(seen[0] == seen[2] && seen[0] != seen[1]);
         let of = contexts.of(seen[1]);
         assert_eq!((of.function, of.root, of.depth), (smaller, main, 2));
-        // As if the code were inlined behind the calls.
+        // As if the code were inlined after the calls.
         let at = |context, at| contexts.position(context, OpId::new(at));
         assert!(at(around, 3) < at(seen[0], 0) && at(seen[0], 9) < at(around, 4));
         assert!(at(around, 6) < at(seen[1], 0) && at(seen[1], 0) < at(seen[1], 1));
@@ -213,7 +219,7 @@ mod tests {
             contexts.enter(calls_itself, op(2), 10);
             let of = contexts.of(contexts.current().unwrap());
             let root = [main, calls_itself][usize::from(depth > 0)];
-            // In itself it stands alone, and what that calls is itself again.
+            // Within itself it stands alone, and what it then calls is itself again.
             assert_eq!((of.function, of.root), (calls_itself, root), "{depth}");
         }
         let open = contexts.len();
@@ -230,7 +236,7 @@ mod tests {
             contexts.enter(large, op(call), MOST / 4);
             contexts.leave();
         }
-        // Four were inlined, and then it stands by itself.
+        // Four were inlined; the next stands alone.
         assert_eq!(contexts.len(), 1 + 4 + 1);
     }
 }

@@ -1,7 +1,10 @@
-//! Where statements that correspond stop doing the same (comparison checking: Jaramillo, Gupta and Soffa 1999; Zhang and Gupta 2005, section 6.2).
+//! Finds where corresponding statements first differ (comparison checking: Jaramillo, Gupta and
+//! Soffa 1999; Zhang and Gupta 2005, section 6.2).
 //!
-//! Sketches tell of the first 2ᵏ executions of two statements whether all values were the same. So of a pair that differs it is known up to a factor of two
-//! when that began. Both runs are followed again, and of the executions in between more is kept, until the first that differs is known.
+//! Sketches record for the first 2ᵏ executions of two statements whether all values were the same.
+//! For a pair that differs, they give the first difference up to a factor of two. Both runs are
+//! followed again, with more kept of the executions in between, until the first that differs is
+//! known.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::panic::resume_unwind;
@@ -21,42 +24,46 @@ use super::runs::Matched;
 use super::take::Taken;
 use afterimage_replay::steps::{Run, StepsError};
 
-/// The first execution that differs of two statements that correspond.
+/// The first execution in which two corresponding statements differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Divergence {
     /// The statement of the first version.
     pub a: u32,
-    /// That of the second.
+    /// The statement of the second version.
     pub b: u32,
-    /// Which execution it is of each, from 1. All before gave the same in both; where the second version inlined the function, all before through the same calls.
+    /// The number of the execution in each version, from 1. All earlier executions gave the same in
+    /// both. Where the second version inlined the function, this holds for executions through the
+    /// same calls.
     pub numbers: [u64; 2],
-    /// The two values; of calls, what they were given.
+    /// The two values; for calls, two arguments.
     pub values: [u64; 2],
-    /// Of calls: which of the arguments these are, from 1.
+    /// For calls, which arguments these are, from 1.
     pub arguments: Option<[u32; 2]>,
-    /// Of tests and branches, which may be negated in one version: whether they were decided otherwise than in their first executions; where the second version inlined the function, in their first through the same calls.
+    /// For tests and branches, which one version may negate: whether each was decided differently
+    /// than in its first execution. Where the second version inlined the function, the first
+    /// execution through the same calls counts.
     pub decided: Option<[bool; 2]>,
-    /// When.
+    /// The times of the two executions.
     pub times: [u64; 2],
-    /// What both took then.
+    /// Whether both took the same operands.
     pub took: Took,
-    /// How it comes about.
+    /// How the difference arises.
     pub origin: Origin,
 }
 
-/// What two executions took, in whatever order.
+/// How the operands of two executions compare, in any order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Took {
-    /// The same.
+    /// They are the same.
     Same,
-    /// The same but for constants.
+    /// They are the same, apart from constants.
     SameVariables,
-    /// Something else, or it is not known, as of what reads memory or calls.
+    /// They differ, or are unknown, as for loads and calls.
     Else,
 }
 
 impl Took {
-    /// `moved` tells of two values whether they are addresses of one object that lies elsewhere.
+    /// `moved` says whether two values are addresses of one object that lies elsewhere.
     fn of([a, b]: &[Taken; 2], moved: impl Fn(u64, u64) -> bool) -> Self {
         let same = |of_a: Vec<u64>, mut of_b: Vec<u64>| {
             !of_a.is_empty()
@@ -77,47 +84,57 @@ impl Took {
     }
 }
 
-/// How it comes about that statements that correspond gave other values, the most telling first.
+/// Why corresponding statements gave different values, the most telling reason first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
-    /// It computes something else: it is another operator, or has another constant, and took the same but for that; nobody who makes its operands did something else before, and something that takes what it gives
-    /// does something else, or is not known to correspond to anything.
+    /// The statement computes something else. It is another operator or has another constant, and
+    /// its operands are otherwise the same. No maker of its operands differed earlier, and some
+    /// user of its value does something else or has no known counterpart.
     Computed,
-    /// It takes something else, from memory, as an argument or from a statement that is not known to correspond, and nobody who makes its operands did something
-    /// else before. That is how it looks, too, where a match is wrong; and so is called what computes otherwise, if all that takes what it gives does the same.
+    /// The statement takes something else: from memory, as an argument, or from a statement without
+    /// a known counterpart. No maker of its operands differed earlier. A wrong match looks like
+    /// this, too. A statement that computes differently, but whose users all do the same, also
+    /// counts as this.
     Read,
-    /// Someone who makes its operands did something else before.
+    /// A maker of its operands differed earlier.
     Passed,
 }
 
-/// Pairs that are less likely to correspond come behind others.
+/// Pairs that are less likely to correspond come after the others.
 const LIKELY: f32 = 0.5;
-/// Most pairs that are looked into.
+/// The largest number of pairs to look into.
 const PAIRS: usize = 2048;
-/// Differences between addresses in both versions that occur so often are objects that lie elsewhere.
+/// How often a distance between addresses in both versions must occur to mean that an object has
+/// moved.
 const MOVED: u32 = 2;
-/// Most executions that are kept of all pairs together.
+/// The largest number of executions kept, over all pairs.
 const KEPT: u64 = 1 << 22;
 
 /// Opens a run's log from the beginning.
 pub type OpenLog<'l> = &'l (dyn Fn() -> Result<LogReader, TraceError> + Sync);
 
-/// A pair, and between which executions the first that differs is.
+/// A pair, and the range that contains its first differing execution.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     a: u32,
     b: u32,
-    /// So many are the same.
+    /// This many executions are the same.
     same: u64,
-    /// After so many they are not.
+    /// Within this many, one differs.
     differ: u64,
 }
 
-/// The pairs that correspond by what they take, but gave other values at some time: those that computed something else of the same first, of these and of others those that correspond more likely than not, and then the first in time of the second version first.
-/// Addresses of objects that lie elsewhere are no other values: which those are is told by what loads and stores that correspond accessed.
+/// The pairs that correspond by what they take, but gave different values at some time. Differences
+/// between addresses of objects that have merely moved do not count; corresponding loads and stores
+/// show which objects have.
 ///
-/// These are the pairs of which the values of at least half of the shorter sequence are the same, and those whose makers correspond. Both runs are followed again, at the same time;
-/// twice, if there are more than some thousands of executions between those that are known. Of the second run no progress is told.
+/// The order is: first pairs that computed something else from the same operands; within each
+/// origin, those more likely than not to correspond; then by time in the second version.
+///
+/// Candidates are the pairs that agree in at least half of the shorter sequence of values, and
+/// those whose makers correspond. Both runs are followed again, at the same time; twice if more
+/// than some thousands of executions lie between those that are known. Only the first run reports
+/// progress.
 ///
 /// # Errors
 /// If a run cannot be followed.
@@ -199,14 +216,15 @@ where
     };
     for found in &mut found {
         if let Some(taken) = taken.get(&found.b) {
-            // Of what lies elsewhere a sum lies elsewhere; other operators give something else.
+            // A sum with a moved address is a moved address; other operators give something else.
             let adds = operators.of(0, found.a).is_some_and(|known| known.adds);
             let moved = |x, y| adds && moves.lead([x, y]);
             found.took = Took::of(taken, moved);
         }
     }
     tell_origins(matching, &mut operators, &mut found);
-    // An optimiser counts from another number; what computes something else of the same is no such thing.
+    // An optimiser may count from another number. A computation that differs on the same operands
+    // is no such case.
     found.retain(|found| !is_shifted(found) || found.origin == Origin::Computed);
     found.sort_by_key(|found| {
         let mut matches = matched.matching.matches(found.b);
@@ -220,7 +238,7 @@ where
     Ok(found)
 }
 
-/// What is kept of the stretches of both runs, followed at the same time.
+/// Keeps the stretches of both runs, followed at the same time.
 fn values_of_both<S>(
     runs: [(Run<'_, S>, OpenLog<'_>); 2],
     standing: [Option<&HashSet<FuncId>>; 2],
@@ -235,7 +253,7 @@ where
         let log = log().map_err(afterimage_machine::MachineError::from)?;
         values_of(run, log, standing[side], &stretches[side])
     };
-    // Progress is told by one thread.
+    // Only one thread reports progress.
     let Run {
         program,
         module,
@@ -260,14 +278,14 @@ where
         let of_a = of(run_a, log_a, 0);
         let of_b = match of_b {
             Ok(of_b) => of_b.join().unwrap_or_else(|panic| resume_unwind(panic)),
-            // Where no thread can be had, one after the other.
+            // Without a second thread, the runs are followed one after the other.
             Err(_) => behind(),
         };
         Ok([of_a?, of_b?])
     })
 }
 
-/// What is known of the statements' operators, read when it is asked for.
+/// Facts about the statements' operators, computed on demand.
 struct Operators<'v, 'r, S: Segments> {
     versions: [&'v Sketched; 2],
     runs: [Run<'r, S>; 2],
@@ -285,7 +303,8 @@ impl<S: Segments> Operators<'_, '_, S> {
         all.get(place.op.index()).copied()
     }
 
-    /// Whether one of two statements chooses between two values, and the other computes one. An optimiser makes a choice of a branch that one version has around the other.
+    /// Whether one of two statements chooses between two values where the other computes one. An
+    /// optimiser turns a branch into such a choice.
     fn one_chooses(&mut self, found: &Divergence) -> bool {
         let chooses = [(0, found.a), (1, found.b)].map(|(side, statement)| {
             let known = self.of(side, statement);
@@ -294,7 +313,7 @@ impl<S: Segments> Operators<'_, '_, S> {
         chooses[0] != chooses[1]
     }
 
-    /// Whether constants of one of them may be addresses of data.
+    /// Whether constants of either statement may be addresses of data.
     fn may_be_addresses(&mut self, found: &Divergence) -> bool {
         let mut known = [(0, found.a), (1, found.b)].into_iter();
         known.any(|(side, statement)| {
@@ -303,7 +322,8 @@ impl<S: Segments> Operators<'_, '_, S> {
         })
     }
 
-    /// What is compared of calls are their arguments, one after the other: tells which argument of which execution a value is.
+    /// For calls, the compared values are their arguments, one after the other. Finds the argument,
+    /// and the execution, that a value belongs to.
     fn tell_argument(&mut self, found: &mut Divergence) {
         let mut count = |side: usize, statement: u32| {
             let known = self.of(side, statement);
@@ -322,24 +342,26 @@ impl<S: Segments> Operators<'_, '_, S> {
     }
 }
 
-/// Objects that lie elsewhere in the second version, by how far they have moved.
+/// Objects that lie elsewhere in the second version, by the distance they have moved.
 struct Moves(HashMap<u64, Moved>);
 
-/// What moved equally far.
+/// Objects that moved by the same distance.
 struct Moved {
-    /// So many pairs of statements access it.
+    /// How many pairs of statements access them.
     times: u32,
-    /// The first address of it in the first version, or pointer to it.
+    /// Their lowest address in the first version, or the lowest pointer to them.
     first: u64,
-    /// The last one.
+    /// Their highest address.
     last: u64,
 }
 
-/// So far beyond what was accessed of objects an address of them may be: they have parts that nothing accesses, and ends.
+/// How far an object may extend beyond its accessed bytes: some parts and ends are never accessed.
 const AROUND: u64 = 1024;
 
 impl Moves {
-    /// Whether a value is an address of such an object, or what makes 0 of it, and the other one is the same in the second version. A number that differs as much, but is not where the objects are, is none.
+    /// Whether two values are the addresses of such an object in both versions, or both the
+    /// negations of its addresses. Numbers that differ by the same distance, but lie away from the
+    /// objects, do not count.
     fn lead(&self, values: [u64; 2]) -> bool {
         // `-p & 15` is how far it is to the next multiple of 16.
         let negative = values.map(|value| match u32::try_from(value) {
@@ -358,7 +380,8 @@ impl Moves {
     }
 }
 
-/// Which objects have moved: where loads and stores that correspond step from address to address in the same way, from another first one.
+/// Finds the objects that have moved: corresponding loads and stores step from address to address
+/// in the same way, but from different first addresses.
 fn moves(versions: [&Version; 2], matching: &Matching) -> Moves {
     let mut moves: HashMap<u64, Moved> = HashMap::new();
     for (b, found) in versions[1].statements.iter().zip(&matching.of_b) {
@@ -371,7 +394,8 @@ fn moves(versions: [&Version; 2], matching: &Matching) -> Moves {
             && of_a.first != of_b.first
         {
             let distance = of_b.first.wrapping_sub(of_a.first);
-            // A pointer to an object is less than the address of what is accessed of it; what is accessed by a constant has none.
+            // A pointer to an object is lower than the addresses accessed through it. An access by
+            // a constant has no pointer.
             let pointer = a.map_or(0, |a| of_a.smallest.saturating_sub(a.offset));
             let first = if pointer >= ADDRESSES {
                 pointer
@@ -391,7 +415,8 @@ fn moves(versions: [&Version; 2], matching: &Matching) -> Moves {
     Moves(moves)
 }
 
-/// Tells those that make something else of the same from those to which it is passed.
+/// Separates pairs that compute something else from the same operands from those that only pass a
+/// difference on.
 fn tell_origins<S: Segments>(
     matching: &Matching,
     operators: &mut Operators<'_, '_, S>,
@@ -412,7 +437,7 @@ fn tell_origins<S: Segments>(
         });
         found.origin = match statement.class {
             _ if passed => Origin::Passed,
-            // The same operator gives the same of the same.
+            // The same operator gives the same result from the same operands.
             Class::Compute | Class::Test
                 if !operators.one_chooses(found)
                     && is_changed(versions, matching, found, operators.may_be_addresses(found))
@@ -425,11 +450,14 @@ fn tell_origins<S: Segments>(
     }
 }
 
-/// Most statements that are looked at on the way from one to where what it makes ends; beyond, it is taken to matter.
+/// The largest number of statements to look at between a statement and where its value ends up.
+/// Beyond it, the difference is assumed to matter.
 const FOLLOWED: usize = 64;
 
-/// Whether what a statement of the second version makes otherwise makes a difference: it reaches, through others that compute otherwise as well, something that is no computation or is
-/// matched with the same operator and does something else or corresponds to nothing. An optimiser computes an address or a condition in other steps, which ends in the same.
+/// Whether a different computation in the second version makes a difference. It does if it reaches,
+/// through others that also compute differently, a statement that does something else than its
+/// counterpart, or one that is no computation and has no counterpart. Otherwise an optimiser only
+/// computes an address or a condition in other steps.
 fn matters(
     versions: [&Version; 2],
     matching: &Matching,
@@ -481,7 +509,8 @@ pub(super) fn did_the_same(a: &Statement, b: &Statement, values: Values) -> bool
     }
 }
 
-/// Whether a pair is of different operators, or of one with different constants that are no addresses (which `addresses` tells that they may be), and took the same but for that.
+/// Whether a pair differs in its operator or in constants, with otherwise the same operands.
+/// Constants that may be addresses (if `addresses`) do not count.
 fn is_changed(
     versions: [&Version; 2],
     matching: &Matching,
@@ -517,12 +546,12 @@ fn is_changed(
     changed && (makers || evidence.same_code)
 }
 
-/// Whether two sequences that differ by a number that is added to all are numbers, and not addresses of an object that lies elsewhere.
+/// Whether two sequences with a fixed difference are numbers, and not addresses of a moved object.
 fn is_off(a: &Sketch, b: &Sketch) -> bool {
     !(a.may_be_addresses() && b.may_be_addresses())
 }
 
-/// The pairs to look into, those that are executed first if there are too many.
+/// The pairs to look into; if there are too many, those executed first.
 fn open_pairs(versions: [&Version; 2], matching: &Matching) -> Vec<Open> {
     let pairs = (0..).zip(&matching.of_b).filter_map(|(b, found)| {
         let found = found.as_ref()?;
@@ -535,18 +564,19 @@ fn open_pairs(versions: [&Version; 2], matching: &Matching) -> Vec<Open> {
         let decides = matches!(class, Class::Test | Class::Branch | Class::Table);
         let takes = evidence.operands.1 > 0 && evidence.operands.0 == evidence.operands.1;
         let equally_often = of_a.count == of_b.count && evidence.operator;
-        // Another operator of the same may give something else from the first execution on; then all that comes behind may go other ways.
+        // Another operator may differ from the first execution on, and then everything after it may
+        // take other ways.
         let computes = matches!(class, Class::Compute | Class::Test);
         let other = !evidence.operator && computes && (takes || evidence.same_code);
         let comparable = equally_often && takes || evidence.same_code || other;
         let wanted = match evidence.values {
-            // The same was compared in both.
+            // Both compared the same values.
             Values::Same if decides => equally_often && takes || evidence.same_code,
             Values::Shifted if is_off(of_a, of_b) => {
                 computes && (takes || evidence.same_code || other)
             }
             Values::Same | Values::Permuted | Values::Shifted => false,
-            // Loops are turned round, conditions are taken apart and put together again.
+            // Optimisers rotate loops, and split and join conditions.
             _ if decides && !comparable => false,
             Values::Prefix => true,
             _ => other || of_a.count == of_b.count && (takes || evidence.same_code),

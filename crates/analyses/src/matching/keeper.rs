@@ -1,4 +1,4 @@
-//! Executions of some statements, kept while a run is followed.
+//! Keeps executions of chosen statements while a run is followed.
 
 use afterimage_matching::{Class, mix};
 use rustc_hash::FxHashMap;
@@ -6,24 +6,25 @@ use rustc_hash::FxHashMap;
 use super::StatementSite;
 use super::take::{Collected, Given, Take, Taken};
 
-/// What is kept of an execution.
+/// A kept execution.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kept {
-    /// Of all values from the beginning of the stretch to here.
+    /// A hash of all values from the beginning of the stretch to this execution.
     pub hash: u64,
-    /// What is the same in both versions if they do the same.
+    /// A value that is equal in both versions if they do the same.
     pub compared: u64,
     pub value: u64,
     pub time: u64,
-    /// Which execution of the statement it is, from 1, whatever calls it is executed through.
+    /// The number of the execution, from 1, through any calls.
     pub number: u64,
     pub taken: Taken,
 }
 
-/// A stretch of a statement's executions: those after the first `after`, up to number `last`; every `stride`-th is kept, and the last.
+/// A stretch of a statement's executions: those after the first `after`, up to number `last`. Every
+/// `stride`-th is kept, and the last.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stretch {
-    /// Through which calls it is executed.
+    /// The calls through which the statement is executed.
     pub context: u32,
     pub place: StatementSite,
     pub after: u64,
@@ -31,26 +32,26 @@ pub(super) struct Stretch {
     pub stride: u64,
 }
 
-/// Keeps executions of some statements.
+/// Keeps executions of chosen statements.
 #[derive(Debug, Default)]
 pub(super) struct Keeper {
-    /// By context and place, which of those that are watched; by place, where it is executed through other calls.
+    /// The watched statement by context and place; `others` has it by place, for other calls.
     numbers: FxHashMap<(u32, StatementSite), u32>,
     others: FxHashMap<StatementSite, u32>,
     watched: Vec<Watched>,
-    /// How often each place was executed, whatever calls it was executed through.
+    /// How often each place was executed, through any calls.
     executed: Vec<u64>,
     kept: Vec<Vec<Kept>>,
 }
 
-/// A statement as it is executed through some calls.
+/// A statement as executed through certain calls.
 #[derive(Debug)]
 struct Watched {
-    /// Which of the places it is.
+    /// The index of its place.
     place: usize,
     /// How often it was executed through these calls.
     count: u64,
-    /// What is kept of it, if anything.
+    /// The stretches that are kept of it.
     stretches: Vec<Filling>,
 }
 
@@ -58,9 +59,9 @@ struct Watched {
 #[derive(Debug)]
 struct Filling {
     stretch: Stretch,
-    /// Where it is among all.
+    /// Its position among all stretches.
     at: usize,
-    /// Of the values in the stretch.
+    /// A hash of the values in the stretch.
     hash: u64,
 }
 
@@ -102,14 +103,15 @@ impl Keeper {
         keeper
     }
 
-    /// The number of the statement at a place, executed through these calls, if its executions are counted; otherwise `u32::MAX`.
+    /// The number of the statement at a place, executed through these calls, if its executions are
+    /// counted; otherwise `u32::MAX`.
     pub fn number_of(&self, context: u32, place: StatementSite) -> u32 {
         let own = self.numbers.get(&(context, place));
         let known = own.or_else(|| self.others.get(&place));
         known.copied().unwrap_or(u32::MAX)
     }
 
-    /// The statement with a number gave a value.
+    /// Adds a value that the statement with this number gave.
     pub fn add(&mut self, number: u32, given: Given, time: u64) {
         let Some(watched) = self.watched.get_mut(number as usize) else {
             return;
@@ -182,7 +184,7 @@ mod tests {
     }
 
     proptest! {
-        /// By the definition: of each context and place the executions one after the other.
+        /// By definition: the executions of each context and place, one after the other.
         #[test]
         fn what_is_kept_of_a_stretch_is_what_was_executed_in_it(
             executed in prop::collection::vec((0u32..3, 0usize..3, 0u64..4), 0..60),

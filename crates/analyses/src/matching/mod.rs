@@ -1,9 +1,13 @@
-//! Which statements of two recorded versions of a program correspond.
+//! Finds which statements of two recorded versions of a program correspond.
 //!
-//! [`version`] follows a run once and makes of each statement that was executed what [`afterimage_matching`] compares: sketches of its values
-//! and addresses, when it was executed, and where its operands come from. Values and the log are enough for that, and nothing of the run is kept but the sketches.
+//! [`version`] follows a run once. For each executed statement it makes what
+//! [`afterimage_matching`] compares: sketches of its values and addresses, its times, and where its
+//! operands come from. It needs only values and the log, and keeps nothing of the run but the
+//! sketches.
 //!
-//! [`match_runs`] finds more, and takes following both runs again: statements of functions that the second version inlined are told apart by the calls through which they are executed, and what was executed at the same time in both is compared.
+//! [`match_runs`] finds more, but follows both runs again. It separates statements of functions
+//! that the second version inlined by the calls through which they are executed, and compares what
+//! was executed at the same time in both.
 //!
 //! ```no_run
 //! use afterimage_program::Program;
@@ -29,7 +33,7 @@
 //!     };
 //!     Ok(version(run, file.log()?)?)
 //! };
-//! // Of each statement of the optimised version its counterpart in the other.
+//! // For each statement of the optimised version, its counterpart in the other.
 //! let (a, b) = (sketched("unoptimised.aft")?, sketched("optimised.aft")?);
 //! let matching = match_versions(&a.version, &b.version, None);
 //! for (place, found) in b.places.iter().zip(&matching.of_b) {

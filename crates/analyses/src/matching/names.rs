@@ -1,11 +1,11 @@
-//! Functions with the same name, as a hint.
+//! Matches functions by name, as a hint.
 
 use std::collections::HashMap;
 
 use afterimage_matching::Names as SameNames;
 use afterimage_program::{Names, Program};
 
-/// The functions of two programs that have the same name, if only one has it in each.
+/// The functions that share a name in two programs, if the name is unique in each.
 pub fn same_names(a: (&Program, &Names), b: (&Program, &Names)) -> SameNames {
     let known = |(program, names): (&Program, &Names)| -> HashMap<String, Option<u32>> {
         let mut known = HashMap::new();

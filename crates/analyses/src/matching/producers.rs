@@ -1,5 +1,8 @@
-//! Where operands may come from, without following the run: through locals, φs, arguments and results of calls, and through memory where the same
-//! address is computed once and used for both the store and the load, as it is for what an unoptimised version keeps on its stack.
+//! Finds where operands may come from, without following the run.
+//!
+//! It looks through locals, φs, arguments and results of calls. It also looks through memory where
+//! the same computed address serves both the store and the load, as on the stack of an unoptimised
+//! version.
 
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
@@ -13,11 +16,11 @@ use super::code::OperatorFacts;
 use super::contexts::Contexts;
 use afterimage_replay::values::Types;
 
-/// Most values that are looked at for one statement.
+/// The largest number of values to look at for one statement.
 const LOOKED_AT: usize = 96;
-/// Most producers that are kept.
+/// The largest number of producers to keep.
 const KEPT: usize = 24;
-/// Most callers that are looked at for an argument.
+/// The largest number of callers to look at for an argument.
 const CALLERS: usize = 8;
 
 /// A value in a context.
@@ -29,14 +32,14 @@ pub(super) struct Producers<'a> {
     known: &'a HashMap<FuncId, Vec<OperatorFacts>>,
     numbers: &'a FxHashMap<(u32, OpId), u32>,
     contexts: &'a Contexts,
-    /// By function, calls of its own activations by themselves: contexts and statements.
+    /// For each function, the calls of its standing activations: contexts and statements.
     callers: HashMap<FuncId, Vec<(u32, StmtId)>>,
     stores: HashMap<(FuncId, ValueId, u64), Vec<StmtId>>,
     returns: HashMap<FuncId, Vec<ValueId>>,
 }
 
 impl<'a> Producers<'a> {
-    /// Those of functions that were executed. Linear in their bodies, as often as they are in contexts.
+    /// Prepares the functions that were executed. Linear in their bodies, once for each context.
     pub fn new(
         program: &'a Program,
         types: &'a Types<'a>,
@@ -115,7 +118,7 @@ impl<'a> Producers<'a> {
         self.reached(waiting, true).into_iter().collect()
     }
 
-    /// The loads of which a store may store the values, as they are.
+    /// The loads whose values a store may store unchanged.
     pub fn copied_from(&self, context: u32, store: OpId) -> Vec<u32> {
         let function = self.contexts.of(context).function;
         let Some(ssa) = self.types.statements(function) else {
@@ -154,7 +157,7 @@ impl<'a> Producers<'a> {
         found
     }
 
-    /// The values that a value is a copy of. What is none is added to `found`.
+    /// The values that a value copies. If it copies none, adds it to `found`.
     fn step(
         &self,
         context: u32,
@@ -186,7 +189,7 @@ impl<'a> Producers<'a> {
                     let argument = self.types.statements(around).and_then(|ssa| {
                         let call = ssa.statement_at(call)?;
                         let known = &ssa.statements[call];
-                        // Of a call by pointer the index in the table comes last.
+                        // In a call by pointer, the index in the table comes last.
                         let calls = matches!(known.effect, Effect::Call(_));
                         let operand = ssa.operands(call).get(index as usize);
                         Some((caller, *operand.filter(|_| calls)?))
@@ -221,7 +224,7 @@ impl<'a> Producers<'a> {
                         let stored = self.stored(function, ssa, statement);
                         here(few(&stored))
                     }
-                    // Unoptimised code makes a condition 0 or 1 first, and may negate it.
+                    // Unoptimised code first turns a condition into 0 or 1, and may negate it.
                     _ if self.is_condition(function, ssa, statement) => {
                         here(ssa.operands(statement))
                     }
@@ -260,7 +263,7 @@ impl<'a> Producers<'a> {
         }
     }
 
-    /// What may have been stored where a load reads.
+    /// The values that may have been stored where a load reads.
     fn stored(&self, function: FuncId, ssa: &Ssa, load: StmtId) -> Vec<ValueId> {
         let op = ssa.statements[load].op;
         let offset = self.known.get(&function).and_then(|k| k.get(op.index()));
@@ -277,7 +280,7 @@ impl<'a> Producers<'a> {
     }
 }
 
-/// As many as are looked at.
+/// The first values, as many as are looked at.
 fn few(values: &[ValueId]) -> &[ValueId] {
     &values[..values.len().min(LOOKED_AT)]
 }

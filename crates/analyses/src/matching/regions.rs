@@ -1,4 +1,4 @@
-//! Stretches of two runs that correspond.
+//! Finds corresponding stretches of two runs.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -15,51 +15,53 @@ use super::diverge::OpenLog;
 use super::take::{Collected, Given, Take};
 use afterimage_replay::steps::{Run, StepsError};
 
-/// A stretch has so many executions of the second version, and as many more as there are to the next anchor.
+/// The least number of executions of a stretch in the second version; it continues to the next
+/// anchor.
 const SHORTEST: usize = 24;
-/// It has no more than so many.
+/// The largest number of its executions.
 const LONGEST: usize = 300;
-/// How many executions of the first version are kept before the anchor that it begins with, and after the one that it ends with.
+/// How many executions of the first version are kept before the anchor that begins a stretch, and
+/// after the one that ends it.
 const ROOM: usize = 48;
-/// So many executions of the first version are seen before those that no stretch is going to need are forgotten.
+/// After this many executions of the first version, those that no stretch will need are forgotten.
 const FORGET: usize = 4 * ROOM;
-/// How many it has in all.
+/// The largest number of executions in its counterpart.
 const FIRST: usize = 3000;
-/// Most executions that are kept of all stretches together.
+/// The largest number of executions kept, over all stretches.
 const KEPT: usize = 1 << 24;
 
 /// A stretch of the second run.
 #[derive(Debug)]
 struct Stretch {
-    /// The anchors, and which executions of them, that it begins and ends with.
+    /// The anchors that it begins and ends with, and which executions of them.
     from: (u32, u64),
     to: Option<(u32, u64)>,
-    /// Which of the executions that are kept.
+    /// Its range of the kept executions.
     executed: Range<usize>,
 }
 
-/// What corresponds to a stretch in the first run.
+/// The counterpart of a stretch in the first run.
 #[derive(Debug)]
 struct Counterpart {
     stretch: usize,
-    /// Which of the executions that are kept.
+    /// Its range of the kept executions.
     executed: Range<usize>,
-    /// Which of them are surely in the stretch.
+    /// The executions that certainly belong to it.
     sure: Range<usize>,
 }
 
-/// Stretches of both runs that correspond. Executions that are in several are there once.
+/// Corresponding stretches of both runs. An execution in several stretches is stored once.
 #[derive(Debug)]
 pub(super) struct Regions {
     a: Vec<Instance>,
     b: Vec<Instance>,
     stretches: Vec<Stretch>,
-    /// In the order of the stretches.
+    /// The counterparts, in the order of the stretches.
     found: Vec<Counterpart>,
 }
 
 impl Regions {
-    /// Each with what it has of both runs.
+    /// Each stretch, with its executions in both runs.
     pub fn all(&self) -> impl Iterator<Item = Region<'_>> {
         self.found.iter().map(|found| Region {
             a: &self.a[found.executed.clone()],
@@ -79,24 +81,25 @@ fn instance(statement: &Collected<()>, number: u32, given: Given) -> Instance {
     }
 }
 
-/// Chooses stretches of the second run: such that each statement's first executions are in one, and later ones ever more rarely.
+/// Chooses stretches of the second run so that each statement's first executions are in one, and
+/// later ones ever more rarely.
 struct Chooser {
     numbers: FxHashMap<(u32, OpId), u32>,
-    /// By statement, the anchor that it belongs to.
+    /// For each statement, its anchor.
     anchor: Vec<u32>,
     executed: Vec<u64>,
     wanted: Vec<bool>,
-    /// Executions of the stretches, and then those of the current one.
+    /// The executions of the stretches, followed by those of the current one.
     all: Vec<Instance>,
-    /// Where that begins.
+    /// Where the current stretch begins.
     current: usize,
     from: Option<(u32, u64)>,
-    /// The current stretch has an execution that is wanted.
+    /// Whether the current stretch has a wanted execution.
     keep: bool,
     stretches: Vec<Stretch>,
 }
 
-/// Whether of a statement's executions the k-th is wanted: 1, 2, 3, 4, 6, 8, 12, 16, …
+/// Whether the k-th execution of a statement is wanted: 1, 2, 3, 4, 6, 8, 12, 16, …
 fn is_wanted(k: u64) -> bool {
     k < 4 || k.is_power_of_two() || (k.is_multiple_of(3) && (k / 3).is_power_of_two())
 }
@@ -159,24 +162,24 @@ impl Take for Chooser {
 /// A stretch of the first run that has begun.
 struct Open {
     found: Counterpart,
-    /// The execution it ends with was there.
+    /// Whether its last execution was reached.
     ended: bool,
-    /// How many executions there are when it is full.
+    /// The number of executions at which it is full.
     full: usize,
 }
 
-/// Finds what corresponds to stretches in the first run.
+/// Finds the counterparts of stretches in the first run.
 struct Finder {
     numbers: FxHashMap<(u32, OpId), u32>,
     anchor: Vec<u32>,
     executed: Vec<u64>,
-    /// Executions of the stretches, and then the last ones.
+    /// The executions of the stretches, followed by the latest ones.
     all: Vec<Instance>,
-    /// How many of them are of stretches.
+    /// How many of them belong to stretches.
     kept: usize,
     begins: FxHashMap<(u32, u64), Vec<usize>>,
     ends: Vec<Option<(u32, u64)>>,
-    /// By anchor, how often it was executed.
+    /// How often each anchor was executed.
     passed: Vec<u64>,
     open: Vec<Open>,
     found: Vec<Counterpart>,
@@ -220,7 +223,7 @@ impl Take for Finder {
 }
 
 impl Finder {
-    /// Forgets what is in no stretch, and of which no stretch is going to need anything.
+    /// Forgets executions that are in no stretch and that no stretch will need.
     fn forget(&mut self) {
         let recent = self.all.len() - self.kept;
         if recent >= FORGET {
@@ -266,7 +269,7 @@ impl Finder {
 }
 
 impl Finder {
-    /// What was found, with what the second run executed. The first run has ended.
+    /// The result, once the first run has ended, with the executions of the second.
     fn regions(mut self, b: Vec<Instance>, stretches: Vec<Stretch>) -> Regions {
         let length = self.all.len();
         let open = self.open.drain(..).map(|open| open.end(length));
@@ -282,7 +285,7 @@ impl Finder {
 }
 
 impl Open {
-    /// What was found, if there are no more executions than so many.
+    /// The counterpart, ending at `length` executions at the latest.
     fn end(self, length: usize) -> Counterpart {
         let mut found = self.found;
         found.executed.end = length;
@@ -303,7 +306,8 @@ fn anchor_of(version: &Version, anchors: impl Iterator<Item = u32>) -> Vec<u32> 
     of
 }
 
-/// Follows both runs again and keeps stretches of them that correspond, between anchors. The first version's statements are told apart by the calls around them where functions do not stand by themselves.
+/// Follows both runs again and keeps corresponding stretches between anchors. Where functions do
+/// not stand alone, the first version's statements are separated by the calls around them.
 ///
 /// # Errors
 /// If a run cannot be followed.
@@ -317,7 +321,8 @@ pub(super) fn regions<S: Segments>(
 where
     S::Error: std::error::Error + 'static,
 {
-    // A statement of the first version may be the counterpart of several: each anchor has statements of its own.
+    // A statement of the first version may be the counterpart of several, so each anchor gets its
+    // own statements.
     let mut taken = HashSet::new();
     let anchors: Vec<(u32, u32)> = anchors
         .iter()
@@ -372,10 +377,10 @@ mod tests {
     use super::*;
     use crate::matching::take::Taken;
 
-    /// How many statements there are; the first two are anchors.
+    /// The number of statements; the first two are anchors.
     const STATEMENTS: u32 = 4;
 
-    /// An anchor, and which execution of it.
+    /// An anchor, and the number of its execution.
     type At = (u32, u64);
 
     fn finder(stretches: &[(At, Option<At>)]) -> Finder {
@@ -398,7 +403,8 @@ mod tests {
     }
 
     proptest! {
-        /// Each stretch as it is defined, by positions in the whole run: what is kept is numbered, so that it is seen where it is from.
+        /// Compares each stretch with its definition, by positions in the whole run. Kept
+        /// executions are numbered, so their origin is known.
         #[test]
         fn what_corresponds_to_a_stretch_is_found(
             part in prop::collection::vec(0..STATEMENTS, 1..400),
@@ -440,7 +446,7 @@ mod tests {
                 Some((stretch, Vec::from_iter(begin..end), sure))
             });
             prop_assert_eq!(Vec::from_iter(found), Vec::from_iter(expected));
-            // What is in no stretch was forgotten.
+            // Executions in no stretch were forgotten.
             prop_assert!(regions.a.len() <= FORGET || !regions.found.is_empty());
         }
     }

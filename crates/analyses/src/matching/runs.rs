@@ -1,4 +1,4 @@
-//! Matching of two runs from beginning to end.
+//! Matches two runs from beginning to end.
 
 use std::collections::HashSet;
 
@@ -11,28 +11,35 @@ use super::diverge::OpenLog;
 use super::regions::regions;
 use afterimage_replay::steps::{Run, StepsError};
 
-/// How often stretches are looked for: the second time between what was matched by the first. That finds one in a hundred statements more; comparing the same stretches again finds none.
+/// How often stretches are compared. The second pass looks between the matches of the first, which
+/// finds one in a hundred statements more. Comparing the same stretches again finds none.
 const PASSES: u32 = 2;
 
-/// What was found of two runs.
+/// The result of matching two runs.
 #[derive(Debug)]
 pub struct Matched {
-    /// By statement of the second version its counterpart in the first.
+    /// For each statement of the second version, its counterpart in the first.
     pub matching: Matching,
-    /// Functions of the first version that stand by themselves in the second, too.
+    /// Functions of the first version that stand alone in the second, too.
     pub(super) standing: HashSet<FuncId>,
-    /// The first run, with the statements of the other functions told apart by the calls through which they are executed.
+    /// The first run, where statements of the other functions are separated by the calls through
+    /// which they are executed.
     pub(super) apart: Sketched,
-    /// By statement of the second version its counterpart in that.
+    /// For each statement of the second version, its counterpart in `apart`.
     pub(super) matching_apart: Matching,
 }
 
-/// Finds for each statement of the second run, of the optimised version, a counterpart in the first: by what their executions were as a whole, and then by what
-/// they were in stretches of both runs that correspond.
+/// Finds a counterpart in the first run for each statement of the second, the optimised version. It
+/// first compares all executions of each statement, and then those in corresponding stretches of
+/// both runs.
 ///
-/// What the second version inlined does in each copy a part of what one function does in the first. So it is found out first which functions of the first version stand by themselves in the second, and the statements of the others are told apart by the calls through which they are executed.
+/// Each copy that the second version inlined does a part of what one function does in the first. So
+/// the first stage finds which functions of the first version stand alone in the second. Statements
+/// of the others are separated by the calls through which they are executed.
 ///
-/// The first run is followed three times more, and the second twice. Time is linear in both, and O(statements) besides; memory is bounded by the statements that were executed, each as often as there are calls that it is told apart by.
+/// The first run is followed three more times, the second twice. Time is linear in both, plus
+/// O(statements). Memory is bounded by the executed statements, each counted once for every
+/// sequence of calls that separates it.
 ///
 /// # Errors
 /// If a run cannot be followed, or the first one is not the one that was sketched.
@@ -47,18 +54,20 @@ where
     match_runs_by(versions, names, runs, Trial::default())
 }
 
-/// How two runs are matched by those who fit weights, or measure.
+/// How to match two runs while fitting weights or measuring.
 #[derive(Default)]
 pub struct Trial<'t> {
-    /// For how much each feature counts.
+    /// The weight of each feature.
     pub weights: Weights,
-    /// Takes what spoke for each candidate: at the end of each stage, and of the second once more for each time that stretches were looked for.
+    /// Receives the evidence for each candidate at the end of each stage, and in the second stage
+    /// once more for each pass over stretches.
     pub tell: Option<&'t mut dyn FnMut(StageRecord)>,
-    /// By statement of the second version, those of the first that are right, ascending. In the end each statement is then matched once more as if all others had been matched rightly.
+    /// For each statement of the second version, its correct counterparts in the first, ascending.
+    /// At the end, each statement is matched once more as if all others had been matched correctly.
     pub right: Option<&'t [Option<Vec<u32>>]>,
 }
 
-/// The same in other ways.
+/// Matches two runs like [`match_runs`], with the options of a trial.
 ///
 /// # Errors
 /// If a run cannot be followed.

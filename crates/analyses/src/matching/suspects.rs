@@ -1,4 +1,5 @@
-//! Computations of the second version that are wrong from their first execution on, so that nothing in the first version does the same.
+//! Finds computations of the second version that are wrong from their first execution on, so that
+//! nothing in the first version does the same.
 
 use std::cmp::Reverse;
 use std::collections::{HashSet, VecDeque};
@@ -9,32 +10,42 @@ use super::Sketched;
 use super::diverge::did_the_same;
 use super::runs::Matched;
 
-/// A computation of the second version that takes what corresponds, and in its first execution gives what no counterpart did; or another operator in a function that is the same otherwise.
+/// A suspicious computation of the second version: its operands correspond, but its first execution
+/// gave what no counterpart did. Or: another operator in a function that is otherwise the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Suspect {
     /// The statement of the second version.
     pub b: u32,
-    /// When it was executed first.
+    /// When it was first executed.
     pub time: u64,
-    /// It is another operator in a function that is the same otherwise: the statement of the first version that stands there.
+    /// If it is another operator in an otherwise identical function: the statement of the first
+    /// version in its place.
     pub replaces: Option<u32>,
-    /// How many statements behind it, which take what it gives, perhaps through others, correspond to something and are wrong from the first execution on, too.
+    /// How many statements use its value, perhaps through others, have a counterpart, and are also
+    /// wrong from the first execution on.
     pub wrong: usize,
 }
 
-/// What is less likely is not taken for the counterpart.
+/// A less likely match is not accepted as the counterpart.
 const LIKELY: f32 = 0.5;
-/// So many statements behind a suspect at least are wrong. Of bzip2, Lua and zstd at -O2, where nothing is wrong, 11, 31 and 21 computations have one behind them.
+/// The least number of wrong statements after a suspect. In bzip2, Lua and zstd at -O2, where
+/// nothing is wrong, 11, 31 and 21 computations are followed by one.
 const WRONG: usize = 3;
-/// Most statements that are looked at behind one.
+/// The largest number of statements to look at after a suspect.
 const FOLLOWED: usize = 256;
 
-/// Computations whose makers did what their likely counterparts did, at first at least, and which did what none of their own matches did, not even at first; and of which at least three statements behind, which certainly correspond, are
-/// wrong from the first execution on, too. Those with most behind them first. Before them, computations that are another operator in a function that is the same otherwise, and did not do the same.
+/// Finds suspects, those followed by most wrong statements first.
 ///
-/// That is how a wrong operator looks whose result was wrong from the first execution on (Zhang and Gupta 2005, section 6.2: what does not match anything). What an optimiser computes in other steps ends in the same.
+/// A suspect's makers did what their likely counterparts did, at least at first, while it did not
+/// do what any of its matches did, even at first. At least three later statements that certainly
+/// correspond are also wrong from the first execution on. Computations that are another operator in
+/// an otherwise identical function, and did not do the same, come before all others.
 ///
-/// O(statements), and a bounded number behind each that is looked into. `matched` has to be of `versions`.
+/// A wrong operator looks like this if its result was wrong from the first execution on (Zhang and
+/// Gupta 2005, section 6.2: what does not match anything). Steps that an optimiser computes
+/// differently end in the same result.
+///
+/// O(statements), plus a bounded number after each candidate. `matched` must belong to `versions`.
 pub fn suspects(versions: [&Sketched; 2], matched: &Matched) -> Vec<Suspect> {
     let sides = [&matched.apart.version, &versions[1].version];
     let search = Search {
@@ -69,10 +80,10 @@ pub fn suspects(versions: [&Sketched; 2], matched: &Matched) -> Vec<Suspect> {
     found
 }
 
-/// What is needed to find them.
+/// The state of the search.
 struct Search<'m> {
     versions: [&'m Version; 2],
-    /// With statements of the first version told apart by calls.
+    /// The matching with statements of the first version separated by calls.
     apart: &'m Matching,
     matching: &'m Matching,
     users: Vec<Vec<u32>>,
@@ -80,20 +91,21 @@ struct Search<'m> {
 }
 
 impl Search<'_> {
-    /// The statement that this replaces in a function that is the same otherwise.
+    /// The statement that this one replaces in an otherwise identical function.
     fn replaces(&self, b: u32) -> Option<u32> {
         let found = self.apart.of_b[b as usize].as_ref()?;
         let of_a = &self.versions[0].statements[found.a as usize];
         let of_b = &self.versions[1].statements[b as usize];
         let computes = matches!(of_b.class, Class::Compute | Class::Test);
-        // How a test is decided is known only in relation to its first execution.
+        // How a test was decided is known only relative to its first execution.
         let same = of_b.class == Class::Compute && self.began_as(b, found);
         let other = computes && found.evidence.same_code && of_a.exact != of_b.exact && !same;
         let found = self.matching.of_b[b as usize].as_ref();
         found.filter(|_| other).map(|found| found.a)
     }
 
-    /// Whether it is a computation whose makers did the same, each, at first, and itself did not.
+    /// Whether it is a computation that differed at first, although each of its makers did the
+    /// same.
     fn is_wrong_first(&self, b: u32) -> bool {
         let statement = &self.versions[1].statements[b as usize];
         let computes = matches!(statement.class, Class::Compute | Class::Test);
@@ -113,7 +125,8 @@ impl Search<'_> {
         !makers.is_empty() && makers.iter().all(is_right)
     }
 
-    /// How many statements that certainly correspond were wrong from the first execution on behind this one, of those that are nearest to it.
+    /// Of the nearest statements that follow from this one and certainly correspond, how many were
+    /// wrong from the first execution on.
     fn wrong_behind(&self, b: u32) -> usize {
         let mut seen = HashSet::from([b]);
         let mut open = VecDeque::from([b]);
@@ -138,7 +151,8 @@ impl Search<'_> {
         wrong
     }
 
-    /// Whether a statement that did something else is certainly the counterpart of another one. What may be an address differs wherever an object lies elsewhere.
+    /// Whether a statement that did something else certainly has a counterpart. What may be an
+    /// address differs wherever an object lies elsewhere.
     fn is_wrong(&self, b: u32) -> bool {
         self.apart.of_b[b as usize].as_ref().is_some_and(|found| {
             let of_a = &self.versions[0].statements[found.a as usize].values;
@@ -151,7 +165,7 @@ impl Search<'_> {
         matches.next().is_some_and(|(_, likely)| likely >= LIKELY)
     }
 
-    /// Whether a statement did what its counterpart did, or at least began so.
+    /// Whether a statement did what its counterpart did, or at least began like it.
     fn did_the_same_first(&self, b: u32) -> bool {
         let found = self.apart.of_b[b as usize].as_ref();
         found.is_some_and(|found| found.evidence.same_code || self.began_as(b, found))
@@ -164,7 +178,7 @@ impl Search<'_> {
             || of_a.values.common_prefix(&of_b.values) > 0
     }
 
-    /// Whether another one of its matches began as it did.
+    /// Whether another of its matches began as it did.
     fn is_like_another(&self, b: u32) -> bool {
         let of_b = &self.versions[1].statements[b as usize].values;
         self.apart.matches(b).any(|(a, _)| {

@@ -1,4 +1,4 @@
-//! Who takes what the statements of a run give while it is followed.
+//! Traits for those who take the values of a run's statements while it is followed.
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_machine::Range;
@@ -7,31 +7,32 @@ use afterimage_matching::{Class, Instance};
 /// Where a statement is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StatementSite {
-    /// In which function.
+    /// Its function.
     pub function: FuncId,
-    /// Which operator.
+    /// Its operator.
     pub op: OpId,
 }
 
-/// What an execution gave.
+/// The value that an execution gave.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Given {
-    /// What is the same in both versions if they do the same: of a test or a branch 0 if it was decided as the first time, or else 1.
+    /// A value that is equal in both versions if they do the same. For a test or branch: 0 if it
+    /// was decided as in its first execution, otherwise 1.
     pub compared: u64,
-    /// What a person wants to see.
+    /// The value to show to users.
     pub value: u64,
-    /// Of tests and branches what they compare.
+    /// For tests and branches, what they compare.
     pub operands: Option<u64>,
-    /// What it took, if [`Take::TAKEN`].
+    /// The operands it took, if [`Take::TAKEN`].
     pub taken: Taken,
 }
 
-/// What an execution of a computation took: up to three operands, none if they are not known.
+/// The operands that an execution of a computation took: up to three, none if unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Taken {
     pub(super) values: [u64; 3],
     pub(super) count: u8,
-    /// By operand, in bits, whether it is no constant.
+    /// For each operand, a bit that says whether it is not a constant.
     pub(super) variables: u8,
 }
 
@@ -41,7 +42,7 @@ impl Taken {
         self.values.into_iter().take(usize::from(self.count))
     }
 
-    /// Those that are no constants.
+    /// The operands that are not constants.
     pub fn variables(&self) -> impl Iterator<Item = u64> {
         let bits = self.variables;
         let numbered = (0..).zip(self.all());
@@ -53,19 +54,19 @@ impl Taken {
 #[derive(Debug)]
 pub(crate) struct Collected<K> {
     pub place: StatementSite,
-    /// Through which calls it is executed.
+    /// The calls through which it is executed.
     pub context: u32,
-    /// Its number in a version that is known.
+    /// Its number in a known version.
     pub number: u32,
-    /// Where it accessed memory last.
+    /// The address of its last memory access.
     pub address: u64,
-    /// How a test was decided first.
+    /// How a test was first decided.
     decided: Option<bool>,
     pub kept: K,
 }
 
 impl<K> Collected<K> {
-    /// One that was not executed yet.
+    /// A statement that was not executed yet.
     pub fn new(place: StatementSite, context: u32, number: u32, kept: K) -> Self {
         Self {
             place,
@@ -78,25 +79,25 @@ impl<K> Collected<K> {
     }
 }
 
-/// What is done with the values that statements give.
+/// Takes the values that statements give.
 pub(crate) trait Take {
-    /// What is kept of each statement, besides where it is.
+    /// What is kept of each statement, besides its place.
     type Kept;
 
-    /// It wants to know what computations took.
+    /// Whether it needs the operands of computations.
     const TAKEN: bool = false;
 
-    /// Of a statement that was not executed yet.
+    /// Begins a statement that was not executed yet.
     fn begin(class: Class) -> Self::Kept;
 
-    /// The number of a statement in the version that is known, if there is one.
+    /// The statement's number in the known version, if it has one.
     fn number(&self, _: u32, _: StatementSite) -> u32 {
         u32::MAX
     }
 
     fn take(&mut self, statement: &mut Collected<Self::Kept>, given: Given, time: u64);
 
-    /// A statement accesses memory, before it is told what it gives.
+    /// A statement accesses memory; reported before its value.
     #[inline(always)]
     fn access(&mut self, _: &mut Collected<Self::Kept>, _: u64) {}
 
@@ -104,11 +105,11 @@ pub(crate) trait Take {
     #[inline(always)]
     fn enter(&mut self, _: FuncId, _: u64, _: &[u64]) {}
 
-    /// A statement with this position among those that were collected writes.
+    /// A statement writes; its position is that among the collected statements.
     #[inline(always)]
     fn write(&mut self, _: u32, _: Range) {}
 
-    /// It reads.
+    /// A statement reads.
     #[inline(always)]
     fn read(&mut self, _: u32, _: Range) {}
 
@@ -119,26 +120,26 @@ pub(crate) trait Take {
     fn host_write(&mut self, _: Range) {}
 }
 
-/// What a statement gave, as it is told by who follows the run.
+/// What a statement gave, as the follower reports it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gave {
     /// The value.
     pub value: u64,
-    /// What a test or a branch compares; `None` of others.
+    /// What a test or branch compares; `None` for others.
     pub operands: Option<u64>,
-    /// What it took, if that is asked for.
+    /// The operands it took, if requested.
     pub taken: Taken,
 }
 
-/// Listens to who follows a run: takes what statements do, or hands it on.
+/// Listens to a follower: takes what statements do, or hands it on.
 pub(crate) trait Listen {
-    /// It wants to know what computations took.
+    /// Whether it needs the operands of computations.
     const TAKEN: bool;
 
-    /// There is another statement: the first one has number 0, the next number 1, and so on.
+    /// Begins another statement; statements are numbered from 0 in order.
     fn begin(&mut self, place: StatementSite, context: u32, class: Class);
 
-    /// Whether this statement has a number in the version that is known.
+    /// Whether this statement has a number in the known version.
     fn is_known(&self, statement: u32) -> bool;
 
     fn gave(&mut self, statement: u32, gave: Gave, time: u64);
@@ -149,7 +150,7 @@ pub(crate) trait Listen {
     fn host_write(&mut self, range: Range);
 }
 
-/// Who takes, and what is kept of each statement.
+/// A taker, with what it keeps of each statement.
 pub(crate) struct Taking<T: Take> {
     pub taker: T,
     pub(super) statements: Vec<Collected<T::Kept>>,

@@ -1,4 +1,4 @@
-//! What is told of a node's statements when it is executed.
+//! Templates: what to report about a node's statements when it is executed.
 
 use afterimage_ids::{EntityRef, FuncId, OpId};
 use afterimage_machine::{Code, Inst, NodeCode, NodeEnd};
@@ -9,18 +9,18 @@ use super::code::OperatorFacts;
 use super::take::{Gave, Listen, StatementSite, Taken};
 use afterimage_replay::steps::{Plan, PlanKind};
 
-/// What is written of a statement that is executed.
+/// What to report about an executed statement.
 #[derive(Clone, Copy, Debug)]
 enum From {
     /// The value in this register.
     Register(u32),
-    /// Whether the value in this register is 0 or not, and what is compared.
+    /// Whether the value in this register is 0, and what is compared.
     Truth(u32, Compared),
-    /// Nothing but that it was executed.
+    /// Only that it was executed.
     Nothing,
 }
 
-/// The registers that a test compares; constants are left out, because optimisers write them in several ways.
+/// The registers that a test compares, without constants, which optimisers write in several ways.
 #[derive(Clone, Copy, Debug)]
 struct Compared(u32, Option<u32>);
 
@@ -29,12 +29,13 @@ struct Compared(u32, Option<u32>);
 struct Operands {
     registers: [u32; 3],
     count: u8,
-    /// How many registers of the node, from the first, are variables and constants; and how many of these are variables.
+    /// How many of the node's first registers are variables, and how many are variables or
+    /// constants.
     constants: (u32, u32),
 }
 
 impl Operands {
-    /// Those of an instruction that computes numbers.
+    /// The operands of an instruction that computes numbers.
     fn of(code: &NodeCode, inst: &Inst) -> Self {
         let count = match inst.code {
             Code::Scalar(_) | Code::Select => inst.code.operands() as u8,
@@ -64,29 +65,30 @@ impl Operands {
 
 #[derive(Clone, Copy, Debug)]
 struct TemplateStep {
-    /// How many instructions must be done before.
+    /// How many instructions must be executed before.
     after: u32,
     statement: u32,
     block: u32,
     from: From,
 }
 
-/// What is told of a node's statements.
+/// What to report about a node's statements.
 #[derive(Debug, Default)]
 pub(super) struct Template {
     told: Vec<TemplateStep>,
-    /// What each takes, if [`Take::TAKEN`].
+    /// The operands of each, if [`Take::TAKEN`].
     operands: Vec<Operands>,
-    /// By instruction, the statement; `u32::MAX` for none.
+    /// The statement of each instruction; `u32::MAX` for none.
     of_inst: Vec<u32>,
-    /// The call with which the node ends.
+    /// The call that ends the node.
     pub call: Option<OpId>,
-    /// It has a statement with a number.
+    /// Whether it has a statement with a number.
     pub numbered: bool,
 }
 
 impl Template {
-    /// Tells what the statements gave of which so many instructions are executed. `low` are the node's registers, `start` is when its first block is executed.
+    /// Reports the values of the statements covered by the first `executed` instructions. `low` are
+    /// the node's registers, `start` is the time of its first block.
     #[inline(always)]
     pub fn tell<L: Listen>(&self, listener: &mut L, start: u64, executed: usize, low: &[u64]) {
         for (at, told) in self.told.iter().enumerate() {
@@ -103,7 +105,7 @@ impl Template {
                 From::Nothing => (0, None),
                 From::Truth(register, Compared(a, b)) => {
                     let a = low[a as usize];
-                    // Operands may be exchanged, and what they are the addresses of may lie elsewhere.
+                    // Operands may be exchanged, and the objects they point to may lie elsewhere.
                     let operands = b.map_or(a, |b| a.abs_diff(low[b as usize]));
                     (low[register as usize], Some(operands))
                 }
@@ -117,7 +119,7 @@ impl Template {
         }
     }
 
-    /// The statement that an instruction is.
+    /// The statement of an instruction.
     #[inline(always)]
     pub fn statement(&self, inst: usize) -> Option<u32> {
         let known = self.of_inst.get(inst).copied();
@@ -125,7 +127,7 @@ impl Template {
     }
 }
 
-/// What is written of a node's statements.
+/// Makes the template of a node.
 pub(super) fn make<L: Listen>(
     code: &NodeCode,
     plan: &Plan,
@@ -192,7 +194,8 @@ pub(super) fn make<L: Listen>(
                 );
             }
             PlanKind::Call => {
-                // Of a tail call the caller is gone when what it calls begins: that stands by itself.
+                // In a tail call, the caller is gone when its callee begins, so the callee stands
+                // alone.
                 if let NodeEnd::Call { .. } = code.end {
                     template.call = Some(item.op);
                 }
@@ -215,13 +218,13 @@ pub(super) fn make<L: Listen>(
     template
 }
 
-/// The instruction that gives what is in a register, if one of the node does.
+/// The instruction of the node that defines a register, if there is one.
 fn giver(code: &NodeCode, register: u32) -> Option<&Inst> {
     let at = register.checked_sub(code.first_result())?;
     code.insts.get(at as usize)
 }
 
-/// What a test compares.
+/// The operands that a test compares.
 fn operands(code: &NodeCode, test: &Inst) -> Compared {
     let constants = code.variables..code.first_result();
     match test.code.operands() {
@@ -232,7 +235,8 @@ fn operands(code: &NodeCode, test: &Inst) -> Compared {
     }
 }
 
-/// What the test compares by which a condition is decided; the condition itself if the node has no such test. Unoptimised code makes a condition 0 or 1 first, and may negate it.
+/// The operands of the test that decides a condition, or the condition itself if the node has no
+/// such test. Unoptimised code first turns a condition into 0 or 1, and may negate it.
 fn decided_by(code: &NodeCode, known: &[OperatorFacts], condition: u32) -> Compared {
     let known_of = |inst: &Inst| known.get(inst.op.index()).copied();
     let is_test = |register: u32| {

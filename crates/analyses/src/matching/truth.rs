@@ -1,14 +1,22 @@
-//! How many matches are right, as far as the line tables of both versions tell.
+//! Judges matches by the line tables of both versions.
 //!
-//! A statement of the second version has a *true counterpart* if the first executed one from the same position that does the same: of the same kind, if it computes or compares by the same operator, and with
-//! some value in common, or some difference between values one after the other (addresses may have moved). What an optimiser computes otherwise than the source says, at the place of what it replaced, has none. It is matched correctly if its match comes
-//! from that position.
+//! A statement of the second version has a *true counterpart* if the first version executed a
+//! statement from the same position that does the same. Such a statement is of the same kind and,
+//! if it computes or compares, the same operator; and it shares some value, or some difference
+//! between consecutive values (addresses may have moved). Where an optimiser computes something
+//! different at the place of what it replaced, there is no true counterpart. A match is correct if
+//! it comes from that position.
 //!
-//! A *position* is a file, line and column in an instance of a function, reached through the same inlined calls: a line of generic code is compiled once for each of its types, to dozens of functions of which each does something else, and what is inlined
-//! from a function comes from that one, not from another one that the same code was inlined into. Debug information names the functions that a statement was compiled from, and the places of the calls; they must be the same as far as both versions inlined.
-//! What comes from the same line and column of any instance is counted besides.
-//! Functions that are the same in both modules, operator for operator, were not compiled anew, as libraries are not, and matching
-//! them is less of a feat: they are counted by themselves. There the true counterpart is the same operator of the function of the same name, if both were executed.
+//! A *position* is a file, line and column in an instance of a function, reached through the same
+//! inlined calls. A line of generic code is compiled once for each of its types, into dozens of
+//! functions that each do something else. Code inlined into one function is likewise distinct from
+//! the same code inlined into another. Debug information names the functions that a statement was
+//! compiled from, and the places of the calls; they must agree as far as both versions inlined.
+//! Matches from the same line and column of any instance are counted separately.
+//!
+//! Functions that are the same in both modules, operator for operator, were not recompiled
+//! (libraries usually are not). Matching them is easier, so they are also counted separately. Their
+//! true counterpart is the same operator of the function of the same name, if both were executed.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -27,57 +35,63 @@ use afterimage_profile::Source;
 pub struct Side<'a> {
     /// The program.
     pub program: &'a Program,
-    /// What it was parsed from.
+    /// The bytes it was parsed from.
     pub module: &'a [u8],
     /// Its names.
     pub names: &'a Names,
     /// Its line tables.
     pub source: &'a dyn Source,
-    /// What it executed.
+    /// The statements it executed.
     pub sketched: &'a Sketched,
 }
 
-/// How many matches are right.
+/// Counts of correct matches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Accuracy {
     /// Statements of the second version that were executed, in functions that differ.
     pub executed: u64,
-    /// Those that come from a known line and column.
+    /// Of these, those with a known line and column.
     pub known: u64,
-    /// Those of which the first version executed one that does the same from the same line and column, in whatever instance of a generic function.
+    /// Those for which the first version executed a statement that does the same, from the same
+    /// line and column in any instance of a generic function.
     pub of_column: u64,
-    /// Those of these that are matched with a statement of the same line and column, in whatever instance.
+    /// Of these, those matched with a statement of the same line and column in any instance.
     pub correct_of_column: u64,
-    /// Those that have a true counterpart: the denominator.
+    /// Those with a true counterpart: the denominator.
     pub true_counterpart: u64,
-    /// Those of these that are matched.
+    /// Of these, those that are matched.
     pub matched: u64,
-    /// Those that are matched with a statement of the same position.
+    /// Those matched with a statement of the same position.
     pub correct: u64,
-    /// Those of whose matches, one or more, some is a statement of the same position.
+    /// Those with at least one match, of one or more, at the same position.
     pub found: u64,
-    /// How many matches these statements have in all.
+    /// How many matches these statements have in total.
     pub listed: u64,
-    /// Those that are matched rightly, or with a statement that did exactly the same as a true counterpart.
+    /// Those matched correctly, or with a statement that did exactly the same as a true
+    /// counterpart.
     pub equivalent: u64,
-    /// Those that are matched with a statement of the same line.
+    /// Those matched with a statement of the same line.
     pub same_line: u64,
-    /// Statements of the second version that were executed, in functions that are the same in both, and that the first version executed, too.
+    /// Executed statements of the second version in functions that are the same in both, if the
+    /// first version executed them, too.
     pub unchanged: u64,
-    /// Those of these that are matched with themselves.
+    /// Of these, those matched with themselves.
     pub correct_of_unchanged: u64,
-    /// Those of these that are among their matches.
+    /// Of these, those with themselves among their matches.
     pub found_of_unchanged: u64,
-    /// How many matches these have in all.
+    /// How many matches these have in total.
     pub listed_of_unchanged: u64,
-    /// Of those that are matched, of functions that differ, by how likely the match is said to be (below the first of [`LIKELY`], from there to below the second, …): how many, and how many of these are right.
+    /// Matched statements in functions that differ, by the stated likelihood of the match: below
+    /// the first of [`LIKELY`], from there to below the second, and so on. For each range, the
+    /// number of matches and how many are correct.
     pub by_likelihood: [[u64; 2]; LIKELY.len() + 1],
 }
 
-/// Matches that are less likely than this, or than the next, are counted by themselves.
+/// The limits of the ranges of likelihood that are counted separately.
 pub const LIKELY: [f32; 4] = [0.5, 0.8, 0.95, 0.99];
 
-/// The functions of the second version that are the same in the first, by name and operators, and which these are there.
+/// The functions of the second version that equal functions of the first in name and operators,
+/// with those functions.
 fn unchanged(a: Side<'_>, b: Side<'_>) -> HashMap<FuncId, Rc<[FuncId]>> {
     let shape = |side: Side<'_>, function| -> Vec<u64> {
         let all = operators(side.program, side.module, function);
@@ -99,7 +113,7 @@ fn unchanged(a: Side<'_>, b: Side<'_>) -> HashMap<FuncId, Rc<[FuncId]>> {
     of_b.collect()
 }
 
-/// The functions of the second version that are not the same in the first: by name and operators.
+/// The functions of the second version without an equal, in name and operators, in the first.
 pub fn recompiled(a: Side<'_>, b: Side<'_>) -> HashSet<FuncId> {
     let unchanged = unchanged(a, b);
     let of_b = b.program.functions.iter().map(|function| function.id);
@@ -110,23 +124,26 @@ pub fn recompiled(a: Side<'_>, b: Side<'_>) -> HashSet<FuncId> {
 /// A function that a statement was compiled from.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Frame<'a> {
-    /// Its name, with the arguments of a generic one; `None` where that is not known.
+    /// Its name, with the arguments of a generic one; `None` if unknown.
     pub function: Option<String>,
-    /// File, line and column of what was inlined into it; `None` where that is not known, and of the innermost one.
+    /// File, line and column of the call inlined into it; `None` if unknown, and for the innermost
+    /// frame.
     pub call: Option<(&'a str, u32, u32)>,
 }
 
-/// Where in the source a statement comes from.
+/// The source position of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Position<'a> {
     /// File, line and column.
     pub column: (&'a str, u32, u32),
-    /// The functions that it was compiled from, the innermost inlined one first and the one that the module defines last.
+    /// The functions it was compiled from: the innermost inlined one first, the one that the module
+    /// defines last.
     pub frames: Rc<[Frame<'a>]>,
 }
 
 impl Position<'_> {
-    /// Whether statements from both come from the same line and column, through the same inlined calls as far as both were inlined.
+    /// Whether statements from both come from the same line and column, through the same inlined
+    /// calls as far as both were inlined.
     fn is(&self, other: &Self) -> bool {
         let mut frames = self.frames.iter().zip(&*other.frames);
         let same = |(x, y): (&Frame<'_>, &Frame<'_>)| {
@@ -142,7 +159,7 @@ impl Position<'_> {
     }
 }
 
-/// Where the statements of a version come from; `None` where that is not known. O(statements).
+/// The positions of a version's statements; `None` where unknown. O(statements).
 fn positions<'a>(side: Side<'a>) -> Vec<Option<Position<'a>>> {
     let index = OperatorIndex::new(side.program, side.module);
     let files = side.source.files();
@@ -177,34 +194,39 @@ fn positions<'a>(side: Side<'a>) -> Vec<Option<Position<'a>>> {
     found.collect()
 }
 
-/// What the line tables tell of the match of a statement of the second version.
+/// What the line tables say about the match of a statement of the second version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judged<'a> {
-    /// Where it comes from.
+    /// The statement's position.
     pub position: Option<Position<'a>>,
-    /// The first version executed a statement that does the same from its line and column, in whatever instance.
+    /// Whether the first version executed a statement that does the same, from its line and column
+    /// in any instance.
     pub of_column: bool,
-    /// It is matched with a statement from its line and column, in whatever instance.
+    /// Whether it is matched with a statement from its line and column in any instance.
     pub correct_of_column: bool,
-    /// Statements of the first version from there.
+    /// The first version's statements from this position.
     pub from_there: Vec<u32>,
-    /// Those of them that do the same: the true counterparts.
+    /// Of these, those that do the same: the true counterparts.
     pub counterparts: Vec<u32>,
-    /// It is matched with a statement from there.
+    /// Whether it is matched with a statement from this position.
     pub correct: bool,
-    /// It is, or with a statement that did exactly the same as a true counterpart: where an optimiser finds a common subexpression, it keeps one position of several.
+    /// Whether it is matched correctly, or with a statement that did exactly the same as a true
+    /// counterpart. Where an optimiser finds a common subexpression, it keeps one of several
+    /// positions.
     pub equivalent: bool,
-    /// It is matched with a statement from its line.
+    /// Whether it is matched with a statement from its line.
     pub same_line: bool,
 }
 
-/// Compares each match with the line tables; `None` for statements of functions that are the same in both versions. O(statements × those of a position).
+/// Compares each match with the line tables; `None` for statements of functions that are the same
+/// in both versions. O(statements × those of a position).
 pub fn judge<'a>(a: Side<'a>, b: Side<'a>, matching: &Matching) -> Vec<Option<Judged<'a>>> {
     let of_a = positions(a);
     let of_b = positions(b);
     let statements_of_a = &a.sketched.version.statements;
     let mut there: HashMap<(&str, u32, u32), Vec<u32>> = HashMap::new();
-    // What a function that was not compiled anew inlined is a part of that function in both versions, and nobody else's counterpart.
+    // Code inlined into a function that was not recompiled belongs to that function in both
+    // versions. It is nobody else's counterpart.
     let anew = recompiled(b, a);
     for ((at, position), place) in (0..).zip(&of_a).zip(&a.sketched.places) {
         if let Some(position) = position
@@ -304,8 +326,9 @@ pub fn accuracy(a: Side<'_>, b: Side<'_>, matching: &Matching) -> Accuracy {
     found
 }
 
-/// How many of the matches that are wrong are with a copy of what a true counterpart gave: the same values in the same order, through the same calls if the second version inlined them.
-/// No comparison of values tells these apart. O(statements × those of a position).
+/// Counts the wrong matches with a copy of a true counterpart: a statement that gave the same
+/// values in the same order, through the same calls if the second version inlined them. No
+/// comparison of values can tell them apart. O(statements × those of a position).
 pub fn copies(a: Side<'_>, b: Side<'_>, matched: &Matched) -> u64 {
     let apart = &matched.apart;
     let mut there: HashMap<StatementSite, Vec<u32>> = HashMap::new();
@@ -331,8 +354,9 @@ pub fn copies(a: Side<'_>, b: Side<'_>, matched: &Matched) -> u64 {
     judged.filter(is_copy).count() as u64
 }
 
-/// Whether statements from the same position do the same: of the same kind, the same operator (of loads, stores and calls, one of the same kind), of which some value,
-/// or some difference between values one after the other, occurs in both.
+/// Whether statements from the same position do the same. They must be of the same kind and the
+/// same operator (for loads, stores and calls, of one kind), and share some value or some
+/// difference between consecutive values.
 fn is_counterpart(a: &Statement, b: &Statement) -> bool {
     let same = match b.class {
         Class::Compute | Class::Test | Class::Other => a.operator == b.operator,
@@ -348,7 +372,8 @@ fn is_counterpart(a: &Statement, b: &Statement) -> bool {
     same && (values || steps)
 }
 
-/// Whether two statements of a version did exactly the same: the same operator, every value and every address, in the same parts of the run.
+/// Whether two statements of a version did exactly the same: the same operator, every value and
+/// every address, in the same parts of the run.
 fn did_the_same(x: &Statement, y: &Statement) -> bool {
     x.exact == y.exact
         && x.values == y.values

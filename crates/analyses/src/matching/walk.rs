@@ -1,4 +1,4 @@
-//! Following a run and telling what its statements do.
+//! Follows a run and reports what its statements do.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -16,13 +16,13 @@ use super::take::Listen;
 use super::template::{Template, make};
 use afterimage_replay::steps::{Follower, Plans, Run, StepsError};
 
-/// Tells what the machine does of the statements.
+/// Translates what the machine does into events of statements.
 struct Telling<L> {
     listener: L,
     template: Rc<Template>,
     start: u64,
     contexts: Contexts,
-    /// The function whose activation begins, and how many parameters it has.
+    /// The function whose activation begins, and the number of its parameters.
     begins: Option<(FuncId, usize)>,
 }
 
@@ -71,7 +71,7 @@ impl<L: Listen> Observer for Telling<L> {
     }
 }
 
-/// Notes which activations end, and nothing else.
+/// Notes only which activations end.
 struct Leaving<'c>(&'c mut Contexts);
 
 impl Observer for Leaving<'_> {
@@ -82,13 +82,13 @@ impl Observer for Leaving<'_> {
     }
 }
 
-/// Follows a run and tells a listener what its statements do.
+/// Follows a run and reports to a listener what its statements do.
 pub(crate) struct Walk<'a, S: Segments, L> {
     follower: Follower<'a, S>,
     plans: Plans<'a, S>,
     run: Run<'a, S>,
     nodes: &'a PrimaryMap<NodeId, Node>,
-    /// By node and context.
+    /// The templates, by node and context.
     templates: FxHashMap<(NodeId, u32), Rc<Template>>,
     known: HashMap<FuncId, Vec<OperatorFacts>>,
     numbers: FxHashMap<(u32, OpId), u32>,
@@ -96,19 +96,19 @@ pub(crate) struct Walk<'a, S: Segments, L> {
     stack: u64,
 }
 
-/// What is left when a run was followed.
+/// What is left after following a run.
 pub(crate) struct Walked<L> {
-    /// Who listened.
+    /// The listener.
     pub listener: L,
     pub(super) contexts: Contexts,
-    /// The operators of the functions that were executed.
+    /// Facts about the operators of the executed functions.
     pub(super) known: HashMap<FuncId, Vec<OperatorFacts>>,
-    /// Where the stack begins, from which it grows down; 0 if that is not known.
+    /// Where the stack begins, from which it grows down; 0 if unknown.
     pub(super) stack: u64,
 }
 
 impl<L> Walked<L> {
-    /// The same with somebody else who listened, for whom `end` ends what did so.
+    /// The same with another listener; `end` ends the old one.
     pub(super) fn heard_by<M>(self, listener: M, end: impl FnOnce(L)) -> Walked<M> {
         end(self.listener);
         Walked {
@@ -131,12 +131,12 @@ impl<'a, S: Segments, L: Listen> Walk<'a, S, L>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// All functions stand by themselves.
+    /// A walk in which all functions stand alone.
     pub fn new(run: Run<'a, S>, log: LogReader, listener: L) -> Result<Self, StepsError<S::Error>> {
         Self::within(run, log, listener, None)
     }
 
-    /// With the functions that stand by themselves; `None` if all do.
+    /// A walk in which the functions in `standing` stand alone; all do if it is `None`.
     pub(super) fn within(
         run: Run<'a, S>,
         log: LogReader,
@@ -170,7 +170,8 @@ where
         self.follow_some(false)
     }
 
-    /// The same, and tells nothing of nodes that have no statement with a number in the version that is known.
+    /// Like [`follow`](Self::follow), but skips nodes without a numbered statement of the known
+    /// version.
     pub(super) fn follow_known(self) -> Result<Walked<L>, StepsError<S::Error>> {
         self.follow_some(true)
     }
@@ -193,7 +194,7 @@ where
         })
     }
 
-    /// Notes the activation that a node begins, if it does.
+    /// Notes the activation that a node begins, if any.
     fn enter(&mut self, visit: Visit) {
         if !self.follower.machine.begins_activation() {
             return;
@@ -223,7 +224,7 @@ where
         self.follower.execute(visit, &mut self.telling)
     }
 
-    /// Executes a node without telling its values to anybody.
+    /// Executes a node without reporting its values.
     fn pass(&mut self, visit: Visit, template: Rc<Template>) -> Result<(), StepsError<S::Error>> {
         self.telling.template = template;
         if self.telling.contexts.is_flat() {
@@ -239,7 +240,7 @@ where
         let contexts = &mut self.telling.contexts;
         let context = match contexts.is_flat() {
             true => contexts.root(function),
-            // The path has begun before: no activation is known.
+            // The path began earlier, so no activation is known.
             false => contexts
                 .current()
                 .unwrap_or_else(|| contexts.root(function)),

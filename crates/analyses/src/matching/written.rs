@@ -1,23 +1,26 @@
-//! Which statements wrote what others read.
+//! Records which statements wrote what others read.
 
 use afterimage_machine::{Labels, Range};
 use rustc_hash::FxHashMap;
 
-/// Words of a chunk, chunks that lie together, and how many are open at once: 16 MiB of memory. Few for the tests, which have few words.
+/// The words of a chunk, the chunks that lie together, and how many are open at once: 16 MiB of
+/// memory. Small in the tests, which have few words.
 const CHUNK: usize = if cfg!(test) { 2 } else { 256 };
 const CHUNKS: usize = if cfg!(test) { 2 } else { 256 };
 const OPEN: usize = if cfg!(test) { 2 } else { 1 << 14 };
-/// Most statements that are kept of those that wrote what one reads.
+/// The largest number of writers to keep for one reader.
 const KEPT: usize = 16;
 
 type Words = Labels<CHUNK, CHUNKS>;
 
-/// By word of the first memory, which statement wrote it last, while a run is followed; and for each statement which statements wrote the first word of what it read. This is evidence for a match, so a word is enough.
+/// While a run is followed, holds the last writer of each word of the first memory. For each
+/// statement, holds the writers of the first word it read. This is evidence for a match, so one
+/// word is enough.
 #[derive(Debug)]
 pub(super) struct Written {
-    /// One more than the statement; 0 for none.
+    /// The statement plus one; 0 for none.
     words: Words,
-    /// By statement what was seen last, and all that was seen.
+    /// For each statement, the last writer seen and all writers seen.
     of: Vec<(u32, Vec<u32>)>,
 }
 
@@ -31,7 +34,7 @@ impl Default for Written {
 }
 
 impl Written {
-    /// Somebody writes; `None` is the host.
+    /// Records a write; `None` is the host.
     #[inline(always)]
     pub fn write(&mut self, statement: Option<u32>, range: Range) {
         if range.memory != 0 || range.length == 0 {
@@ -46,7 +49,7 @@ impl Written {
         }
     }
 
-    /// A statement reads.
+    /// Records a read by a statement.
     #[inline(always)]
     pub fn read(&mut self, statement: u32, range: Range) {
         if range.memory != 0 || range.length == 0 {
@@ -67,7 +70,7 @@ impl Written {
         }
     }
 
-    /// Words are copied, with who wrote them.
+    /// Copies words with their writers.
     pub fn copy(&mut self, from: Range, to: Range) {
         if from.memory != 0 {
             return self.write(None, to);
@@ -76,7 +79,7 @@ impl Written {
             return;
         }
         let (first, last) = (to.address / 4, (to.address + to.length - 1) / 4);
-        // The first byte of the word that is copied tells for all.
+        // The first byte of the copied word decides.
         let source = |word: u64| {
             let inside = (4 * word).max(to.address) - to.address;
             (from.address + inside) / 4
@@ -108,7 +111,7 @@ impl Written {
         }
     }
 
-    /// By statement that read, those that wrote, both by other numbers.
+    /// The writers by reader, with both renumbered.
     pub fn by_number(&self, numbers: &FxHashMap<u32, u32>) -> FxHashMap<u32, Vec<u32>> {
         let of = (0..).zip(&self.of);
         let of = of.filter_map(|(statement, (_, all))| {
@@ -146,7 +149,7 @@ mod tests {
     }
 
     fn step() -> impl Strategy<Value = Step> {
-        // Where folders meet, too.
+        // Also around the boundaries of folders.
         let at = || (0u64..160).prop_map(|byte| byte + 4 * Words::TOGETHER.saturating_sub(20));
         prop_oneof![
             (0u32..9, at(), 1u64..12).prop_map(|(by, at, length)| Step::Write(by, at, length)),
@@ -185,7 +188,8 @@ mod tests {
                     Step::Copy(from, to, length) => {
                         written.copy(range(from, length), range(to, length));
                         let before = words.clone();
-                        // Byte by byte from the last to the first: who wrote a word is who wrote what its first byte is copied from.
+                        // Byte by byte, from the last to the first: a word has the writer of the
+                        // byte from which its first byte is copied.
                         for byte in (0..length).rev() {
                             let word = (to + byte) / 4;
                             match before.get(&((from + byte) / 4)) {

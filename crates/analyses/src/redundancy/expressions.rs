@@ -18,7 +18,7 @@ use crate::dataflow::expression_numbers;
 use afterimage_replay::steps::{Follower, Run, StepsError};
 use afterimage_replay::values::Types;
 
-/// Whether an instruction only computes.
+/// Whether an instruction is pure, that is, only computes.
 fn is_pure(code: Code) -> bool {
     matches!(
         code,
@@ -26,8 +26,9 @@ fn is_pure(code: Code) -> bool {
     )
 }
 
-/// Finds how redundant the expressions of a run are, by following it. Time is linear in the run. Memory is linear in the operators that were executed, path by path, and in the
-/// depth of recursion.
+/// Finds how redundant the expressions of a run are, by following it. Time is linear in the run.
+/// Memory is linear in the operators that were executed, path by path, and in the depth of
+/// recursion.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -68,7 +69,7 @@ where
     })
 }
 
-/// A function's operators with the numbers that their expressions have in it, ascending.
+/// The operators of a function, ascending, with the numbers of their expressions.
 type OfFunction = Rc<[(OpId, u32)]>;
 
 /// An instruction that computes an expression.
@@ -79,17 +80,17 @@ struct Compute {
     expression: u32,
     operands: u32,
     registers: [u32; 3],
-    /// Which are of vectors.
+    /// Which operands are vectors.
     vectors: [bool; 3],
 }
 
-/// Numbers of places and expressions.
+/// Numbers places and expressions.
 struct Numbers<'a, S: Segments> {
     run: Run<'a, S>,
     types: Types<'a>,
     places: Places,
     of_functions: FxHashMap<FuncId, OfFunction>,
-    /// Their numbers in the table.
+    /// The numbers of expressions in the table.
     expressions: FxHashMap<(FuncId, u32), u32>,
 }
 
@@ -107,7 +108,7 @@ where
         }
     }
 
-    /// What a node computes that was not met yet.
+    /// What a new node computes.
     fn of(
         &mut self,
         node: NodeId,
@@ -163,7 +164,7 @@ where
 
 struct Watch {
     nodes: Vec<Option<Rc<[Compute]>>>,
-    /// Of the node that is executed.
+    /// What the current node computes.
     computes: Rc<[Compute]>,
     table: Table,
     ways: Ways,
@@ -180,7 +181,7 @@ impl Watch {
             let registers = compute.registers.iter().take(compute.operands as usize);
             for (k, &register) in registers.enumerate() {
                 operands[k] = low[register as usize];
-                // What is no vector may have anything there.
+                // For other types, the upper half is undefined.
                 if compute.vectors[k] {
                     operands[k + 3] = high[register as usize];
                 }

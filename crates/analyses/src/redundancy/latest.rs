@@ -1,16 +1,16 @@
-//! What the operands of expressions were when these were computed last, call by call.
+//! The operands of each expression when it was last computed, call by call.
 
-/// Words of an expression's operands: three, and the upper halves of vectors.
+/// The words of an expression's operands: three, and the upper halves of vectors.
 pub(super) type Operands = [u64; 6];
 
-/// When an expression was computed last.
+/// The last computation of an expression.
 #[derive(Clone, Copy, Debug)]
 struct Latest {
-    /// In which call; 0: never.
+    /// Its call; 0 if never.
     call: u64,
-    /// In which execution of a path.
+    /// Its execution of a path.
     path: u64,
-    /// By which place.
+    /// Its place.
     place: u32,
     operands: Operands,
 }
@@ -20,27 +20,29 @@ struct Latest {
 pub(super) struct Computed {
     /// By which place.
     pub place: u32,
-    /// In the same execution of the path.
+    /// Whether it was in the same execution of the path.
     pub same: bool,
 }
 
-/// Of each expression the last time that it was computed in the innermost call of its function, and in the callers of that those that would come back.
+/// For each expression, the last computation in the innermost call of its function, and the entries
+/// of its callers that may come back.
 ///
-/// Invariant: what an expression was in an open call is in its entry, or behind it in `before`, in the order of the calls.
+/// Invariant: an expression's entry for an open call is in its place, or after it in `before`, in
+/// the order of the calls.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     latest: Vec<Latest>,
-    /// What entries were in calls that are still open, when others took their places.
+    /// Displaced entries of calls that are still open.
     before: Vec<(u32, Latest)>,
-    /// The open calls, and how much of `before` there was when they began.
+    /// The open calls, each with the length of `before` when it began.
     open: Vec<(u64, usize)>,
-    /// How many calls, and executions of paths, began.
+    /// How many calls, and executions of paths, have begun.
     calls: u64,
     paths: u64,
 }
 
 impl Table {
-    /// A new expression: its number.
+    /// Adds an expression and returns its number.
     pub fn add(&mut self) -> u32 {
         self.latest.push(Latest {
             call: 0,
@@ -69,13 +71,14 @@ impl Table {
         }
     }
 
-    /// An execution of a path begins.
+    /// Begins an execution of a path.
     #[inline]
     pub fn path(&mut self) {
         self.paths += 1;
     }
 
-    /// An expression is computed: from where it is available already, if it is.
+    /// Notes that an expression is computed. Returns where it is already available from, if
+    /// anywhere.
     #[inline]
     pub fn computed(
         &mut self,
@@ -107,7 +110,7 @@ impl Table {
     }
 }
 
-/// Whether operands are equal, without a call for these few words.
+/// Compares operands inline: a call would cost too much for so few words.
 #[inline(always)]
 fn same(a: &Operands, b: &Operands) -> bool {
     a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b)) == 0
@@ -148,7 +151,8 @@ mod tests {
             let numbers: Vec<u32> = (0..3).map(|_| table.add()).collect();
             prop_assert_eq!(numbers, [0, 1, 2]);
             table.enter();
-            // Of each open call all that it computed: expression, place, operand, and in which execution of a path.
+            // For each open call, all that it computed: expression, place, operand, and the
+            // execution of the path.
             let mut calls: Vec<Vec<(u32, u32, u64, usize)>> = vec![Vec::new()];
             let mut path = 0;
             for (k, &event) in events.iter().enumerate() {

@@ -13,8 +13,10 @@ use super::shadow::MOST_PLACES;
 use super::tracker::Tracker;
 use afterimage_replay::steps::{Follower, Run, StepsError, is_access};
 
-/// Finds how redundant the loads of a run are, by following it. Time is linear in the run, memory in the memory that the guest touches, of which 16 MiB have eight bytes for each
-/// byte and the rest what is left of these when all that is regular in them is packed.
+/// Finds how redundant the loads of a run are, by following it.
+///
+/// Time is linear in the run. Memory is linear in what the guest touches: 16 MiB hold eight bytes
+/// for each byte, the rest is packed where it is regular.
 ///
 /// # Errors
 /// If the run cannot be followed.

@@ -1,4 +1,5 @@
-//! Redundant loads and expressions: those that give again what is available already (Zhang and Gupta 2001, section 4.3.1, "degree of redundancy").
+//! Redundant loads and expressions: those that produce again what is already available (Zhang and
+//! Gupta 2001, section 4.3.1, "degree of redundancy").
 //!
 //! ```no_run
 //! use afterimage_program::Program;
@@ -21,13 +22,13 @@
 //!     snapshots: None,
 //!     progress: &|_| {},
 //! };
-//! // The loads that read most often what was available already; `expression_redundancy` tells the same of operators that only compute.
+//! // The most redundant loads. `expression_redundancy` does the same for pure operators.
 //! let mut loads = load_redundancy(run, file.log()?)?.operators;
 //! loads.sort_by_key(|load| std::cmp::Reverse(load.redundant));
 //! for load in loads.iter().take(10) {
 //!     println!("{:?}: {} of {}", load.site, load.redundant, load.executions);
 //!     if let Some(way) = load.ways.first() {
-//!         // Mostly from there, when these Ball–Larus paths were taken.
+//!         // The most frequent source, with the Ball–Larus paths of source and load.
 //!         println!("  from {:?} in {:?}, in {:?}", way.source, way.from, way.path);
 //!     }
 //! }

@@ -1,4 +1,4 @@
-//! The operators that are counted, path by path.
+//! The counted operators, path by path.
 
 use std::rc::Rc;
 
@@ -26,12 +26,12 @@ pub(super) struct Places {
 /// The places in a node.
 #[derive(Debug, Default)]
 pub(super) struct OfNode {
-    /// By the instruction's position, the place's number plus one; 0 for none.
+    /// For each instruction, the number of its place plus one; 0 for none.
     numbers: Box<[u32]>,
 }
 
 impl OfNode {
-    /// The number of the place that an instruction is.
+    /// The number of an instruction's place.
     #[inline]
     pub fn get(&self, inst: usize) -> Option<u32> {
         self.numbers[inst].checked_sub(1)
@@ -39,7 +39,7 @@ impl OfNode {
 }
 
 impl Places {
-    /// For all whose instructions are wanted, in so many nodes.
+    /// Numbers the places of the `wanted` instructions, in up to `nodes` nodes.
     pub fn new(wanted: fn(Code) -> bool, nodes: usize) -> Self {
         Self {
             all: Vec::new(),
@@ -52,7 +52,7 @@ impl Places {
         self.nodes[node.index()].as_ref()
     }
 
-    /// The places of a node that was not met yet; `None` if there are too many.
+    /// Adds the places of a new node; `None` if there are too many.
     pub fn add(&mut self, path: NodeId, code: &NodeCode) -> Option<Rc<OfNode>> {
         let mut numbers = vec![0; code.insts.len()];
         for (number, inst) in numbers.iter_mut().zip(&code.insts) {

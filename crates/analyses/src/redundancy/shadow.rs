@@ -1,22 +1,22 @@
-//! What is known of each byte of memory: which accesses it is still available from.
+//! For each byte of memory, the accesses it is still available from.
 
 use afterimage_machine::{Labels, Range};
 
-/// Places have smaller numbers than this.
+/// The numbers of places are below this.
 pub(super) const MOST_PLACES: u32 = 1 << 26;
-/// An access of more bytes counts as one of so many: no load reads more.
+/// A larger access counts as one of this many bytes: no load reads more.
 const LONGEST: u64 = 16;
-/// Bytes of memory that have their records together.
+/// How many bytes have their records together.
 const CHUNK: u64 = 256;
 /// How many of these are open at once: 16 MiB of memory.
 const OPEN: usize = if cfg!(test) { 4 } else { 1 << 16 };
-/// Most records of a byte: their reaches, up to the longest, are all different.
+/// The largest number of records for a byte: their reaches, up to the longest, are all different.
 const LAYERS: usize = LONGEST as usize;
 
 /// An access that a byte is available from: `when << 32 | place << 6 | reach << 1 | more`.
 ///
-/// `reach` says how many bytes, from this one on, the access covered that were not written since: at least 1. `more` says that there are older ones which reach further.
-/// Zero: none.
+/// `reach` is how many bytes of the access, from this one on, were not written since: at least 1.
+/// `more` says that there are older accesses that reach further. Zero stands for no access.
 type Record = u64;
 
 #[inline(always)]
@@ -34,7 +34,7 @@ fn when(record: Record) -> u32 {
     (record >> 32) as u32
 }
 
-/// An access that a load could have had its value from.
+/// An access that a load could have taken its value from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Available {
     pub place: u32,
@@ -50,13 +50,15 @@ impl Available {
     }
 }
 
-/// For each byte of memories the latest access, and of older ones those that reach further than all that are later: so whatever a load reads, the latest access that covered
-/// it all is among those of its first byte. Nearly always there is one.
+/// For each byte of the memories, the latest access and those older accesses that reach further
+/// than all later ones. So the latest access that covers all bytes of a load is among those of its
+/// first byte. Nearly always there is only one.
 ///
-/// Invariant: what an access covered is available from it at each byte that it covered, so a byte's longest reach is at most one more than that of the next byte.
+/// Invariant: an access is recorded at each byte it covered. So the longest reach of a byte is at
+/// most one more than that of the next byte.
 #[derive(Debug)]
 pub(super) struct Shadow {
-    /// A memory has a layer for the latest records, and one for each older one.
+    /// The records: for each memory, a layer for the latest ones and one for each older one.
     records: Labels,
     scratch: Vec<Record>,
 }
@@ -71,7 +73,8 @@ impl Default for Shadow {
 }
 
 impl Shadow {
-    /// A load of so many bytes, 16 at most: what it could have had its value from, the latest. Then the bytes are available from it.
+    /// Notes a load of at most 16 bytes, which are then available from it. Returns the latest
+    /// access that it could have taken its value from.
     #[inline]
     pub fn load(&mut self, range: Range, place: u32, now: u32) -> Option<Available> {
         let (address, length) = (range.address, range.length);
@@ -82,7 +85,8 @@ impl Shadow {
         let chunk = self.records.chunk(layer(range, 0), address / CHUNK);
         let records = &mut chunk[at..at + length as usize];
         let first = records[0];
-        // The usual case: what was there reaches as far as this, or less far and there is nothing older.
+        // The usual case: the record reaches as far as this access, or less far and there is no
+        // older one.
         let mut plain = true;
         for (k, &known) in records.iter().enumerate() {
             let (here, new) = (reach(known), length - k as u64);
@@ -117,7 +121,7 @@ impl Shadow {
         found.map(Available::of)
     }
 
-    /// A store of so many bytes, 16 at most: only from it they are available.
+    /// Notes a store of at most 16 bytes, which are then available only from it.
     #[inline]
     pub fn store(&mut self, range: Range, place: u32, now: u32) {
         let (address, length) = (range.address, range.length);
@@ -144,14 +148,14 @@ impl Shadow {
         }
     }
 
-    /// Bytes are written that no load or store had: they are available from nothing.
+    /// Notes a write without a source: the bytes are available from nothing.
     pub fn write(&mut self, range: Range) {
         if range.length == 0 {
             return;
         }
         let (first, end) = (range.address, range.address + range.length);
         self.records.fill(layer(range, 0), first, end, 0);
-        // What reached into them from before reaches them no more.
+        // Accesses that reached into these bytes from before now end there.
         for before in 1..LONGEST.min(first + 1) {
             if !self.shorten(range, first - before, before) {
                 break;
@@ -159,7 +163,7 @@ impl Shadow {
         }
     }
 
-    /// Nothing reaches further from this byte than so far. Whether something did.
+    /// Limits the reach from this byte. Returns whether something reached further.
     fn shorten(&mut self, range: Range, at: u64, to: u64) -> bool {
         let limited = |known: Record| known & !(31 << 1) | reach(known).min(to) << 1;
         let mut list = std::mem::take(&mut self.scratch);
@@ -174,7 +178,7 @@ impl Shadow {
         any
     }
 
-    /// The records of a byte, the latest first: each reaches further than the one before it.
+    /// The records of a byte, the latest first; each reaches further than the one before it.
     fn list(&mut self, range: Range, at: u64, list: &mut Vec<Record>) {
         list.clear();
         for older in 0..LAYERS {
@@ -189,7 +193,7 @@ impl Shadow {
         }
     }
 
-    /// Gives a byte its records. What a layer has for it beyond them counts for nothing.
+    /// Sets the records of a byte. Layers beyond them do not count.
     fn put(&mut self, range: Range, at: u64, list: &[Record]) {
         for (older, &known) in list.iter().enumerate() {
             let more = u64::from(older + 1 < list.len());
@@ -206,7 +210,7 @@ impl Shadow {
     }
 }
 
-/// Which numbers are those of a range's memory and the so many-th record of each byte.
+/// The layer of a range's memory for the record of each byte that has `older` newer ones.
 #[inline(always)]
 fn layer(range: Range, older: usize) -> usize {
     range.memory as usize * LAYERS + older
@@ -237,7 +241,7 @@ mod tests {
         let does =
             prop_oneof![4 => Just(Does::Load), 3 => Just(Does::Store), 1 => Just(Does::Write)];
         let length = prop_oneof![Just(1u64), Just(2), Just(4), Just(4), Just(8), Just(16)];
-        // Around where chunks meet, and at the beginning of memory.
+        // Around the boundaries of chunks, and at the beginning of memory.
         let first = prop_oneof![CHUNK - 20..CHUNK + 6, 0..8u64];
         (does, first, length, 0..40u64).prop_map(|(does, first, length, long)| Access {
             does,
@@ -246,7 +250,8 @@ mod tests {
         })
     }
 
-    /// The latest access that covers these bytes and after which none of them was written: by looking at all of them.
+    /// The latest access that covers these bytes without a later write to any of them, found by
+    /// looking at all accesses.
     fn naive(before: &[Access], of: Access) -> Option<Available> {
         let end = of.first + of.length;
         for (k, access) in before.iter().enumerate().rev() {

@@ -1,4 +1,4 @@
-//! Counting redundant loads.
+//! Counts redundant loads.
 
 use afterimage_machine::Range;
 
@@ -7,20 +7,20 @@ use super::places::Place;
 use super::shadow::Shadow;
 use super::ways::Ways;
 
-/// Is told of what a run does to memory, in order, of executions of paths and of calls.
+/// Receives, in order, what a run does to memory, its executions of paths and its calls.
 pub(super) struct Tracker {
     memories: Shadow,
     ways: Ways,
-    /// How many paths and activations began; that is when an access happens.
+    /// How many paths and activations have begun: the time of an access.
     now: u32,
-    /// When the open activations began, the innermost last.
+    /// When each open activation began, the innermost last.
     open: Vec<u32>,
-    /// When numbers are made small again.
+    /// The value of `now` at which the times are renumbered.
     most: u32,
 }
 
 impl Tracker {
-    /// After so many paths and activations they are numbered anew.
+    /// A tracker that renumbers times after `most` paths and activations.
     pub fn new(most: u32) -> Self {
         Self {
             memories: Shadow::default(),
@@ -31,12 +31,12 @@ impl Tracker {
         }
     }
 
-    /// So many loads and stores are known.
+    /// Makes room for `count` loads and stores.
     pub fn places(&mut self, count: usize) {
         self.ways.places(count);
     }
 
-    /// A load reads.
+    /// Notes a load.
     #[inline]
     pub fn load(&mut self, place: u32, range: Range) {
         let found = self.memories.load(range, place, self.now);
@@ -48,13 +48,13 @@ impl Tracker {
         }
     }
 
-    /// A store writes.
+    /// Notes a store.
     #[inline]
     pub fn store(&mut self, place: u32, range: Range) {
         self.memories.store(range, place, self.now);
     }
 
-    /// Something else writes.
+    /// Notes a write by anything else.
     pub fn written(&mut self, range: Range) {
         self.memories.write(range);
     }
@@ -81,7 +81,8 @@ impl Tracker {
         self.open.pop();
     }
 
-    /// Only which of the open activations began before an access matters, where another path begins: numbers that tell this are as many as these.
+    /// Renumbers times. At the beginning of a path, only the open activations that began before an
+    /// access matter, so as many numbers suffice.
     #[cold]
     fn renumber(&mut self) {
         let open = &self.open;
@@ -93,7 +94,8 @@ impl Tracker {
         }
     }
 
-    /// The loads, given what their numbers stand for; in the order of the program.
+    /// The results for the loads, in the order of the program. `places` says what the numbers stand
+    /// for.
     pub fn finish(self, places: &[Place]) -> Vec<OperatorRedundancy> {
         self.ways.finish(places)
     }
@@ -115,7 +117,7 @@ mod tests {
 
     #[derive(Clone, Copy, Debug)]
     enum Event {
-        /// Place, memory, address and how many bytes. Places are loads and stores in turn.
+        /// Place, memory, address and number of bytes. Even places are loads, odd ones stores.
         Access(usize, u32, u64, u64),
         Written(u32, u64, u64),
         Path,
@@ -135,19 +137,21 @@ mod tests {
         ]
     }
 
-    /// Of a load: executions, redundant ones, those within the activation; by where from, and whether that was in the same execution of a path.
+    /// Counts for a load: executions, redundant ones, and those within the activation; by source,
+    /// and by whether both were in the same execution of a path.
     #[derive(Debug, Default, PartialEq, Eq)]
     struct Count {
         sums: (u64, u64, u64),
         by_source: BTreeMap<usize, u64>,
-        /// By the load's place, the source's, and whether these were in the same execution of a path.
+        /// By the load's place, the source's place, and whether both were in the same execution of
+        /// a path.
         by_way: BTreeMap<(usize, usize, bool), u64>,
-        /// By place: executions, redundant ones.
+        /// By place: executions and redundant ones.
         by_path: BTreeMap<usize, (u64, u64)>,
     }
     type Counts = BTreeMap<usize, Count>;
 
-    /// By looking through all that happened before each load.
+    /// Counts by looking through everything that happened before each load.
     fn naive(events: &[Event]) -> Counts {
         let mut counts = Counts::new();
         let mut open = Vec::new();
@@ -265,7 +269,7 @@ mod tests {
         fn counts_are_those_of_a_search(events in proptest::collection::vec(event(), 1..150)) {
             let expected = naive(&events);
             prop_assert_eq!(&tracked(&events, u32::MAX), &expected);
-            // Numbered anew again and again.
+            // Renumbers again and again.
             prop_assert_eq!(&tracked(&events, 3), &expected);
         }
     }

@@ -1,4 +1,4 @@
-//! Counting redundant executions, by place and by where the value was from.
+//! Counts redundant executions by place and by source of the value.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -14,41 +14,41 @@ use afterimage_replay::steps::AccessSite;
 #[derive(Debug, Default)]
 pub(super) struct Ways {
     sums: Vec<Sum>,
-    /// How often a place had its value from where.
+    /// How often a place had its value from each source.
     from: FxHashMap<(u32, Source), u64>,
 }
 
-/// A place that a value is from, and whether it was executed in the same execution of the path.
+/// A source of a value: its place, and whether it was executed in the same execution of the path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Source {
     place: u32,
     same: bool,
 }
 
-/// What is summed up for a place.
+/// The totals of a place.
 #[derive(Clone, Debug, Default)]
 struct Sum {
     executions: u64,
     redundant: u64,
     within: u64,
-    /// Where the last value was from, and how often since it was counted.
+    /// The last source, and how often it occurred since it was counted.
     last: Source,
     times: u64,
 }
 
 impl Ways {
-    /// So many places are known.
+    /// Makes room for `count` places.
     pub fn places(&mut self, count: usize) {
         self.sums.resize_with(count, Sum::default);
     }
 
-    /// A place is executed.
+    /// Counts an execution of a place.
     #[inline]
     pub fn executed(&mut self, place: u32) {
         self.sums[place as usize].executions += 1;
     }
 
-    /// And was redundant.
+    /// Counts it as redundant.
     #[inline]
     pub fn redundant(&mut self, place: u32, source: u32, same: bool, within: bool) {
         let sum = &mut self.sums[place as usize];
@@ -69,7 +69,8 @@ impl Ways {
         }
     }
 
-    /// The operators, given what the places' numbers stand for; in the order of the program.
+    /// The results by operator, in the order of the program. `places` says what the numbers stand
+    /// for.
     pub fn finish(mut self, places: &[Place]) -> Vec<OperatorRedundancy> {
         for (place, sum) in (0u32..).zip(&self.sums) {
             if sum.times > 0 {

@@ -5,7 +5,7 @@ use std::error::Error;
 use afterimage_profile::ProfileError;
 use afterimage_replay::steps::StepsError;
 
-/// Why a run cannot be simulated. `E` is why a segment of its path cannot be loaded.
+/// Why a run cannot be simulated. `E` says why a segment of its path cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum SimulateError<E: Error + 'static> {
     /// It cannot be followed.
@@ -14,7 +14,7 @@ pub enum SimulateError<E: Error + 'static> {
     /// The module's bytes are not those of the program.
     #[error(transparent)]
     Module(#[from] ProfileError),
-    /// The receiver of histories could not take one.
+    /// The receiver of histories failed.
     #[error("{0}")]
     Kept(Box<dyn Error + Send + Sync>),
 }

@@ -6,42 +6,43 @@ use afterimage_simulate::{Misses, Tally};
 
 use super::stored::{StoredError, StoredSimulation};
 
-/// What an execution met.
+/// The outcome of an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
-    /// It was predicted, or the first level had it.
+    /// It was predicted, or found in the first level.
     Hit,
-    /// It was mispredicted, or the first level did not have it; the second one did, or there is none.
+    /// It was mispredicted, or missed in the first level but was found in the second, if there is
+    /// one.
     Missed,
-    /// The second level did not have it either.
+    /// It missed in the second level, too.
     MissedBoth,
 }
 
-/// Executions after each other that met the same.
+/// Consecutive executions with the same outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutcomeRun {
-    /// Which execution the first one is, from 1.
+    /// The number of the first execution, from 1.
     pub first: u64,
-    /// How many.
+    /// How many there are.
     pub count: u64,
-    /// What they met.
+    /// Their outcome.
     pub outcome: Outcome,
 }
 
 /// One execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OneOutcome {
-    /// What it met.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// How many up to it were missed, itself included.
+    /// How many missed up to it, itself included.
     pub missed: u64,
-    /// The last execution before it that was missed.
+    /// The last execution before it that missed.
     pub before: Option<u64>,
-    /// The first one after it.
+    /// The first execution after it that missed.
     pub after: Option<u64>,
 }
 
-/// Why it was not gone on.
+/// Why the iteration ended.
 enum Ended {
     Enough,
     Error(StoredError),
@@ -61,7 +62,8 @@ fn unless_enough(ended: Result<(), Ended>) -> Result<(), StoredError> {
 }
 
 impl StoredSimulation {
-    /// Gives the history of a site, by its number in the summary, in runs as long as can be, until `each` breaks. Memory: the misses of one epoch.
+    /// Passes the history of a site, by its number in the summary, to `each` in runs as long as
+    /// possible, until `each` breaks. Memory: the misses of one epoch.
     ///
     /// # Errors
     /// If the history is damaged.
@@ -115,7 +117,8 @@ impl StoredSimulation {
         Ok(())
     }
 
-    /// What one execution of a site met, from 1; `None` if there is none with this number.
+    /// The outcome of an execution of a site, by its number from 1; `None` if there is no such
+    /// execution.
     ///
     /// # Errors
     /// If the history is damaged.
@@ -150,8 +153,8 @@ impl StoredSimulation {
         Ok(found)
     }
 
-    /// Up to so many of the executions of a site that were missed, spread evenly over them, the first and the last among them; those that
-    /// the second level missed, too, if these are a tenth of them at least.
+    /// Up to `most` executions of the site that missed, spread evenly, including the first and the
+    /// last. If at least a tenth also missed in the second level, only those are sampled.
     ///
     /// # Errors
     /// If the history is damaged.

@@ -1,9 +1,12 @@
-//! What branch predictors and caches would have made of a run: its branches and memory accesses, by following it on the machine.
+//! Simulates branch predictors and caches: feeds them a run's branches and memory accesses by
+//! following the run on the machine.
 //!
-//! A *branch* is a `br_if` or an `if` (its direction: whether the condition was true; an `if` whose two ways are the same place is none), a `br_table` (its
-//! target) or a call through a table or a reference (its callee). An *access* is a load, a store or a bulk operator of wasm's linear memory. What wasm keeps in
-//! locals, globals and on its operand stack is in registers here, as it mostly is in compiled code; what the host accesses is left out. A branch's place is its
-//! operator's offset in the module.
+//! A *branch* is one of the following. A `br_if` or an `if`; its direction is whether the condition
+//! was true. (An `if` whose two ways lead to the same place does not count.) A `br_table`, with its
+//! target. Or a call through a table or a reference, with its callee. An *access* is a load, a
+//! store or a bulk operator of linear memory. Locals, globals and the operand stack count as
+//! registers, which they mostly are in compiled code. Accesses by the host are left out. The place
+//! of a branch is its operator's offset in the module.
 //!
 //! ```no_run
 //! use afterimage_analyses::simulate::{SiteKind, Spec, stored_simulation};

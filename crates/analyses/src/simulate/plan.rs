@@ -1,4 +1,4 @@
-//! What there is to simulate in a node of the path.
+//! Plans what to simulate in a node of the path.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -12,7 +12,7 @@ use afterimage_wpp::Node;
 use afterimage_profile::body::{Decoded, decode};
 use afterimage_profile::{ProfileError, Stop};
 
-/// A branch of a node: the path says where it goes.
+/// A branch of a node; the path says where it goes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Branch {
     /// Its instruction.
@@ -33,20 +33,21 @@ pub(super) enum Way {
     Target(u64),
 }
 
-/// What there is to simulate in a node.
+/// What to simulate in a node.
 #[derive(Debug, Default)]
 pub(super) struct NodePlan {
-    /// In order.
+    /// The branches, in order.
     pub branches: Box<[Branch]>,
-    /// A call through a table at its end: its number among the sites and its place.
+    /// The number of the site and the place of a final call through a table.
     pub call: Option<(u32, u64)>,
-    /// By the instruction's position, the number of the access among the sites plus one; 0 for none. Empty if there are none.
+    /// For each instruction, the number of its access among the sites plus one; 0 for none. Empty
+    /// if there are no accesses.
     pub accesses: Box<[u32]>,
-    /// Instructions of its blocks.
+    /// The number of instructions in its blocks.
     pub instructions: u64,
 }
 
-/// Sites, numbered as they are met: branches and accesses by themselves.
+/// Sites, numbered as they are met: branches and accesses separately.
 #[derive(Debug, Default)]
 pub(super) struct Sites {
     pub branches: Vec<Site>,
@@ -96,7 +97,7 @@ impl<'a> NodePlans<'a> {
         self.plans[node.index()].as_ref()
     }
 
-    /// The operators of a function that is defined.
+    /// The operators of a defined function.
     pub fn body(&mut self, function: FuncId) -> Result<Rc<[Decoded]>, ProfileError> {
         if let Some(known) = self.bodies.get(&function) {
             return Ok(Rc::clone(known));
@@ -110,14 +111,14 @@ impl<'a> NodePlans<'a> {
         Ok(body)
     }
 
-    /// One above the last operator of the block that a run ended in.
+    /// One past the last operator of the block in which a run ended.
     pub fn block_end(&self, stop: &Stop) -> usize {
         let function = self.program.function(stop.function);
         let block = function.and_then(|function| function.cfg.blocks.get(stop.block));
         block.map_or(0, |block| block.ops.end.index())
     }
 
-    /// The plan of a node that was not met yet. O(its operators · log of its blocks).
+    /// Makes the plan of a new node. O(its operators · log of its blocks).
     pub fn add(
         &mut self,
         id: NodeId,
@@ -138,7 +139,7 @@ impl<'a> NodePlans<'a> {
             let ops = known.ops.start.index()..known.ops.end.index();
             let ops = body.get(ops).unwrap_or_default();
             instructions += ops.iter().filter(|op| op.instruction).count() as u64;
-            // The function's end is its graph's exit.
+            // A function's end is the exit of its graph.
             let to = node.blocks.get(i + 1).copied().or(code.next);
             let to = to.or(cfg.map(|cfg| cfg.graph.exit()));
             ends.push((known.ops.end, to.map_or(0, |to| to.as_u32())));
@@ -191,7 +192,7 @@ impl<'a> NodePlans<'a> {
         Ok(plan)
     }
 
-    /// The call with which a node ends, if who is called is found out while it runs.
+    /// The call that ends a node, if its callee is known only at run time.
     fn call(&self, node: &Node, code: &NodeCode) -> Option<OpId> {
         let (NodeEnd::Call { callee, .. } | NodeEnd::TailCall { callee, .. }) = &code.end else {
             return None;

@@ -1,23 +1,24 @@
-//! Who computed the addresses of accesses, or what branches were decided by: their direct dependences.
+//! Finds who computed the addresses of accesses and the conditions of branches: their direct
+//! dependences.
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_program::Program;
 
 use afterimage_replay::values::{Executions, Origin, RecordedValues, ValuesError, dependences};
 
-/// Where the first operand of a site comes from: the address of an access, the condition of a branch.
+/// The source of a site's first operand: the address of an access, the condition of a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Producer {
     /// An operator computed or read it.
     Operator(FuncId, OpId),
     /// It is a constant, or a variable that nothing wrote.
     Constant,
-    /// The host gave it: an argument, or a result.
+    /// The host passed it as an argument or result.
     Host,
 }
 
-/// Who made the first operand in these executions of an operator, and in how many of them; those who did most often first. Executions of which the trace does not
-/// tell, because values were kept of a part of the run only, are left out.
+/// Who made the first operand in these executions of an operator, and how often, most frequent
+/// first. Executions outside the part of the run whose values were kept are left out.
 ///
 /// # Errors
 /// If the trace is damaged.

@@ -22,10 +22,10 @@ pub enum MissesBy {
     Instruction,
 }
 
-/// What a row is about.
+/// The place of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MissesPlace {
-    /// A source line; `None`: all that no line is known of.
+    /// A source line; `None` for all code without a known line.
     Line(Option<Line>),
     /// A function.
     Function(FuncId),
@@ -33,18 +33,18 @@ pub enum MissesPlace {
     Instruction {
         /// The site's number in the summary.
         site: usize,
-        /// What it is.
+        /// Its kind.
         kind: SiteKind,
         /// Its function.
         function: FuncId,
         /// Its operator.
         op: OpId,
-        /// Its name and where it is.
+        /// Its name and offset.
         place: OperatorPlace,
     },
 }
 
-/// What was missed at a place.
+/// The misses at a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissesRow {
     /// The place.
@@ -53,8 +53,9 @@ pub struct MissesRow {
     pub tally: Tally,
 }
 
-/// Misses by place: most first, and of as many those with more executions, then in the order of the program. Places where nothing was executed have no
-/// row. O(sites · log sites), and the bodies of their functions.
+/// Misses by place: most misses first, then most executions, then in the order of the program.
+/// Places that were not executed have no row. O(sites · log sites), plus the bodies of their
+/// functions.
 ///
 /// # Errors
 /// If the summary names what the program does not have.
@@ -112,7 +113,7 @@ pub fn miss_rows(
         });
         rows[at].tally = rows[at].tally.plus(*tally);
     }
-    // Stable: what is alike stays in the order of the program.
+    // The sort is stable: equal rows stay in the order of the program.
     rows.sort_by_key(|row| Reverse((row.tally.missed, row.tally.executions)));
     Ok(rows)
 }

@@ -1,4 +1,4 @@
-//! Following a run for models.
+//! Follows a run for models.
 
 use std::error::Error;
 use std::rc::Rc;
@@ -15,12 +15,14 @@ use super::watch::{Model, Watch};
 use afterimage_profile::Stop;
 use afterimage_replay::steps::{Follower, Run, StepsError};
 
-/// Takes an epoch of a model's history: the model's position among the specs, how many blocks were executed before the epoch, its
-/// bytes.
+/// Receives an epoch of a model's history: the model's position among the specs, how many blocks
+/// were executed before the epoch, and its bytes.
 pub type Keep<'k> = dyn FnMut(usize, u64, &[u8]) -> Result<(), Box<dyn Error + Send + Sync>> + 'k;
 
-/// Simulates a run, all that is asked for at once, and gives histories as they come; `stops` is where the run's activations stood at its end. A recording
-/// that was cut off is simulated as far as its log goes: the summaries say how many blocks that is. Memory does not depend on the run's length.
+/// Simulates a run for all specs at once, and passes on histories as they come. `stops` says where
+/// the run's activations were at its end. If the recording was cut off, the simulation goes as far
+/// as the log; the summaries say how many blocks that is. Memory does not depend on the length of
+/// the run.
 ///
 /// # Errors
 /// If the run cannot be followed, or `keep` fails.
@@ -39,7 +41,7 @@ where
     let mut watch = Watch::new(specs.iter().copied().map(Model::new).collect());
     let mut follower = Follower::new(run, log)?;
     let mut instructions = 0u64;
-    // How many blocks were executed before the epoch at hand of each model.
+    // How many blocks were executed before each model's current epoch.
     let mut epochs = vec![0; specs.len()];
     let mut whole = true;
     while let Some(visit) = follower.advance()? {
@@ -94,14 +96,14 @@ where
     Ok(summaries)
 }
 
-/// Instructions of blocks that the run ended in, behind where it did.
+/// Counts the instructions of the blocks in which the run ended that were not executed.
 fn not_executed<E: Error + 'static>(
     plans: &mut NodePlans<'_>,
     stops: &[Stop],
 ) -> Result<u64, SimulateError<E>> {
     let (mut sum, mut known) = (0u64, None);
     for &stop in stops {
-        // Deep recursion lists the same stop over and over.
+        // Deep recursion repeats the same stop over and over.
         let missed = match known {
             Some((same, missed)) if same == stop => missed,
             _ => {

@@ -1,4 +1,4 @@
-//! Simulations in a file.
+//! Simulations stored in a file.
 
 use std::collections::HashSet;
 use std::error::Error;
@@ -11,13 +11,13 @@ use afterimage_trace::{
 /// Why the simulations of a file cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum StoredError {
-    /// The file.
+    /// The file cannot be read.
     #[error(transparent)]
     File(#[from] TraceError),
-    /// What a simulation says.
+    /// A simulation's history is damaged.
     #[error("{simulation}: {error}; simulate it again with --again")]
     History {
-        /// Which one: the section's name.
+        /// The simulation: the section's name.
         simulation: String,
         /// What is wrong.
         error: HistoryError,
@@ -25,20 +25,20 @@ pub enum StoredError {
     /// Its parts do not fit together.
     #[error("{simulation}: {what}; simulate it again with --again")]
     Inconsistent {
-        /// Which one.
+        /// The simulation: the section's name.
         simulation: String,
         /// What does not fit.
         what: &'static str,
     },
 }
 
-/// Appends simulations to a file: epochs as they come, and at the end summaries.
+/// Appends simulations to a file: epochs as they come, then summaries.
 pub struct SimulationWriter {
     sections: Vec<SectionWriter>,
 }
 
 impl SimulationWriter {
-    /// Begins a section for each.
+    /// Begins a section for each simulation.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -49,7 +49,7 @@ impl SimulationWriter {
         })
     }
 
-    /// Takes an epoch, as [`simulate`](super::simulate) gives it.
+    /// Adds an epoch, as [`simulate`](super::simulate) delivers it.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -62,7 +62,7 @@ impl SimulationWriter {
         Ok(self.sections[simulation].put(before, epoch)?)
     }
 
-    /// Ends the sections. What was written counts from the commit on.
+    /// Ends the sections. They take effect with the commit.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -80,14 +80,14 @@ pub struct StoredSimulation {
     file: TraceFile,
     /// The position of its section.
     position: usize,
-    /// What is known of it at once.
+    /// Its summary, which is read at once.
     pub summary: Summary,
 }
 
-/// The simulations of a file, in the order of its sections; of those of one name only the last one.
+/// The simulations of a file, in the order of its sections; if several share a name, only the last.
 #[derive(Debug, Default)]
 pub struct StoredSimulations {
-    /// Those whose summaries can be read.
+    /// Those whose summaries are readable.
     pub sound: Vec<StoredSimulation>,
     /// The others.
     pub damaged: Vec<DamagedSimulation>,
@@ -96,16 +96,16 @@ pub struct StoredSimulations {
 /// A simulation that cannot be read.
 #[derive(Debug)]
 pub struct DamagedSimulation {
-    /// Which one it is, as far as that can still be read.
+    /// What was simulated, if that is still readable.
     pub spec: Option<Spec>,
     /// What is wrong with it.
     pub error: StoredError,
 }
 
-/// The simulations of a file. Reads their summaries.
+/// Reads the summaries of a file's simulations.
 ///
 /// # Errors
-/// If the file's sections cannot be told.
+/// If the file's sections cannot be listed.
 pub fn stored_simulations(file: &TraceFile) -> Result<StoredSimulations, TraceError> {
     let mut found = StoredSimulations::default();
     for (position, name) in named_sections(file)? {
@@ -120,7 +120,7 @@ pub fn stored_simulations(file: &TraceFile) -> Result<StoredSimulations, TraceEr
     Ok(found)
 }
 
-/// One of the simulations of a file; `None` if it is not there.
+/// A simulation of a file; `None` if it does not exist.
 ///
 /// # Errors
 /// If it is damaged.
@@ -139,13 +139,15 @@ pub fn stored_simulation(
     found.transpose()
 }
 
-/// The complete sections of simulations, by their position; of those of one name only the last one.
+/// The complete sections of simulations, by position; if several share a name, only the last.
 pub(super) fn simulation_sections(file: &TraceFile) -> Result<Vec<usize>, TraceError> {
     let found = named_sections(file)?.into_iter();
     Ok(found.map(|(position, _)| position).collect())
 }
 
-/// The same, with their names. One whose first chunk is damaged may have lost its name: it takes no other one's place, but what has the name that it still seems to have takes its.
+/// The complete sections of simulations, with their names. If the first chunk of a section is
+/// damaged, its name is doubtful: the section replaces no other, but a sound section of the same
+/// name replaces it.
 fn named_sections(file: &TraceFile) -> Result<Vec<(usize, Option<String>)>, TraceError> {
     let sections = file.sections()?;
     let mut taken: HashSet<String> = HashSet::new();
@@ -192,7 +194,7 @@ impl StoredSimulation {
         })
     }
 
-    /// How many bytes it has in the file, without the chunks' headers.
+    /// Its size in the file in bytes, without the headers of chunks.
     pub fn stored_bytes(&self) -> u64 {
         self.reader().map_or(0, |section| section.stored())
     }
@@ -201,10 +203,10 @@ impl StoredSimulation {
         section(&self.file, self.position)
     }
 
-    /// Gives the epochs in order: how many blocks were executed before each, and what it has.
+    /// Passes the epochs to `each` in order, each with the number of blocks executed before it.
     ///
     /// # Errors
-    /// If one is damaged, or `each` fails.
+    /// If an epoch is damaged, or `each` fails.
     pub fn epochs<E: From<StoredError>>(
         &self,
         mut each: impl FnMut(u64, &Epoch<'_>) -> Result<(), E>,
@@ -218,8 +220,9 @@ impl StoredSimulation {
         Ok(())
     }
 
-    /// Gives what a site missed, epoch by epoch: how many executions were before, what is counted in the epoch, and which
-    /// executions were missed, numbered from the run's beginning. Epochs without executions of the site are passed over. Memory: the misses of one epoch.
+    /// Passes the misses of a site to `each`, epoch by epoch: how many executions came before, the
+    /// counts in the epoch, and the executions that missed, numbered from the beginning of the run.
+    /// Epochs without executions of the site are skipped. Memory: the misses of one epoch.
     ///
     /// # Errors
     /// If the history is damaged, or `each` fails.
@@ -245,7 +248,7 @@ impl StoredSimulation {
             let read = found.misses(before, &mut misses);
             read.map_err(|error| self.damaged(error))?;
             sum = sum.plus(found.tally);
-            // So that no number of an execution is beyond those of the summary, which are bounded.
+            // Keeps the numbers of executions within those of the summary, which are bounded.
             if sum.executions > expected.executions {
                 return Err(inconsistent().into());
             }

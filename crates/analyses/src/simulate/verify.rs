@@ -1,4 +1,4 @@
-//! Checking the simulations in a file.
+//! Checks the simulations in a file.
 
 use afterimage_machine::{MachineError, stopped_before};
 use afterimage_program::{OperatorIndex, Program};
@@ -11,17 +11,17 @@ use afterimage_profile::stops;
 use afterimage_replay::paths::{RecordedPath, recorded_path};
 use afterimage_replay::steps::{Run, StepsError};
 
-/// What checking the simulations in a file came to.
+/// The result of checking the simulations in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SimulationsReport {
-    /// What does not hold.
+    /// The rules that do not hold.
     pub findings: Vec<String>,
-    /// The simulations that were done again, with how many executions each has a bit for.
+    /// The simulations that were repeated, each with the number of executions it has a bit for.
     pub simulations: Vec<(String, u64)>,
 }
 
-/// Simulates again what the simulations in a file are of, one after the other, and compares every execution; `None` if there are none. `progress` is told now
-/// and then how many blocks were executed.
+/// Repeats the simulations in a file, one after the other, and compares every execution; `None` if
+/// there are none. `progress` receives the number of blocks executed so far.
 ///
 /// Takes as long as simulating.
 pub fn verify_simulations(
@@ -39,7 +39,7 @@ pub fn verify_simulations(
             return Some(report);
         }
     };
-    // What is wrong with the path is said by those who check it.
+    // Other checks report what is wrong with the path.
     let path = recorded_path(file, program).ok()??;
     for position in positions {
         let stored = StoredSimulation::open(file, position);
@@ -58,19 +58,20 @@ pub fn verify_simulations(
     Some(report)
 }
 
-/// What following a run came to.
+/// The result of following a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Followed {
-    /// All that was compared is the same.
+    /// Everything compared is the same.
     Whole,
-    /// It is not followed, because of a limit that says nothing against the recording.
+    /// The run was not followed, because of a limit that does not speak against the recording.
     Refused(String),
     /// What does not hold.
     Wrong(String),
 }
 
-/// Follows a run along the path in the file, comparing every branch with the path and every call of the host with the log, if nothing that is kept in the file makes others do so. What
-/// does not hold, if anything; `None` if there is no path, or only one of a part of the run.
+/// Follows a run along the path in the file, unless something stored in the file makes another
+/// check do so. Compares every branch with the path and every host call with the log. Returns what
+/// does not hold; `None` if there is no path, or only that of a part of the run.
 pub fn verify_followed(
     file: &TraceFile,
     program: &Program,
@@ -138,7 +139,7 @@ fn check(
         snapshots: None,
         progress,
     };
-    // Epochs are cut in the same places, so they can be compared one by one as they come.
+    // Epochs are cut at the same places, so they can be compared one by one as they come.
     let mut reader = stored.reader().map_err(|error| error.to_string())?;
     let mut left = reader.chunks().saturating_sub(1);
     let two = stored.summary.spec.is_two();

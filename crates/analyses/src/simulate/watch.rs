@@ -1,4 +1,4 @@
-//! Telling models what the machine does.
+//! Feeds models what the machine does.
 
 use std::rc::Rc;
 
@@ -8,7 +8,7 @@ use afterimage_simulate::{Caches, Missed, Predictor, Recorder, Spec, Traffic};
 
 use super::plan::{NodePlan, Way};
 
-/// Something that is simulated.
+/// A model that is simulated.
 pub(super) struct Model {
     pub spec: Spec,
     engine: Engine,
@@ -20,7 +20,7 @@ enum Engine {
     Caches(Box<Caches>),
 }
 
-/// A memory's addresses begin here, for whom memories are told apart: no memory is as large.
+/// Gives each memory its own range of addresses: no memory is as large as this.
 const MEMORY: u32 = 48;
 
 impl Model {
@@ -47,7 +47,7 @@ impl Model {
 pub(super) struct Watch {
     pub models: Vec<Model>,
     pub plan: Rc<NodePlan>,
-    /// The node has come to its end, and with it to its call through a table.
+    /// Whether the node was executed to its end, and so to its call through a table.
     calls: bool,
 }
 
@@ -60,7 +60,7 @@ impl Watch {
         }
     }
 
-    /// Room for so many sites.
+    /// Makes room for this many sites.
     pub fn expect(&mut self, branches: usize, accesses: usize) {
         for model in &mut self.models {
             model.recorder.expect(match model.engine {
@@ -70,7 +70,7 @@ impl Watch {
         }
     }
 
-    /// An access: the ranges that it reads or writes, in this order.
+    /// Simulates an access that reads or writes these ranges, in this order.
     #[inline]
     fn access(&mut self, inst: usize, ranges: &[(Range, bool)]) {
         let Some(site) = self
@@ -108,7 +108,7 @@ impl Watch {
         }
     }
 
-    /// The branches among the node's first instructions were executed.
+    /// Simulates the branches among the node's first `executed` instructions.
     #[inline]
     fn branches(&mut self, executed: usize) {
         let plan = Rc::clone(&self.plan);

@@ -1,4 +1,4 @@
-//! Following a run on one thread while what was followed is gone over on another.
+//! Follows a run on one thread while another processes what was followed.
 
 use std::error::Error;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
@@ -11,20 +11,21 @@ use afterimage_wpp::Segments;
 
 use afterimage_replay::steps::{Follower, Run, StepsError};
 
-/// A stretch of the run, and what has to be known to go over it.
+/// A stretch of the run, with all that is needed to process it.
 #[derive(Default)]
 pub(super) struct Followed {
     pub stretch: Stretch,
-    /// The nodes that were not in any stretch before.
+    /// The nodes that were in no earlier stretch.
     pub codes: Vec<(NodeId, NodeCode)>,
     /// How many blocks were executed before it.
     pub before: u64,
-    /// The activations that are open before it, the outermost first, and the node that each executed last.
+    /// The activations that are open before it, outermost first, and the node that each executed
+    /// last.
     pub open: Vec<(FuncId, NodeId)>,
 }
 
 impl Followed {
-    /// Has a forward slicer go over it; it has not begun before the first one.
+    /// Has a forward slicer process the stretch, and begin with it if it has not begun.
     pub fn go_over(&self, slicer: &mut Forward<'_>, begun: &mut bool) {
         for (node, code) in &self.codes {
             slicer.prepare(*node, code);
@@ -38,13 +39,13 @@ impl Followed {
     }
 }
 
-/// Follows the run: fills stretches and gives them away.
+/// Follows the run, fills stretches and sends them.
 pub(super) struct Stretches<'a, S: Segments> {
     pub follower: Follower<'a, S>,
     given: SyncSender<Followed>,
-    /// Those that were gone over, to be filled again.
+    /// Processed stretches, to be filled again.
     back: Receiver<Followed>,
-    /// Whose code was given away.
+    /// The nodes whose code was sent.
     known: Vec<bool>,
 }
 
@@ -55,14 +56,16 @@ pub(super) enum Wanted {
     Enough,
 }
 
-/// How many stretches there are at once: one that is gone over, and one that is filled. They are what a slice takes most memory for.
+/// How many stretches exist at once: one is processed while the other is filled. They take most of
+/// the memory of a slice.
 const AT_ONCE: usize = 2;
 
 impl<S: Segments> Stretches<'_, S>
 where
     S::Error: Error + 'static,
 {
-    /// Executes nodes as long as `goes_on` says so, of how many there are in the stretch and how many blocks were executed, and gives the stretch away.
+    /// Fills a stretch and sends it. Executes nodes while `goes_on` agrees; its arguments are the
+    /// number of nodes in the stretch and the number of blocks executed.
     pub fn give(
         &mut self,
         goes_on: impl Fn(usize, u64) -> bool,
@@ -103,27 +106,27 @@ where
     }
 }
 
-/// The stretches as they come on the other thread.
+/// The receiving end, on the other thread.
 pub(super) struct Coming {
     stretches: Receiver<Followed>,
     gone_over: Sender<Followed>,
 }
 
 impl Coming {
-    /// Has each stretch gone over, in the order in which they are given, until there are no more or `pass` wants no more.
+    /// Passes each stretch to `pass`, in order, until there are no more or `pass` has enough.
     pub fn each(self, mut pass: impl FnMut(&Followed) -> Wanted) {
         while let Ok(followed) = self.stretches.recv() {
             if pass(&followed) == Wanted::Enough {
                 break;
             }
-            // Who follows has ended if it takes no more.
+            // If sending fails, the follower has ended.
             let _ = self.gone_over.send(followed);
         }
     }
 }
 
-/// Follows a run here, as `follow` says, while another thread goes over what was followed before. What `over` found is given if the run could be followed as far as it
-/// wanted.
+/// Follows a run on this thread, as `follow` says, while another thread processes what was
+/// followed. Returns the result of `over` if the run could be followed as far as wanted.
 pub(super) fn ahead<'a, S: Segments, T: Send>(
     run: Run<'a, S>,
     log: LogReader,
@@ -141,7 +144,7 @@ where
     let (given, stretches) = sync_channel(AT_ONCE);
     let (gone_over, back) = channel();
     for _ in 0..AT_ONCE {
-        // The other end is in hand.
+        // The receiver is alive: this function holds it.
         let _ = gone_over.send(Followed::default());
     }
     std::thread::scope(|scope| {

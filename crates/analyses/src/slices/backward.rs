@@ -9,16 +9,24 @@ use afterimage_wpp::Segments;
 use super::ahead::{Wanted, ahead};
 use afterimage_replay::steps::{Run, StepsError};
 
-/// Of the intervals that are left, so many at most are followed at once: a sixteenth of them, so that the two threads wait for each other only a sixteenth of the time, but not so few
-/// that most of the time goes into bringing in memory, nor so many that what was followed takes much of it.
+/// How many of the remaining intervals are followed at once: a sixteenth, between 8 and 16.
+///
+/// With a sixteenth, the two threads wait for each other only a sixteenth of the time. With fewer
+/// than 8, most of the time would go into restoring memory; with more than 16, what was followed
+/// would take too much of it.
 fn most(left: u64) -> u64 {
     (left / 16).clamp(8, 16)
 }
 
-/// The dynamic slice from criteria: the run is followed from checkpoint to checkpoint, the last stretch first, and each stretch gone over backward, until
-/// nothing is wanted any more. Stretches grow from one interval to 16 in long runs: what is near is found soon, and what is far does not bring in memory so often.
+/// The backward dynamic slice from criteria.
 ///
-/// Time is linear in the blocks executed before the last criterion, memory in the guest's and in some intervals, and what stays of checkpoints comes to it; without checkpoints, the whole run is one stretch.
+/// Follows the run from checkpoint to checkpoint, the last stretch first, and processes each
+/// stretch backward until nothing more is wanted. In long runs, stretches grow from one interval to
+/// 16: near dependences are found soon, and memory is restored less often for distant ones.
+///
+/// Time is linear in the blocks executed before the last criterion. Memory is the guest's, plus
+/// that of some intervals and of the checkpoints. Without checkpoints, the whole run is one
+/// stretch.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -39,7 +47,7 @@ where
     go_back(run, log, last, slicer)
 }
 
-/// Goes back over a run, from the node that begins at a time on.
+/// Slices backward over a run, beginning with the node that begins at time `last`.
 pub(super) fn go_back<'a, S: Segments>(
     run: Run<'a, S>,
     log: LogReader,

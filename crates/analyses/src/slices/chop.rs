@@ -1,4 +1,4 @@
-//! What lies between two places of a run.
+//! Chops: the executions between two places of a run.
 
 use std::error::Error;
 
@@ -10,10 +10,14 @@ use super::ahead::{Wanted, ahead};
 use super::backward::go_back;
 use afterimage_replay::steps::{Run, StepsError};
 
-/// The executions that depend on one of `from` and that one of `to` depends on: how the first had an influence on the second (Jackson and Rollins 1994). `log` opens
-/// the run's log. Empty if no way leads from the one to the other; if one does, calls and throws may be in it through which something else went between the two.
+/// The executions that depend on one of `from` and on which one of `to` depends: how the first
+/// influenced the second (Jackson and Rollins 1994). `logs` are two readers of the run's log.
 ///
-/// Time is linear in the blocks executed before the last of `to`, memory in the guest's, and one bit for each instruction executed between the two.
+/// The chop is empty if no path of dependences leads from one to the other. Otherwise it may
+/// include calls and throws through which something else passed between the two.
+///
+/// Time is linear in the blocks executed before the last of `to`. Memory is the guest's, plus one
+/// bit for each instruction executed between the two.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -42,7 +46,7 @@ where
     go_back(run, back_log, last, slicer)
 }
 
-/// The executions that depend on criteria, up to a time.
+/// The executions that depend on the criteria, up to a time.
 fn reached<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,
@@ -63,7 +67,7 @@ where
             loop {
                 let time = stretches.follower.machine.time();
                 (run.progress)(time);
-                // Who goes back has stretches that begin where intervals do.
+                // Backward slicing cuts its stretches where intervals begin.
                 let interval = match run.checkpoints {
                     Some(checkpoints) => checkpoints.interval_at(time + 1)?.zip(Some(checkpoints)),
                     None => None,

@@ -1,4 +1,4 @@
-//! What slices begin with, from executions of statements and from moments.
+//! Slice criteria, made from executions of statements and from moments.
 
 use afterimage_machine::{NodeCode, Operand, Range, Taker};
 use afterimage_slice::{Criterion, Reach, Want};
@@ -7,7 +7,8 @@ use afterimage_variables::{Piece, Place};
 use afterimage_replay::state::Activation;
 use afterimage_replay::values::{Execution, Kind};
 
-/// The execution of a statement: what it takes, all of it, and that it was executed. `None` if it is no statement.
+/// The execution of a statement: all that it takes, and the fact that it was executed. `None` if it
+/// is no statement.
 pub fn of_execution(execution: &Execution) -> Option<Criterion> {
     let statement = execution.statement?;
     let want = match statement.kind {
@@ -21,7 +22,8 @@ pub fn of_execution(execution: &Execution) -> Option<Criterion> {
     })
 }
 
-/// One of the values that the execution of a statement takes, by its number from 0. Of a constant it is wanted where it was moved; `None` if there is no such operand.
+/// One operand of a statement's execution, by its number from 0. For a constant, the criterion is
+/// the place where it was moved. `None` if there is no such operand.
 pub fn of_operand(execution: &Execution, code: &NodeCode, number: usize) -> Option<Criterion> {
     let statement = execution.statement?;
     let operands = statement.operands(code);
@@ -35,7 +37,8 @@ pub fn of_operand(execution: &Execution, code: &NodeCode, number: usize) -> Opti
     })
 }
 
-/// All that a question about an execution may begin with: what it takes, one of its operands, or that it was come to.
+/// All criteria that a question about an execution may have: all it takes, one operand, or that it
+/// was reached.
 pub(super) fn all_of(execution: &Execution, code: &NodeCode) -> impl Iterator<Item = Vec<Want>> {
     let statement = execution.statement;
     let operands = statement.map_or(0, |statement| statement.operands(code).len());
@@ -55,7 +58,7 @@ pub fn of_bytes(activation: &Activation<'_>, range: Range) -> Criterion {
     }
 }
 
-/// Bytes of memory when all of the node was executed that a moment is in.
+/// Bytes of memory at the end of the node in which a moment lies.
 pub fn of_bytes_behind(activation: &Activation<'_>, range: Range) -> Criterion {
     Criterion {
         start: activation.instance.time,
@@ -64,7 +67,8 @@ pub fn of_bytes_behind(activation: &Activation<'_>, range: Range) -> Criterion {
     }
 }
 
-/// The places of a variable when all of the node was executed that a moment is in, and its function has ended: in memory and in globals.
+/// A variable's places in memory and globals at the end of the node in which a moment lies, when
+/// its function has ended.
 pub fn of_pieces_behind(activation: &Activation<'_>, pieces: &[Piece]) -> Criterion {
     let lasting = |piece: &&Piece| matches!(piece.place, Place::Global(_) | Place::Memory(_));
     let lasting = Vec::from_iter(pieces.iter().filter(lasting).cloned());
@@ -109,7 +113,7 @@ fn of_pieces_after(activation: &Activation<'_>, pieces: &[Piece], behind: usize)
     }
 }
 
-/// The blocks through which a value was moved before somebody took it.
+/// The blocks through which a value was moved before it was used.
 fn moved(code: &NodeCode, taker: Taker) -> impl Iterator<Item = Want> {
     let all = code.moved(taker).iter();
     all.map(|moved| Want::Block(moved.block as usize))

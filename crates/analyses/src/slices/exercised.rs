@@ -1,4 +1,4 @@
-//! Slices by which statements depended on which, whenever that was.
+//! Slices over dependences between statements, whenever they were exercised.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::error::Error;
@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 use super::ahead::{Wanted, ahead};
 use afterimage_replay::steps::{Run, StepsError};
 
-/// How many nodes are followed before they are gone over.
+/// How many nodes are followed before they are processed.
 const NODES: usize = 1 << 19;
 
-/// Which operators depended on which others up to a time: the run is followed from its beginning.
+/// Which operators depended on which others up to a time. Follows the run from its beginning.
 ///
-/// Time is linear in the statements executed, memory in the guest's and in the edges.
+/// Time is linear in the executed statements. Memory is the guest's, plus the edges.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -57,7 +57,7 @@ where
     )
 }
 
-/// Which way edges are followed.
+/// The direction in which edges are followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -67,8 +67,9 @@ pub enum Direction {
     Forward,
 }
 
-/// The operators that can be reached over edges, at most so many one behind the other: the slice of Agrawal and Horgan's second approach (1990, section 3.2), if the edges are those that were exercised.
-/// Linear in the edges.
+/// The operators reachable over at most `reach` edges. If the edges are those that were exercised,
+/// this is the slice of Agrawal and Horgan's second approach (1990, section 3.2). Linear in the
+/// edges.
 pub fn reachable(
     edges: &BTreeSet<Edge>,
     from: &[Operator],
@@ -100,7 +101,7 @@ pub fn reachable(
     found
 }
 
-/// Whether an edge is one of those that are followed.
+/// Whether an edge is followed.
 pub fn is_followed(why: Why, follows: Follows) -> bool {
     match why {
         Why::Data => follows.data,
@@ -110,7 +111,8 @@ pub fn is_followed(why: Why, follows: Follows) -> bool {
     }
 }
 
-/// Edges between the groups that operators belong to, with how many there are of each kind; none within a group. Linear in the edges.
+/// The edges between groups of operators, with the number of edges of each kind. Edges within a
+/// group are left out. Linear in the edges.
 pub fn grouped<G: Ord + Copy>(
     edges: &BTreeSet<Edge>,
     group: impl Fn(Operator) -> Option<G>,

@@ -9,13 +9,13 @@ use afterimage_wpp::Segments;
 use super::ahead::{Wanted, ahead};
 use afterimage_replay::steps::{Run, StepsError};
 
-/// How many nodes are followed before they are gone over.
+/// How many nodes are followed before they are processed.
 const NODES: usize = 1 << 19;
 
-/// The forward dynamic slice from criteria: the executions whose backward slice has one of them. The run is followed from the checkpoint before the first
-/// criterion to its end.
+/// The forward dynamic slice from criteria: the executions whose backward slice contains one of
+/// them. Follows the run from the checkpoint before the first criterion to its end.
 ///
-/// Time is linear in the blocks executed after that, memory in the guest's.
+/// Time is linear in the blocks executed after that. Memory is the guest's.
 ///
 /// # Errors
 /// If the run cannot be followed.

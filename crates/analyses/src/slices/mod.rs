@@ -1,8 +1,9 @@
 //! Slices: what an execution depends on, and what depends on it.
 //!
-//! Slices are of executions, not of statements: whether something is in one follows from this run alone (Agrawal and Horgan 1990, the third approach; Zhang and
-//! Gupta 2005, section 6.1). They are found by following the run from checkpoint to checkpoint, so they need its path and its log; values only
-//! to find executions by number.
+//! A slice consists of executions, not of statements: membership follows from this run alone
+//! (Agrawal and Horgan 1990, the third approach; Zhang and Gupta 2005, section 6.1). To compute
+//! one, the run is followed from checkpoint to checkpoint, which takes its path and its log. Values
+//! are needed only to find executions by number.
 //!
 //! ```no_run
 //! use afterimage_ids::{FuncId, OpId};

@@ -1,8 +1,10 @@
-//! Slices of a few dependences, from the values that are stored: nothing is followed.
+//! Slices of a few dependences, read from the stored values without following the run.
 //!
-//! The [slice](super::backward) of a depth goes back as far as the run goes if something that is wanted was made there, however few steps away. Here each step is asked for
-//! on its own, so that a slice takes as long as it is large. What the stored values tell otherwise than slices take it is left to those: bytes through `memory.copy`, tables that somebody writes,
-//! and exceptions.
+//! The [slice](super::backward) of a given depth follows the run back to wherever a wanted value
+//! was made, however few steps away. Here each step is looked up by itself, so time depends only on
+//! the size of the slice. Three cases are left to the followers, because the stored values describe
+//! them in another way than slices do: bytes moved by `memory.copy`, tables that are written, and
+//! exceptions.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -16,42 +18,43 @@ use afterimage_replay::values::{
     RecordedValues, Statement, ValuesError, end_of, moves, moves_of, of_statement, origin_of,
 };
 
-/// Most parts that the host may have read in a call.
+/// The largest number of parts that the host may have read in a call.
 const PARTS: u64 = 1000;
 
-/// Something that is in the slice, or leads on.
+/// Something in the slice, or something that leads on from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Point {
     /// An instruction of the execution that begins at this time.
     Inst(u64, usize),
-    /// What it ends with; and whether all is wanted that this takes, or only that it happened.
+    /// The end of the node: with `true` all that it takes is wanted, otherwise only that it
+    /// happened.
     End(u64, bool),
-    /// A block of it, by its position.
+    /// A block of the node, by its position.
     Block(u64, usize),
 }
 
-/// What is asked, and found so far.
+/// The question, and what was found so far.
 struct Near<'n, 'a> {
     values: &'n RecordedValues<'a>,
     host: &'n HostReads<'n, 'a>,
     controllers: Controllers<'a>,
     module: &'a [u8],
-    /// Whether the program has code that writes to tables, once that is known.
+    /// Whether the program has code that writes to tables, once known.
     tables: Option<bool>,
     follows: Follows,
-    /// By how far they are to be followed: what is to be looked at.
+    /// The points to look at, by how far they are to be followed.
     waiting: BTreeMap<u8, Vec<Point>>,
     seen: HashSet<Point>,
     instances: HashMap<u64, Instance>,
-    /// Executions of operators that are in the slice: instructions, and what nodes end with.
+    /// Executions of operators in the slice: instructions and the ends of nodes.
     marked: BTreeSet<(u64, Option<usize>)>,
     initial: Vec<Range>,
 }
 
-/// What is left to those who follow the run.
+/// A case that is left to those who follow the run.
 struct Left;
 
-/// Why a step is not taken.
+/// Why a step was not taken.
 enum Stop {
     Left,
     Error(HostReadsError),
@@ -79,9 +82,10 @@ impl From<ValuesError> for Stop {
     }
 }
 
-/// The slice of [`backward`](super::backward), where the criteria say how far it is to be followed, if it has at most about `most` executions, and goes through nothing that has to be followed; `None` otherwise.
+/// The slice of [`backward`](super::backward) for criteria with a limited reach. `None` if the
+/// slice has more than about `most` executions, or goes through something that must be followed.
 ///
-/// Some tens of microseconds for each execution, besides opening what is stored.
+/// Takes some tens of microseconds per execution, plus the time to open what is stored.
 ///
 /// # Errors
 /// If the recording is damaged.
@@ -117,7 +121,7 @@ impl Near<'_, '_> {
         for criterion in criteria {
             self.begin(criterion)?;
         }
-        // What is to be followed farthest comes first, so that nothing has to be looked at again.
+        // The longest reach comes first, so that no point is looked at twice.
         while let Some((left, points)) = self.waiting.pop_last() {
             for point in points {
                 if self.seen.len() > most {
@@ -133,7 +137,7 @@ impl Near<'_, '_> {
         let (start, reach) = (criterion.start, criterion.reach);
         let instance = self.values.at(start)?.ok_or(Left)?;
         let node = &self.values.path().nodes()[instance.node];
-        // Of the last node maybe only a part was executed.
+        // The last node may have been executed only in part.
         if instance.time != start || start + node.length() > self.values.path().length() {
             return Err(Stop::Left);
         }
@@ -143,7 +147,7 @@ impl Near<'_, '_> {
                 Want::Inst(inst) => self.want(Point::Inst(start, inst), reach)?,
                 Want::End => self.want(Point::End(start, true), reach)?,
                 Want::Block(block) => self.want(Point::Block(start, block), reach)?,
-                // Without data, arguments are not followed.
+                // Without data dependences, arguments are not followed.
                 Want::Variable(_) if !self.follows.data => return Err(Stop::Left),
                 Want::Variable(variable) => {
                     if self.follows.control {
@@ -160,7 +164,7 @@ impl Near<'_, '_> {
         Ok(())
     }
 
-    /// Something is wanted, so far.
+    /// Adds a wanted point with its reach.
     fn want(&mut self, point: Point, reach: Reach) -> Result<(), Stop> {
         if reach.is_some() && !self.seen.contains(&point) {
             let left = reach.depth().ok_or(Left)?;
@@ -169,7 +173,7 @@ impl Near<'_, '_> {
         Ok(())
     }
 
-    /// Goes on from something that is in the slice.
+    /// Continues from a point in the slice.
     fn go_on(&mut self, point: Point, reach: Reach) -> Result<(), Stop> {
         if !self.seen.insert(point) {
             return Ok(());
@@ -207,7 +211,7 @@ impl Near<'_, '_> {
         }
     }
 
-    /// What an execution ends with.
+    /// Continues from the end of an execution.
     fn end(&mut self, start: u64, takes: bool, next: Reach) -> Result<(), Stop> {
         let instance = self.instance(start)?;
         let compiled = self.values.compiled(instance.node)?;
@@ -242,7 +246,8 @@ impl Near<'_, '_> {
         self.control(instance, last, next)
     }
 
-    /// What a statement takes and reads is wanted, so far: the first so many operands tell where, and what it hands on is wanted only if it `takes` all.
+    /// Wants the data that a statement takes and reads. The first `where_to` operands are
+    /// addresses. The arguments that it passes on are wanted only if it `takes` all.
     fn data(
         &mut self,
         instance: Instance,
@@ -255,7 +260,7 @@ impl Near<'_, '_> {
         }
         let first = if self.follows.addresses { 0 } else { where_to };
         let is_taken = |number: usize, role: &str| number >= first && (takes || role != "argument");
-        // Bytes that were read so far.
+        // Bytes read so far.
         let mut read = 0;
         for (number, one) in of_statement(self.values, instance, statement)?
             .iter()
@@ -284,7 +289,7 @@ impl Near<'_, '_> {
         Ok(())
     }
 
-    /// Bytes of those that a load reads: so many, or with 0 all.
+    /// Part of the bytes that a load reads: `length` of them, or all if it is 0.
     fn read(
         &self,
         instance: Instance,
@@ -309,7 +314,7 @@ impl Near<'_, '_> {
         })
     }
 
-    /// What a value, or what was read, comes from is wanted.
+    /// Wants the origin of a value, or of bytes that were read.
     fn origin(&mut self, origin: Origin, reach: Reach) -> Result<(), Stop> {
         match origin {
             Origin::Constant | Origin::Zero | Origin::Argument { .. } | Origin::Initial => Ok(()),
@@ -334,7 +339,7 @@ impl Near<'_, '_> {
         }
     }
 
-    /// What decided that a block of an execution was executed is wanted.
+    /// Wants the decision that led to a block of an execution.
     fn control(&mut self, instance: Instance, block: usize, reach: Reach) -> Result<(), Stop> {
         if !self.follows.control || reach.is_none() {
             return Ok(());
@@ -408,7 +413,7 @@ impl Near<'_, '_> {
         })
     }
 
-    /// What was found.
+    /// The slice that was found.
     fn slice(&mut self) -> Result<Slice, Stop> {
         let mut slice = Slice::default();
         let mut seen = HashSet::new();
@@ -420,7 +425,7 @@ impl Near<'_, '_> {
                 Some(inst) => code.insts.get(inst).ok_or(Left)?.op,
                 None => {
                     let op = end_of(self.values, instance)?;
-                    // A function may end behind an instruction.
+                    // A function may end after an instruction.
                     if code.insts.iter().any(|inst| inst.op == op) {
                         continue;
                     }
@@ -437,7 +442,7 @@ impl Near<'_, '_> {
     }
 }
 
-/// How many operands, the first ones, tell where memory is accessed.
+/// How many of the first operands say where memory is accessed.
 fn where_to(code: Code) -> usize {
     match code {
         Code::Load(_) | Code::LoadVector(_) | Code::Store(_) | Code::StoreVector(_) => 1,
@@ -446,7 +451,7 @@ fn where_to(code: Code) -> usize {
     }
 }
 
-/// What is followed byte by byte, or taken as a whole.
+/// Whether the operator is followed byte by byte, or taken as a whole.
 fn is_left(code: Code) -> bool {
     matches!(
         code,
@@ -461,7 +466,7 @@ fn is_left(code: Code) -> bool {
     )
 }
 
-/// The same bytes, in order and each once.
+/// The same bytes, in order and without duplicates.
 fn joined(mut ranges: Vec<Range>) -> Vec<Range> {
     ranges.sort_unstable_by_key(|range| (range.memory, range.address));
     let mut all: Vec<Range> = Vec::new();

@@ -5,20 +5,21 @@ use serde::{Deserialize, Serialize};
 
 use super::{Algorithm, Direction};
 
-/// Which slice? Places are texts, which mean something in the recording that is asked.
+/// Which slice? Places are text, resolved in the recording.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SliceQuery {
     /// What it begins with.
     pub about: SliceAbout,
-    /// Which way.
+    /// The direction.
     pub direction: Direction,
-    /// How exact.
+    /// How exact it is.
     pub algorithm: Algorithm,
-    /// Along which dependences.
+    /// The dependences to follow.
     pub along: SliceAlong,
-    /// Only what also depends on this place: a chop. Backward only.
+    /// For a chop, the place on which everything must also depend. Backward only.
     pub chop: Option<String>,
-    /// Only what is at most so many dependences away, from 1 to [`DEEPEST`](Self::DEEPEST). Not with a chop.
+    /// The largest number of dependences to follow, from 1 to [`DEEPEST`](Self::DEEPEST). Not with
+    /// a chop.
     pub depth: Option<u8>,
 }
 
@@ -31,35 +32,35 @@ pub enum SliceAbout {
         /// The place.
         at: String,
     },
-    /// One of the values that a statement takes.
+    /// One operand of a statement.
     Operand {
         /// The statement.
         at: String,
-        /// Which: `left`, `address`, or its number from 1.
+        /// The operand: `left`, `address`, or its number from 1.
         operand: String,
     },
-    /// What a variable of the source, or an expression such as `p->next`, held at a moment.
+    /// The value of a variable of the source, or of an expression such as `p->next`, at a moment.
     Variable {
         /// The moment.
         at: String,
         /// The variable.
         name: String,
     },
-    /// What bytes of memory 0 held at a moment.
+    /// Bytes of memory 0 at a moment.
     Bytes {
         /// The moment.
         at: String,
-        /// Where they begin.
+        /// The address of the first byte.
         address: u64,
-        /// How many.
+        /// The number of bytes.
         length: u64,
     },
-    /// What killed the program. Backward and by executions only.
+    /// The trap that ended the program. Backward and by executions only.
     Trap,
 }
 
 impl SliceAbout {
-    /// The place, or the moment.
+    /// The place or the moment.
     pub fn at(&self) -> Option<&str> {
         match self {
             Self::Statement { at }
@@ -71,7 +72,7 @@ impl SliceAbout {
     }
 }
 
-/// Along which dependences a slice goes.
+/// The dependences that a slice follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SliceAlong {
@@ -100,7 +101,7 @@ impl SliceQuery {
     /// The largest depth.
     pub const DEEPEST: u8 = Reach::DEEPEST;
 
-    /// All that something depends on.
+    /// A backward slice with defaults: by executions, along all dependences.
     pub fn new(about: SliceAbout) -> Self {
         Self {
             about,
@@ -112,7 +113,7 @@ impl SliceQuery {
         }
     }
 
-    /// Whether statements are asked about, and not a value.
+    /// Whether the question is about statements rather than a value.
     pub fn is_of_statements(&self) -> bool {
         matches!(self.about, SliceAbout::Statement { .. } | SliceAbout::Trap)
     }

@@ -14,46 +14,48 @@ use super::report::executions;
 use super::{backward, chop, forward};
 use afterimage_replay::steps::{Follower, Run, StepsError};
 
-/// How exact a slice is, the least exact first. What is in the slice of one is in that of those before it.
+/// How exact a slice is, the least exact first. Each slice is contained in those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Algorithm {
-    /// By statements, over dependences that the code allows among those that were executed (Agrawal and Horgan 1990, the first approach).
+    /// By statements, over the dependences that the code allows between executed statements
+    /// (Agrawal and Horgan 1990, the first approach).
     Nodes,
-    /// By statements, over dependences that were exercised in some execution or other (the second approach).
+    /// By statements, over the dependences that some execution exercised (the second approach).
     Edges,
     /// By executions (the third approach; Zhang and Gupta 2005, section 6.1).
     Full,
 }
 
-/// What a slice is asked for.
+/// A question whose answer is a slice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
-    /// How exact.
+    /// How exact the slice is.
     pub algorithm: Algorithm,
-    /// Which way.
+    /// The direction.
     pub direction: Direction,
-    /// Along which dependences.
+    /// The dependences to follow.
     pub follows: Follows,
-    /// What it begins with. Slices by statements go as far as these reach.
+    /// Where the slice begins. Their reach also limits slices by statements.
     pub criteria: Vec<Criterion>,
-    /// The statements that slices by statements begin with: those that the criteria are executions of, or those that [made](by_statements) what they ask about.
+    /// Where a slice by statements begins: the statements that the criteria are executions of, or
+    /// those that [made](by_statements) the value in question.
     pub operators: Vec<Operator>,
-    /// Only what also depends on this: a chop.
+    /// For a chop, what everything in the slice must also depend on.
     pub from: Option<Origin>,
 }
 
-/// What the influence came from that a chop is of.
+/// The source of the influence that a chop shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// In executions.
+    /// The executions.
     pub criteria: Vec<Criterion>,
-    /// The statements that these are executions of.
+    /// Their statements.
     pub operators: Vec<Operator>,
 }
 
 impl Question {
-    /// Until when dependences have to have been exercised to be followed.
+    /// The last time at which an exercised dependence counts.
     fn until(&self) -> u64 {
         let starts = self.criteria.iter().map(|criterion| criterion.start);
         match self.direction {
@@ -62,15 +64,16 @@ impl Question {
         }
     }
 
-    /// How far slices by statements go.
+    /// How many dependences a slice by statements follows.
     pub(super) fn reach(&self) -> Reach {
         let reaches = self.criteria.iter().map(|criterion| criterion.reach);
         reaches.max().unwrap_or(Reach::ALL)
     }
 }
 
-/// A question about something that is no execution of a statement, such as what a variable holds, as slices by statements can answer it: they begin with the statements that are at most
-/// one dependence away from what made that, or forward, that used it; and go as much less far.
+/// Converts a question about something that is not a statement, such as the value of a variable,
+/// for slices by statements. The new question begins with the statements at most one dependence
+/// away: those that made the value or, forward, those that used it. Its reach shrinks accordingly.
 ///
 /// Takes as long as [`backward`] or [`forward`].
 ///
@@ -93,7 +96,8 @@ where
     Ok(question)
 }
 
-/// The statements that are at most so many dependences away from what made what a question is about, or used it.
+/// The statements at most `depth` dependences away that made what the question is about or,
+/// forward, used it.
 pub(super) fn makers<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,
@@ -111,7 +115,7 @@ where
     Ok(found.operators.into_keys().collect())
 }
 
-/// A question's criteria, followed so far.
+/// A question's criteria, with their reach limited to `depth`.
 fn limited(question: &Question, depth: u8) -> Vec<Criterion> {
     let reach = Reach::of_depth(depth).unwrap_or(Reach::ALL);
     let mut criteria = question.criteria.clone();
@@ -119,9 +123,11 @@ fn limited(question: &Question, depth: u8) -> Vec<Criterion> {
     criteria
 }
 
-/// The slice that is asked for. Of slices by statements, the executions are all of each statement. `logs` are two readers of the run's log; only a chop needs the second.
+/// Computes the slice. A slice by statements contains all executions of each statement. `logs` are
+/// two readers of the run's log; only a chop needs the second.
 ///
-/// Takes as long as [`backward`], [`forward`], [`chop`] and [`exercised`]; by nodes, it is linear in the code that was executed, and nothing is followed.
+/// Takes as long as [`backward`], [`forward`], [`chop`] or [`exercised`]. By nodes, time is linear
+/// in the executed code, and the run is not followed.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -164,7 +170,8 @@ where
     }
 }
 
-/// What can be reached from a question's statements; of a chop, what can be reached from both ends.
+/// The operators reachable from a question's statements; for a chop, those reachable from both
+/// ends.
 fn from_statements(
     question: &Question,
     mut reached: impl FnMut(&[Operator], Direction, Reach) -> BTreeSet<Operator>,
@@ -177,7 +184,8 @@ fn from_statements(
     found
 }
 
-/// The dependences between statements that were exercised, of those that a question follows: until the last criterion, or in the whole run.
+/// The exercised dependences between statements that a question follows, until the last criterion
+/// or in the whole run.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -194,7 +202,7 @@ where
     Ok(edges)
 }
 
-/// The dependences that the code allows among the statements that were executed.
+/// The dependences that the code allows between the executed statements.
 fn potential<'a, S: Segments>(
     run: Run<'a, S>,
     log: LogReader,

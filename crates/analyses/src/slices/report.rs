@@ -1,4 +1,4 @@
-//! A slice, by statement and by source line.
+//! Reports a slice by statement and by source line.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::error::Error;
@@ -11,18 +11,18 @@ use afterimage_wpp::{Segments, WholePath};
 use afterimage_profile::{Line, ProfileError};
 use afterimage_replay::steps::Operators;
 
-/// A slice, for showing.
+/// A slice, counted for a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SliceCounts {
-    /// The operators in it, by function and position.
+    /// The operators in the slice, by function and position.
     pub operators: Vec<SlicedOperator>,
     /// Their source lines, by file and number.
     pub lines: Vec<SlicedLine>,
-    /// How many executions of operators are in it.
+    /// How many executions of operators are in the slice.
     pub executions: u64,
-    /// How many lines the run executed something of.
+    /// How many lines the run executed, wholly or in part.
     pub executed_lines: usize,
-    /// How many bytes of memory it depends on that were there before the run: of the module, or zero.
+    /// How many initial bytes of memory it depends on: bytes of the module, or zeros.
     pub initial: u64,
 }
 
@@ -33,9 +33,9 @@ pub struct SlicedOperator {
     pub function: FuncId,
     /// The operator.
     pub op: OpId,
-    /// Where it is in the module.
+    /// Its offset in the module.
     pub offset: OrigOffset,
-    /// Where it comes from.
+    /// Its source line.
     pub line: Option<Line>,
     /// How many of its executions are in the slice.
     pub sliced: u64,
@@ -46,18 +46,19 @@ pub struct SlicedOperator {
 /// A source line of a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlicedLine {
-    /// Which.
+    /// The line.
     pub line: Line,
     /// How many of its operators are in the slice.
     pub operators: usize,
-    /// The largest number of executions that one of them has in the slice.
+    /// The largest number of executions that one of its operators has in the slice.
     pub sliced: u64,
-    /// How often that one was executed.
+    /// How often that operator was executed.
     pub executed: u64,
 }
 
 impl SliceCounts {
-    /// Of a slice of the run with this path. Linear in the nodes of the path and the operators of the functions that were executed.
+    /// Counts a slice of the run with this path. Linear in the path's nodes and in the operators of
+    /// the executed functions.
     ///
     /// # Errors
     /// If the module is not the program's.
@@ -114,7 +115,7 @@ impl SliceCounts {
     }
 }
 
-/// How often operators were executed, in all of the run with this path.
+/// How often operators were executed in the whole run.
 pub(super) fn executions<S: Segments>(
     operators: &BTreeSet<Operator>,
     program: &Program,
@@ -151,7 +152,7 @@ fn executed_blocks<S: Segments>(path: &WholePath<S>) -> HashMap<(FuncId, BlockId
     blocks
 }
 
-/// How many lines have an operator in a block that was executed.
+/// How many lines have an operator in an executed block.
 fn executed_lines(
     program: &Program,
     blocks: &HashMap<(FuncId, BlockId), u64>,

@@ -1,4 +1,4 @@
-//! Slices that are kept in a recording.
+//! Slices stored in a recording.
 
 use std::collections::BTreeMap;
 
@@ -12,49 +12,53 @@ use serde::{Deserialize, Serialize};
 use super::exercised::Direction;
 use super::question::{Algorithm, Origin, Question};
 
-/// Most bytes that a slice may have.
+/// The largest size of a stored slice, in bytes.
 const LARGEST: u64 = 1 << 28;
-/// Most bytes of memory that a kept question may be about, and behind the last of them.
+/// The largest number of bytes of memory that a stored question may be about, and the limit of
+/// their addresses.
 const MOST_BYTES: u64 = 1 << 24;
 const LAST_BYTE: u64 = 1 << 34;
-/// The version of what is written.
+/// The version of the stored form.
 const VERSION: u32 = 3;
 
-/// A slice, with what it is of.
+/// A slice, with its question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SavedSlice {
-    /// What was asked.
+    /// The question.
     pub question: Question,
-    /// The same in words. Of a slice that was kept, they are [made](in_words) of the question: those in the file are for people who look into it.
+    /// The question in words. For a stored slice these are [made](in_words) from the question; the
+    /// words in the file serve people who inspect it.
     pub about: String,
-    /// The operators that were asked about, or that stand where something was asked about.
+    /// The operators in question, or those at the place in question.
     pub offsets: Vec<OrigOffset>,
-    /// How many blocks the run executed, by how many different paths: the question is about these.
+    /// How many blocks the run executed, and over how many different paths. They identify the path
+    /// that the question is about.
     pub path: (u64, u64),
-    /// What is in it.
+    /// The slice.
     pub slice: Slice,
 }
 
-/// Why a slice cannot be kept, or not be read.
+/// Why a slice cannot be stored or read.
 #[derive(Debug, thiserror::Error)]
 pub enum SavedError {
-    /// The file.
+    /// The file cannot be read or written.
     #[error(transparent)]
     File(#[from] TraceError),
-    /// What it says.
+    /// The stored text is damaged.
     #[error("{0}; keep it again under the same name")]
     Damaged(String),
-    /// It is about more than is kept.
+    /// The question is about more than can be stored.
     #[error(
         "a slice that is kept may be about at most {MOST_BYTES} bytes of memory, below 0x{LAST_BYTE:x}"
     )]
     TooLarge,
 }
 
-/// Appends a slice to a file. It counts from the commit on.
+/// Appends a slice to a file. It takes effect with the commit.
 ///
 /// # Errors
-/// If the file cannot be written, the name is longer than 255 bytes, or the question is about more than 2^24 bytes of memory.
+/// If the file cannot be written, the name is longer than 255 bytes, or the question is about more
+/// than 2^24 bytes of memory.
 pub fn save(out: &TraceWriter, name: &str, saved: &SavedSlice) -> Result<(), SavedError> {
     if !is_bounded(&saved.question) {
         return Err(SavedError::TooLarge);
@@ -64,7 +68,8 @@ pub fn save(out: &TraceWriter, name: &str, saved: &SavedSlice) -> Result<(), Sav
     Ok(out.whole(Kind::SLICE, Some(name), &text)?)
 }
 
-/// Whether a question is about so little memory that making the slice takes no more than the run does.
+/// Whether a question is about so little memory that computing the slice takes no more than the
+/// run.
 fn is_bounded(question: &Question) -> bool {
     let criteria = question
         .criteria
@@ -84,7 +89,8 @@ fn is_bounded(question: &Question) -> bool {
     bytes <= MOST_BYTES
 }
 
-/// The slices of a file, by name; of those of one name the last one. One that is damaged, or not of this program, is an error in its place.
+/// The slices of a file by name; if several share a name, the last. A slice that is damaged or of
+/// another program is an error in its place.
 ///
 /// # Errors
 /// If the file's sections cannot be listed.
@@ -118,7 +124,7 @@ fn read(file: &TraceFile, position: usize, program: &Program) -> Result<SavedSli
         ));
     }
     let mut saved = SavedSlice::try_from(stored)?;
-    // Where a variable or memory was asked about does not follow from the question.
+    // The question does not determine where a variable or memory was asked about.
     if saved.question.algorithm != Algorithm::Full || saved.question.operators.is_empty() {
         saved.offsets.clear();
     }
@@ -162,7 +168,8 @@ fn read(file: &TraceFile, position: usize, program: &Program) -> Result<SavedSli
     Ok(saved)
 }
 
-/// A question in words, with nothing that does not follow from it. `offsets` are where what is asked about stands.
+/// Puts a question into words that follow from the question alone. `offsets` are the operators in
+/// question.
 pub fn in_words(question: &Question, offsets: &[OrigOffset]) -> String {
     let is_full = question.algorithm == Algorithm::Full;
     let to = subject(question, &question.criteria, offsets);
@@ -187,7 +194,7 @@ pub fn in_words(question: &Question, offsets: &[OrigOffset]) -> String {
     }
 }
 
-/// What some criteria of a question are about.
+/// What some of a question's criteria are about.
 fn subject(question: &Question, criteria: &[Criterion], offsets: &[OrigOffset]) -> String {
     let wants = criteria.iter().flat_map(|criterion| &criterion.wants);
     let mut all = Vec::new();
@@ -223,7 +230,7 @@ fn subject(question: &Question, criteria: &[Criterion], offsets: &[OrigOffset]) 
         (_, true) => all.join(", "),
         (_, false) => format!("{} at {}", all.join(", "), at.join(", ")),
     };
-    // A slice by statements is the same of other executions.
+    // A slice by statements does not depend on the execution.
     let starts = criteria.iter().map(|criterion| criterion.start);
     let start = starts
         .min()
@@ -234,7 +241,7 @@ fn subject(question: &Question, criteria: &[Criterion], offsets: &[OrigOffset]) 
     }
 }
 
-/// So many places are listed.
+/// How many places are listed.
 const SHOWN: usize = 4;
 
 #[derive(Serialize, Deserialize)]

@@ -1,4 +1,4 @@
-//! Checking the slices that are kept in a file.
+//! Checks the slices stored in a file.
 
 use std::collections::BTreeSet;
 
@@ -15,19 +15,20 @@ use super::criteria;
 use super::question::{Algorithm, Question, answer, makers};
 use super::saved::{SavedSlice, saved_slices};
 
-/// What checking the slices in a file came to.
+/// The result of checking the slices in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SlicesReport {
-    /// What does not hold.
+    /// The rules that do not hold.
     pub findings: Vec<String>,
-    /// The slices that were made again, and how many executions each has.
+    /// The slices that were computed again, with the number of executions in each.
     pub slices: Vec<(String, u64)>,
 }
 
-/// Makes the slices that are kept in a file again, and compares; `None` if there are none. Those of another path than the file has now are passed over. `progress` is told now
-/// and then how many blocks were gone over.
+/// Computes the slices stored in a file again and compares; `None` if there are none. Slices of a
+/// path other than the file's present one are skipped. `progress` receives the number of blocks
+/// processed so far.
 ///
-/// Takes as long as making them.
+/// Takes as long as computing them.
 pub fn verify_slices(
     file: &TraceFile,
     program: &Program,
@@ -43,10 +44,10 @@ pub fn verify_slices(
             return Some(report);
         }
     };
-    // What is wrong with the path is said by those who check it.
+    // Other checks report what is wrong with the path.
     let path = recorded_path(file, program).ok()??;
     let identity = (path.length(), path.nodes().len() as u64);
-    // Nobody shows a slice where the path lacks something.
+    // No report shows a slice where the path has gaps.
     let is_whole = path.nodes().values().all(|node| node.left_out == 0);
     for (name, saved) in saved {
         let again = match &saved {
@@ -95,12 +96,13 @@ fn check(
     let from = question.from.iter();
     let from = from.map(|from| (&from.criteria, &from.operators));
     let of_statements = question.algorithm != Algorithm::Full;
-    // What memory or a variable holds is one criterion, without statements.
+    // The value of memory or of a variable is one criterion, without statements.
     stands &= !question.operators.is_empty() || question.criteria.len() == 1;
     for (criteria, operators) in from.chain([(&question.criteria, &question.operators)]) {
         let begin = |operators| begin(criteria, operators, run, log()?).map_err(told);
         let mut is_right = begin(operators)?;
-        // Slices by statements of memory and variables begin with who made these.
+        // Slices by statements of memory and variables begin with the statements that made the
+        // value.
         if !is_right && of_statements && begin(&[])? {
             for depth in [1, 0] {
                 let made = makers(run, log()?, question, depth).map_err(told)?;
@@ -120,7 +122,8 @@ fn told(error: impl ToString) -> String {
     error.to_string()
 }
 
-/// Whether places are those of the statements that are asked about. A question about memory or a variable has neither.
+/// Whether the offsets are those of the statements in question. A question about memory or a
+/// variable has neither.
 fn are_of(offsets: &[OrigOffset], question: &Question, program: &Program, module: &[u8]) -> bool {
     let index = OperatorIndex::new(program, module);
     let places = offsets.iter().map(|&offset| index.find(offset));
@@ -132,7 +135,8 @@ fn are_of(offsets: &[OrigOffset], question: &Question, program: &Program, module
     places.is_some_and(|places| places == own)
 }
 
-/// Whether criteria begin where paths of the run do, and with executions of these statements, or operands of them, if there are any; and no other statement is among them.
+/// Whether the criteria begin where paths of the run begin, and with executions or operands of
+/// these statements, if any. Each statement must be among the criteria, and no others may be.
 fn begin(
     criteria: &[Criterion],
     operators: &[Operator],
@@ -170,7 +174,7 @@ fn begin(
                 statement: Statement::find(run.program, code, position, op, is_last),
             };
             let begins = criteria::all_of(&execution, code).any(|wants| wants == criterion.wants);
-            // What is no statement stands beside others of its line.
+            // An operator that is no statement stands beside others of its line.
             if begins || execution.statement.is_none() {
                 left.remove(operator);
             }

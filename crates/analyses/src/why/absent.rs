@@ -1,4 +1,4 @@
-//! Why a block was not executed: what it depends on by control, upward to something that was executed.
+//! Why a block was not executed: its control dependences, upward to something that was executed.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -20,13 +20,14 @@ pub type CodeBlock = (FuncId, BlockId);
 /// A step from what was not executed to what it depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hop {
-    /// It is executed only if this block's end, which was not executed, goes a certain way.
+    /// It is executed only if this block, which was not executed, ends in a certain way.
     Branch(CodeBlock),
-    /// It is executed whenever its function is called, which this call does, that was not executed.
+    /// It is executed whenever its function is called. The call in this block, which was not
+    /// executed, would do so.
     Call(CodeBlock),
 }
 
-/// What kept a block from being executed.
+/// Why a block was not executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// A branch was executed, and never went the way that leads there.
@@ -35,37 +36,38 @@ pub enum Cause {
         place: CodeBlock,
         /// The way.
         edge: EdgeId,
-        /// How often it was executed after the time asked for.
+        /// How often it was executed after the given time.
         times: u64,
         /// How often it was executed in the whole run.
         executions: u64,
-        /// The execution that is told of: the last one, or the first after the time asked for.
+        /// The execution to report: the last one, or the first after the given time.
         execution: BranchOutcome,
     },
-    /// A branch did go that way, or the function was entered, and the activation ended before it came there.
+    /// A branch did go that way, or the function was entered, but the activation ended before it
+    /// got there.
     Ended {
         /// The block that was executed.
         place: CodeBlock,
-        /// How often it went that way.
+        /// How often control went that way.
         times: u64,
         /// The last time.
         time: u64,
     },
-    /// The run ended in this block, before it came to its end.
+    /// The run ended in this block, before the block's end.
     Stopped(CodeBlock),
-    /// A call through a table, which could have called the function, was executed, and called others.
+    /// A call through a table that could have called the function was executed, and called others.
     Table {
         /// The block that it ends.
         place: CodeBlock,
         /// The function that it did not call.
         function: FuncId,
-        /// How often it was executed after the time asked for.
+        /// How often it was executed after the given time.
         times: u64,
         /// How often it was executed in the whole run.
         executions: u64,
-        /// The execution that is told of.
+        /// The execution to report.
         execution: BranchOutcome,
-        /// Whom it called then, if that was not a function of the host.
+        /// The function it called then, unless it was one of the host.
         called: Option<FuncId>,
     },
     /// Only the host could have called the function.
@@ -85,33 +87,35 @@ pub struct BranchOutcome {
     pub to: Option<BlockId>,
 }
 
-/// What kept a place from being executed, and how the place depends on it.
+/// Why a place was not executed, and how the place depends on the cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Absent {
-    /// From the place on.
+    /// The steps from the place to the cause.
     pub hops: Vec<Hop>,
     /// What kept it.
     pub cause: Cause,
 }
 
-/// Finds what kept blocks from being executed after a time.
+/// Finds out why blocks were not executed after a time.
 ///
-/// A block depends on edges (Ferrante, Ottenstein and Warren 1987): of these those whose blocks were executed are the causes; the others' blocks are asked about in turn, and of
-/// what is reached whenever its function is entered, such as the body of a loop that depends on its own end only, the calls of the function.
+/// A block depends on edges (Ferrante, Ottenstein and Warren 1987). Where the block of an edge was
+/// executed, the edge is a cause. Otherwise the same question is asked about that block. Some
+/// blocks are reached whenever their function is entered, such as the body of a loop that depends
+/// only on its own end. For these, the question continues with the calls of the function.
 pub struct Absence<'v, 'a> {
     walk: Walk<'v, 'a>,
     after: u64,
     stopped: Option<Stop>,
-    /// Nodes by the blocks that they contain, and where.
+    /// Nodes by the blocks that they contain, with the position.
     nodes: HashMap<CodeBlock, Vec<(NodeId, u64)>>,
     dependences: RefCell<HashMap<FuncId, Rc<Dependence>>>,
     callers: RefCell<Option<Rc<Callers>>>,
 }
 
-/// What the blocks of a function depend on.
+/// The control dependences of a function's blocks.
 struct Dependence {
     edges: ControlDependence,
-    /// Those that post-dominate the root depend on its being entered.
+    /// Blocks that post-dominate the root depend on the function's entry.
     post_dominators: PostDominatorTree,
 }
 
@@ -126,11 +130,11 @@ struct Callers {
 struct PlaceQuery {
     place: CodeBlock,
     depth: usize,
-    /// How something that was asked about before depends on it.
+    /// How an earlier place depends on this one.
     hop: Option<(Hop, usize)>,
 }
 
-/// From the place that was asked about first to one that it depends on.
+/// The steps from the first place to one that it depends on.
 fn way(queue: &[PlaceQuery], mut this: usize) -> Vec<Hop> {
     let mut hops = Vec::new();
     while let Some((hop, before)) = queue[this].hop {
@@ -141,11 +145,13 @@ fn way(queue: &[PlaceQuery], mut this: usize) -> Vec<Hop> {
     hops
 }
 
-/// So many causes are told.
+/// How many causes to report.
 const TOLD: usize = 10;
 
 impl<'v, 'a> Absence<'v, 'a> {
-    /// After block T began; 0 for the whole run. Its own end counts, as what turned away from there. `stopped` is where the innermost activation stood when the run ended, if one was open. O(blocks of the path's nodes).
+    /// Asks about the time after block T began; 0 for the whole run. The end of block T itself
+    /// counts, since it may have turned away from there. `stopped` is where the innermost
+    /// activation stood at the end of the run, if one was open. O(blocks of the path's nodes).
     pub fn new(walk: Walk<'v, 'a>, after: u64, stopped: Option<Stop>) -> Self {
         let mut nodes: HashMap<CodeBlock, Vec<(NodeId, u64)>> = HashMap::new();
         for (id, node) in walk.values.path().nodes() {
@@ -191,7 +197,8 @@ impl<'v, 'a> Absence<'v, 'a> {
         Ok(all.count() - before)
     }
 
-    /// How often a block was executed after the time, which the one that began then still was.
+    /// How often a block was executed after the time, including the execution that was under way
+    /// then.
     fn executed(&self, place: CodeBlock) -> Result<u64, WhyError> {
         if self.nodes.contains_key(&place) {
             self.later(&self.runs(place)?)
@@ -226,7 +233,8 @@ impl<'v, 'a> Absence<'v, 'a> {
         self.after.saturating_sub(1)
     }
 
-    /// The causes that are nearest to places that were not executed: as many steps away. Each block is looked at once.
+    /// The nearest causes for places that were not executed: all that are the fewest steps away.
+    /// Looks at each block once.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -239,7 +247,7 @@ impl<'v, 'a> Absence<'v, 'a> {
         let mut queue = Vec::from_iter(places.iter().map(start));
         let mut seen: HashSet<CodeBlock> = places.iter().copied().collect();
         let mut found: Vec<Absent> = Vec::new();
-        // What says least is told only if nothing else is found.
+        // The least informative causes are reported only if nothing else is found.
         let mut rest: Vec<Absent> = Vec::new();
         let mut next = 0;
         while let Some(&PlaceQuery { place, depth, .. }) = queue.get(next) {
@@ -337,7 +345,7 @@ impl<'v, 'a> Absence<'v, 'a> {
         if found.is_empty() {
             found = rest;
         }
-        // The latest says most.
+        // The latest is the most informative.
         found.sort_by_key(|absent| {
             std::cmp::Reverse(match absent.cause {
                 Cause::Branch { execution, .. } | Cause::Table { execution, .. } => execution.time,
@@ -346,7 +354,7 @@ impl<'v, 'a> Absence<'v, 'a> {
                 _ => 0,
             })
         });
-        // A branch or a function that leads there in several ways is told once.
+        // A branch or function that leads there in several ways is reported once.
         let mut told = HashSet::new();
         let mut functions = HashSet::new();
         found.retain(|absent| match absent.cause {
@@ -380,7 +388,7 @@ impl<'v, 'a> Absence<'v, 'a> {
         Rc::clone(found)
     }
 
-    /// Where control goes from a block of a node in its function.
+    /// Where control goes from a block of a node, within its function.
     fn next(&self, (node, position): (NodeId, u64)) -> Result<Option<BlockId>, WhyError> {
         let blocks = &self.walk.values.path().nodes()[node].blocks;
         Ok(match blocks.get(position as usize + 1) {
@@ -389,7 +397,7 @@ impl<'v, 'a> Absence<'v, 'a> {
         })
     }
 
-    /// What a branch did that was executed.
+    /// The outcome of an executed branch.
     fn turned(&self, cfg: &Cfg, place: CodeBlock, edge: EdgeId) -> Result<Cause, WhyError> {
         let to = cfg.graph.to(edge);
         let throws = matches!(cfg.edges[edge].kind, EdgeKind::CallThrow | EdgeKind::Throw);
@@ -420,7 +428,7 @@ impl<'v, 'a> Absence<'v, 'a> {
         })
     }
 
-    /// How often a block was executed to its end in the whole run, and the execution that is told of.
+    /// How often a block was executed to its end in the whole run, and the execution to report.
     fn told(&self, place: CodeBlock) -> Result<(u64, BranchOutcome), WhyError> {
         let all = self.runs(place)?;
         let executions = all.count() - u64::from(self.is_cut(place));
@@ -457,7 +465,8 @@ impl<'v, 'a> Absence<'v, 'a> {
         cursor.seek(execution.time).map_err(path)?;
         let before = cursor.depth();
         let next = cursor.next().map_err(path)?;
-        // A function of the host has no activation. What follows a call of one in place of an activation is of the caller, or of the host's next call.
+        // A host function has no activation. Whatever follows a call of one in place of an
+        // activation belongs to the caller, or to the host's next call.
         let replaced = self.walk.values.replaced(execution.instance)?;
         let entered = next.filter(|_| cursor.depth() > before || replaced);
         let called = entered.map(|visit| self.walk.values.path().nodes()[visit.node].function);

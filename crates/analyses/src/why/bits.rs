@@ -1,4 +1,5 @@
-//! Which bits of a value are gone back from: those of a member that shares its bytes with others, those that a mask or a shift leaves.
+//! Tracks which bits of a value are followed back: those of a member that shares its bytes with
+//! others, or those that a mask or a shift leaves.
 
 use std::ops::Range;
 
@@ -9,11 +10,12 @@ use wasmparser::ValType;
 use super::{At, Bytes, Computed, End, Move, Operand, StepBack, Walk, WhyError};
 use afterimage_replay::values::Instance;
 
-/// A value that is gone back from, and which of its bits.
+/// A value to follow back, and which of its bits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BitsQuery {
     pub at: At,
-    /// The bits, if they are fewer than the bytes: of a register counted from its lowest one, of what was written from the first byte on.
+    /// The bits, if not all of the bytes: in a register, counted from its lowest bit; in written
+    /// bytes, from the first byte on.
     bits: Option<u64>,
 }
 
@@ -24,7 +26,7 @@ impl From<At> for BitsQuery {
 }
 
 impl BitsQuery {
-    /// Some bits of a value; all of it, if they are none.
+    /// Some bits of a value; all of it if `bits` is 0.
     pub fn bits(at: At, bits: u64) -> Self {
         match at {
             _ if bits == 0 => at.into(),
@@ -53,12 +55,12 @@ impl BitsQuery {
         }
     }
 
-    /// A link back from it.
+    /// Goes one link back.
     pub fn back(self, walk: &Walk<'_, '_>) -> Result<StepBack, WhyError> {
         walk.back_from(self.at, self.bits)
     }
 
-    /// Which bits of a register: `None`, if it is all of them, or some beyond the lowest 64.
+    /// The bits of a register; `None` for all, or if some are beyond the lowest 64.
     pub fn mask(self) -> Option<u64> {
         self.bits.or(match self.at {
             At::Part(_, _, part) if part.first + part.length <= 8 => {
@@ -69,7 +71,7 @@ impl BitsQuery {
     }
 }
 
-/// So many of the lowest bits.
+/// The lowest `count` bits.
 fn low(count: u64) -> u64 {
     match count {
         0 => 0,
@@ -82,7 +84,7 @@ fn up_to(bits: u64) -> u64 {
     low(64 - u64::from(bits.leading_zeros()))
 }
 
-/// The bytes that some bits are in.
+/// The bytes that contain these bits.
 fn around(bits: u64) -> Bytes {
     let first = u64::from(bits.trailing_zeros() / 8);
     let end = (64 - u64::from(bits.leading_zeros())).div_ceil(8);
@@ -102,10 +104,10 @@ fn shifted_up(bits: u64, count: u64) -> u64 {
         .unwrap_or(0)
 }
 
-/// Which bits were read for these of a load's result.
+/// The bits of memory that a load read for these bits of its result.
 pub(super) fn read(load: Load, bits: u64) -> u64 {
     let all = low(8 * u64::from(load.bytes));
-    // What stands above what was read repeats its highest bit.
+    // Bits above those read repeat the highest of them.
     let is_sign = load.sign != 0 && bits & !all != 0;
     if is_sign {
         bits & all | all ^ (all >> 1)
@@ -114,16 +116,16 @@ pub(super) fn read(load: Load, bits: u64) -> u64 {
     }
 }
 
-/// Of some bits, those in these bytes, counted from there on.
+/// The bits within these bytes, counted from the first byte.
 pub(super) fn within(bits: u64, bytes: Range<u64>) -> u64 {
     shifted_down(bits, 8 * bytes.start) & low(8 * (bytes.end - bytes.start))
 }
 
-/// So many links at most are gone back to find out which bits are zero whatever the values are.
+/// How many links to go back to find bits that are zero for all values.
 const ASKED: u32 = 12;
 
 impl Walk<'_, '_> {
-    /// What was asked about, before it was moved.
+    /// The question about a value before it was moved.
     pub(super) fn before(
         &self,
         asked: BitsQuery,
@@ -156,7 +158,8 @@ impl Walk<'_, '_> {
         Ok(BitsQuery::bits(next, bits))
     }
 
-    /// The operands, other than constants, that the bits asked about were computed from, and which bits of them. All of them, if they cannot be told apart.
+    /// The non-constant operands from which the bits in question were computed, with their bits.
+    /// All operands if they cannot be separated.
     pub(super) fn open(
         &self,
         computed: Computed,
@@ -185,7 +188,8 @@ impl Walk<'_, '_> {
         Ok(if found.is_empty() { all() } else { found })
     }
 
-    /// Of each operand which bits those asked about were computed from, and how many it has. Empty, if that is not known of such an operator.
+    /// For each operand, the bits from which those in question were computed, and its width. Empty
+    /// if this is unknown for the operator.
     fn parts(
         &self,
         instance: Instance,
@@ -198,13 +202,13 @@ impl Walk<'_, '_> {
         };
         let (name, all) = (plain(scalar), low(width));
         let wanted = match asked.mask().unwrap_or(all) & all {
-            // Those beyond extend the sign.
+            // The bits beyond extend the sign.
             0 => all,
             wanted => wanted,
         };
         let same = |bits| Ok(vec![(bits, width); 2]);
         let one = |bits, width| Ok(vec![(bits, width)]);
-        // What stands above these bits repeats the highest of them.
+        // Bits above these repeat the highest of them.
         let extended = |from: u64, width| {
             let sign = u64::from(wanted & !low(from) != 0) << (from - 1);
             one(wanted & low(from) | sign, width)
@@ -217,13 +221,13 @@ impl Walk<'_, '_> {
                 for (zeros, operand) in zeros.iter_mut().zip(operands) {
                     *zeros = match operand.constant {
                         true => !operand.value.0,
-                        // Then there is nothing to choose.
+                        // There is then nothing to choose.
                         false if any_constant || wanted == all => 0,
                         false => self.zeros(instance, operand.register, &mut left)?,
                     };
                 }
                 let [a, b] = zeros;
-                // No bit of a sum is carried on if no two are added.
+                // A sum carries no bit if it never adds two set bits.
                 let bits = if name == "add" && up_to(wanted) & !(a | b) != 0 {
                     up_to(wanted)
                 } else {
@@ -261,7 +265,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Which bits of a register are zero because of how it was computed, whatever from.
+    /// The bits of a register that are zero because of how it was computed, whatever the operands.
     fn zeros(
         &self,
         instance: Instance,
@@ -308,7 +312,7 @@ impl Walk<'_, '_> {
                     return Ok(!all);
                 };
                 let count = bits.0 % width;
-                // What is shifted in is zero, too.
+                // Bits that are shifted in are zero, too.
                 let others = all & !self.zeros(instance, one.a, left)?;
                 match name {
                     "shl" => !(others << count & all),
@@ -317,7 +321,7 @@ impl Walk<'_, '_> {
             }
             "wrap_i64" | "extend_i32_u" => self.zeros(instance, one.a, left)? | !low(32),
             "add" | "mul" => {
-                // The largest that each may be.
+                // The largest value that each may have.
                 let a = u128::from(all & !self.zeros(instance, one.a, left)?);
                 let b = u128::from(all & !self.zeros(instance, one.b, left)?);
                 let most = match name {
@@ -346,7 +350,7 @@ fn is_comparison(name: &str) -> bool {
     ["eqz", "eq", "ne", "lt", "gt", "le", "ge"].contains(&kind)
 }
 
-/// How many bits an integer has; what floats are computed from is not told bit by bit.
+/// The number of an integer's bits. Floats are not followed bit by bit.
 fn width(ty: ValType) -> Option<u64> {
     match ty {
         ValType::I32 => Some(32),

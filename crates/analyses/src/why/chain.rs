@@ -1,4 +1,4 @@
-//! The chain from a value back to where it came from: one operand of each that was computed.
+//! The chain from a value back to its origin. At each computation it follows one operand.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -11,11 +11,11 @@ use super::nearest::{Choice, Part, nearest};
 use super::{At, Computed, End, Move, StepBack, Walk, WhyError};
 use afterimage_replay::values::{Bits, Controller, Controllers, Execution, Instance};
 
-/// So many links at most are gone back in all, to find out which operands lead to what the host gave.
+/// How many links to look at in total when searching for operands that lead to host input.
 const LOOKED_AT: u32 = 1000;
-/// So many moves of a step are told: the rest is counted.
+/// How many moves of a step to list; further moves are only counted.
 const TOLD: usize = 8;
-/// So many moves at most are gone through to find an operand's maker.
+/// How many moves to follow to an operand's maker.
 const MOVES: usize = 64;
 
 /// An operator of an execution.
@@ -34,87 +34,94 @@ pub struct Spot {
 /// A step: how a value was made, and how it was moved from there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// The moves since it was made, the last one first.
+    /// The moves since it was made, the latest first.
     pub moves: Vec<Moved>,
-    /// How many moves before these are left out, between them and what made it.
+    /// How many earlier moves were left out, between those listed and the maker.
     pub more_moves: u64,
-    /// What made it.
+    /// The maker of the value.
     pub link: Link,
 }
 
 /// A move of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Moved {
-    /// How.
+    /// The kind of move.
     pub how: Move,
-    /// Where.
+    /// The place of the move.
     pub spot: Spot,
     /// The value there, if it is one.
     pub value: Option<Bits>,
-    /// Other parts of what was read: how many. Only one is gone back from.
+    /// How many other parts were read. Only one part is followed.
     pub besides: u64,
-    /// It was read from an address that is not a constant.
+    /// Whether it was read from an address that is not a constant.
     pub address_computed: bool,
 }
 
-/// What made a value.
+/// The maker of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Link {
     /// An operator.
     Made(Made),
-    /// It comes from nowhere further back.
+    /// It has no earlier origin.
     End(End),
-    /// It comes from further back than is wanted.
+    /// It comes from further back than requested.
     Cut,
 }
 
 /// A computed value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Made {
-    /// Where.
+    /// The place of the operator.
     pub spot: Spot,
     /// The value.
     pub value: Bits,
-    /// What it was computed from.
+    /// The operands it was computed from.
     pub operands: Vec<Operand>,
-    /// Which of the operands is followed; `None` if all are constants, or there are none.
+    /// The operand that is followed; `None` if there are none, or only constants.
     pub followed: Option<usize>,
-    /// It was looked up in a constant table: the operand is the address.
+    /// Whether it was looked up in a constant table; the operand is then the address.
     pub lookup: bool,
 }
 
 /// An operand.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Operand {
-    /// What it is for the operator.
+    /// Its role in the operator.
     pub role: &'static str,
     /// Its value.
     pub value: Bits,
-    /// It is a constant of the code.
+    /// Whether it is a constant of the code.
     pub constant: bool,
-    /// It is one as all operands are, and was passed, returned, or set in another block.
+    /// Whether it is a constant like all other operands, and was passed, returned, or set in
+    /// another block.
     pub elsewhere: bool,
     /// Its register.
     pub register: Register,
 }
 
-/// How much more of a run may be asked.
+/// How much more of a run may be built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Room {
-    /// Also to look for operands that lead to what the host gave.
+    /// Enough to also search for operands that lead to host input.
     Looking,
-    /// Enough to go on.
+    /// Enough to continue.
     GoingOn,
-    /// Nothing more: the last step is cut.
+    /// None: the last step is cut.
     Nothing,
 }
 
 /// Goes back from a value, step by step.
 ///
-/// Which operand of several is followed: none that is a constant, if there are others; if something that the host gave can be reached through operands, by going back a thousand links at most, the one
-/// that is on the shortest way to it, counted in computing operators; otherwise one that was computed itself, and of several such the one that was computed first; otherwise one that is no constant.
-/// Where only some bits are asked about, as those that a mask leaves, none is followed of which they do not depend on.
-/// On the way to what the host gave, a read of a table that nothing ever wrote counts as computed from its address.
+/// Among several operands, it follows the first that exists of these:
+///
+/// 1. Of operands that lead to host input within a thousand links: the one on the shortest way to
+///    it, counted in computing operators.
+/// 2. Of operands that were computed: the one that was computed first.
+/// 3. An operand that is not a constant.
+///
+/// Constants are not followed if there are other operands. If only some bits are asked about, such
+/// as those that a mask leaves, only operands that these bits depend on are followed. On the way to
+/// host input, a read of a table that nothing ever wrote counts as computed from its address.
 pub struct Chain<'v, 'a> {
     walk: Walk<'v, 'a>,
     controllers: &'v Controllers<'a>,
@@ -128,7 +135,7 @@ pub struct Chain<'v, 'a> {
 }
 
 impl<'v, 'a> Chain<'v, 'a> {
-    /// From a value.
+    /// A chain from a value.
     pub fn new(walk: Walk<'v, 'a>, controllers: &'v Controllers<'a>, at: At) -> Self {
         Self {
             walk,
@@ -143,13 +150,14 @@ impl<'v, 'a> Chain<'v, 'a> {
         }
     }
 
-    /// Only so many moves and computations back: then the last step is cut, also between two moves.
+    /// Goes back at most `most` moves and computations. The last step is then cut, even between two
+    /// moves.
     #[must_use]
     pub fn at_most(self, most: u64) -> Self {
         Self { most, ..self }
     }
 
-    /// Goes back as far as `room` says, which is asked now and then.
+    /// Goes back as far as `room` allows, which is called now and then.
     #[must_use]
     pub fn within(self, room: impl Fn() -> Room + 'v) -> Self {
         Self {
@@ -158,19 +166,20 @@ impl<'v, 'a> Chain<'v, 'a> {
         }
     }
 
-    /// Only from some bits of it: of a register counted from its lowest one, of what was written from the first byte on.
+    /// Follows only some bits of the value: in a register, counted from its lowest bit; in written
+    /// bytes, from the first byte on.
     #[must_use]
     pub fn only(self, bits: u64) -> Self {
         let asked = self.asked.map(|asked| BitsQuery::bits(asked.at, bits));
         Self { asked, ..self }
     }
 
-    /// How many moves and computations were gone back.
+    /// How many moves and computations were followed.
     pub fn links(&self) -> u64 {
         self.links
     }
 
-    /// The next step back. `None` after the end.
+    /// The next step back; `None` after the end.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -186,14 +195,14 @@ impl<'v, 'a> Chain<'v, 'a> {
         };
         match self.link(asked, &mut step) {
             Ok(link) => step.link = link,
-            // What was found before that is told.
+            // What was found before is still returned.
             Err(error) if error.is_too_many() && (self.room)() == Room::Nothing => {}
             Err(error) => return Err(error),
         }
         Ok(Some(step))
     }
 
-    /// The link of a step, which gets the moves on the way to it.
+    /// The link of a step. Adds the moves on the way to the step.
     fn link(&mut self, mut asked: BitsQuery, step: &mut Step) -> Result<Link, WhyError> {
         loop {
             let found = asked.back(&self.walk)?;
@@ -244,12 +253,13 @@ impl<'v, 'a> Chain<'v, 'a> {
         }
     }
 
-    /// Whether operands that lead to what the host gave were not looked for as far as they are where there is [room](Self::within).
+    /// Whether lack of [room](Self::within) cut short the search for operands that lead to host
+    /// input.
     pub fn is_search_cut(&self) -> bool {
         self.is_search_cut
     }
 
-    /// The shortest way to what the host gave, from operands of what was computed.
+    /// The shortest way to host input from operands of a computed value.
     fn nearest(
         &mut self,
         of: Part,
@@ -260,7 +270,8 @@ impl<'v, 'a> Chain<'v, 'a> {
         Ok(found)
     }
 
-    /// Whether a read of what nothing wrote is gone on from at its address, because that leads to something that the host gave.
+    /// Whether to continue from the address of a read of what nothing wrote, because the address
+    /// leads to host input.
     fn is_lookup(&mut self, computed: Computed) -> Result<bool, WhyError> {
         let instance = computed.instance;
         let read = (computed, None);
@@ -278,7 +289,7 @@ impl<'v, 'a> Chain<'v, 'a> {
         Ok(self.choices.get(&read) == Some(&Choice::Address))
     }
 
-    /// A value where it was moved.
+    /// A value at the place where it was moved.
     fn moved(&self, how: Move, instance: Instance, inst: usize) -> Result<Option<Bits>, WhyError> {
         let values = self.walk.values;
         let compiled = values.compiled(instance.node)?;
@@ -295,7 +306,7 @@ impl<'v, 'a> Chain<'v, 'a> {
         Ok(Some(values.value(instance, register)?))
     }
 
-    /// What computed something, and what is gone on from.
+    /// How something was computed, and where to continue.
     fn made(
         &mut self,
         computed: Computed,
@@ -328,8 +339,9 @@ impl<'v, 'a> Chain<'v, 'a> {
         Ok((made, from))
     }
 
-    /// Of constants one that was passed, returned, or set in another block: something led there. First come those that a branch led to that did not lead to what takes them as well, then
-    /// those that were returned.
+    /// Chooses among constants one that was passed, returned, or set in another block, since
+    /// something led there. Constants that a branch of their own led to come first, then those that
+    /// were returned.
     fn chosen_before(
         &self,
         computed: Computed,
@@ -365,7 +377,8 @@ impl<'v, 'a> Chain<'v, 'a> {
         Ok(best.map(|(_, operand)| operand))
     }
 
-    /// When the branch was executed that led to an operator of its activation; `None` if the call alone did.
+    /// When the branch that led to an operator of its activation was executed; `None` if only the
+    /// call led there.
     fn branch_to(&self, spot: Spot) -> Result<Option<u64>, WhyError> {
         let execution = Execution {
             number: 0,
@@ -414,7 +427,8 @@ impl<'v, 'a> Chain<'v, 'a> {
         Ok(best.map(|(_, operand)| operand))
     }
 
-    /// When a value was computed; those that were not come after all others, and constants last.
+    /// When a value was computed. Values that were not computed come after all others, and
+    /// constants last.
     fn age(&self, mut at: At) -> Result<(Age, u64), WhyError> {
         for _ in 0..MOVES {
             match self.walk.back(at) {
@@ -430,7 +444,7 @@ impl<'v, 'a> Chain<'v, 'a> {
     }
 }
 
-/// What is gone back to first.
+/// The kinds of operands, in the order in which they are preferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Age {
     Computed,
@@ -439,12 +453,12 @@ enum Age {
     Constant,
 }
 
-/// How a constant came to be an operand of what is in another block.
+/// How a constant became an operand in another block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Chosen {
     /// A branch of its own led to it.
     Led,
     Returned,
-    /// It was passed, or stood in a local before.
+    /// It was passed, or was in a local before.
     Before,
 }

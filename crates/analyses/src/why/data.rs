@@ -1,4 +1,4 @@
-//! What memory holds before the run: data segments.
+//! Memory before the run: data segments.
 
 use afterimage_machine::{MachineError, Range, State};
 use afterimage_program::Program;
@@ -7,20 +7,21 @@ use wasmparser::{KnownCustom, Name, Parser, Payload};
 /// A part of a data segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataPart {
-    /// Which segment.
+    /// The segment.
     pub segment: u32,
     /// Its name in the module, if it has one.
     pub name: Option<String>,
-    /// The first byte in it.
+    /// The offset of the first byte in the segment.
     pub offset: u64,
-    /// What it holds from there on: some bytes.
+    /// Some bytes from there on.
     pub bytes: Vec<u8>,
 }
 
-/// So many bytes of a segment are shown.
+/// How many bytes of a segment to show.
 const SHOWN: usize = 16;
 
-/// The part of a data segment that bytes of memory come from at first: of the last one that fills the first of them. `None`, if none does: then they are zero. Linear in the module.
+/// The part of a data segment that initializes bytes of memory: of the last segment that covers the
+/// first byte. `None` if there is none and the bytes are zero. Linear in the module.
 ///
 /// # Errors
 /// If the module cannot be read.
@@ -82,7 +83,7 @@ fn segments(module: &[u8]) -> Result<Segments<'_>, MachineError> {
                 let KnownCustom::Name(all) = custom.as_known() else {
                     continue;
                 };
-                // Names are for people: what cannot be read has none.
+                // Names are only for people, so unreadable ones are left out.
                 for name in all.into_iter().map_while(Result::ok) {
                     if let Name::Data(map) = name {
                         let map = map.into_iter().map_while(Result::ok);

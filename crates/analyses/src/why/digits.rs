@@ -1,4 +1,4 @@
-//! The number whose digits were printed.
+//! Finds the number whose digits were printed.
 
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
@@ -10,12 +10,12 @@ use wasmparser::ValType;
 use super::chain::{Room, Spot};
 use super::{At, Computed, End, Move, StepBack, Walk, WhyError};
 
-/// A number as a text has it: `-41`, `3.14`, `1.5e+10`, `0x1f`.
+/// A number as a text contains it: `-41`, `3.14`, `1.5e+10`, `0x1f`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Digits {
-    /// Where in the text its digits are.
+    /// The range of its digits in the text.
     pub at: Range<usize>,
-    /// How it is written.
+    /// The number as written.
     pub text: String,
     number: Number,
 }
@@ -26,7 +26,7 @@ enum Number {
         magnitude: u64,
         is_negative: bool,
     },
-    /// The significand's digits behind the point, and the exponent if there is one.
+    /// The number of digits of the significand after the point, and the exponent if there is one.
     Decimal {
         places: usize,
         exponent: Option<i32>,
@@ -51,13 +51,13 @@ pub struct Printed {
 /// How well a value agrees with digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Agrees {
-    /// But for the sign, which may have been printed before.
+    /// They agree except for the sign, which may have been printed before.
     Magnitude,
     Exactly,
 }
 
 impl Digits {
-    /// The number in a text that has a digit, or the sign or point of one, at `position`. O(text).
+    /// The number with a digit, sign or point at `position` in a text. O(text).
     pub fn around(text: &[u8], position: usize) -> Option<Self> {
         let mut at = 0;
         // A sign stands before its digits.
@@ -93,7 +93,7 @@ impl Digits {
         None
     }
 
-    /// Whether a value is the number.
+    /// Whether, and how well, a value agrees with the number.
     fn agrees(&self, ty: ValType, (low, _): Bits) -> Option<Agrees> {
         let signed = match ty {
             ValType::I32 => i64::from(low as u32 as i32),
@@ -158,7 +158,7 @@ impl Digits {
         }
     }
 
-    /// Whether this text is the one that was printed, or the shortest that stands for the value is.
+    /// Whether this text was printed, or the shortest text that stands for the value.
     fn reads(&self, text: String, float: &f64) -> Option<Agrees> {
         let shortest = float.to_string();
         if text == self.text || shortest == self.text {
@@ -172,7 +172,8 @@ impl Digits {
     }
 }
 
-/// Reads the number that begins with a digit at `at`: where it ends, and what it is, if it is not too large.
+/// Reads the number that begins with a digit at `at`. Returns its end, and its value if it is not
+/// too large.
 fn read(text: &[u8], at: usize) -> (usize, Option<Number>) {
     let after = |from: usize, is_part: fn(&u8) -> bool| {
         let rest = text.get(from..).unwrap_or_default();
@@ -216,10 +217,12 @@ fn read(text: &[u8], at: usize) -> (usize, Option<Number>) {
     }
 }
 
-/// So many links back are looked at.
+/// How many links back to look at.
 const LOOKED_AT: u32 = 20_000;
 
-/// The value that digits are those of: the nearest, by links, of which they were made and which they stand for. Constants of the code are not looked at: they have such values by chance. `None` if there is none near.
+/// Finds the value that the digits stand for: the nearest, by links, among the values that the
+/// digits were made from. Constants of the code are skipped, since they may match by chance. `None`
+/// if none is near.
 ///
 /// # Errors
 /// If the trace is damaged.
@@ -272,7 +275,7 @@ pub fn printed_value(
         if let Some(&ty) = gives.first() {
             values.push((register, ty, walk.value(made)?));
         }
-        // What memory has from the beginning is looked up at an address that was computed.
+        // Initial memory is a table if it is looked up at a computed address.
         let is_table = matches!(next, Some(At::End(End::Memory(_))));
         if next.is_none() || is_table {
             for (operand, ty) in walk.operands(made)?.iter().zip(takes) {

@@ -1,25 +1,25 @@
-//! Why a question cannot be answered.
+//! Why a `why` question cannot be answered.
 
 use afterimage_profile::ProfileError;
 use afterimage_replay::values::{HostReadsError, ValuesError};
 use afterimage_wet::EpochFileError;
 
-/// Why it cannot be told where a value came from.
+/// Why the origin of a value cannot be found.
 #[derive(Debug, thiserror::Error)]
 pub enum WhyError {
-    /// The whole execution trace.
+    /// The whole execution trace cannot be read.
     #[error(transparent)]
     Values(#[from] ValuesError),
-    /// What the host read.
+    /// What the host read cannot be found.
     #[error(transparent)]
     Host(#[from] HostReadsError),
-    /// The program.
+    /// The program does not match.
     #[error(transparent)]
     Program(#[from] ProfileError),
-    /// The log of what the host did.
+    /// The boundary log cannot be read.
     #[error(transparent)]
     Log(#[from] afterimage_trace::TraceError),
-    /// The module.
+    /// The module cannot be read.
     #[error(transparent)]
     Module(#[from] afterimage_machine::MachineError),
     /// The recording contradicts itself.
@@ -28,7 +28,7 @@ pub enum WhyError {
 }
 
 impl WhyError {
-    /// Whether more of the run had to be built than may be.
+    /// Whether the answer needs more of the run to be built than is allowed.
     pub fn is_too_many(&self) -> bool {
         let of_values =
             |error: &ValuesError| matches!(error, ValuesError::Epoch(EpochFileError::TooMany(_)));
@@ -38,7 +38,7 @@ impl WhyError {
         }
     }
 
-    /// Whether it is about a part of the run of which no values are kept.
+    /// Whether the question concerns a part of the run without stored values.
     pub fn is_outside(&self) -> bool {
         match self {
             Self::Values(ValuesError::Outside { .. }) => true,

@@ -1,4 +1,4 @@
-//! Which files are open, as far as the calls of the host tell.
+//! Tracks open files, as far as host calls show.
 
 use std::collections::HashMap;
 
@@ -16,16 +16,16 @@ const WASI: &str = "wasi_snapshot_preview1";
 #[derive(Clone, Debug)]
 struct Open {
     named: Named,
-    /// Where it is read and written next, if that is known.
+    /// The position of the next read or write, if known.
     offset: Option<u64>,
-    /// What is written goes to its end.
+    /// Whether writes go to its end.
     append: bool,
 }
 
 #[derive(Clone, Debug)]
 enum Named {
     Stream(Stream),
-    /// The call that opened it read its path here, from this folder.
+    /// The call that opened it read its path here, relative to this folder.
     Opened {
         call: u64,
         path: Range,
@@ -33,7 +33,7 @@ enum Named {
     },
 }
 
-/// What tells one stream or file from others.
+/// The identity of a stream or file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Who {
     Stream(Stream),
@@ -41,20 +41,20 @@ pub(super) enum Who {
     Opened(u64),
 }
 
-/// The files that are open, as far as the log tells.
+/// The open files, as far as the log shows.
 #[derive(Debug)]
 pub(super) struct Files {
     open: HashMap<u32, Open>,
-    /// How much was put out to the stream that somebody looks at.
+    /// How many bytes were output to the stream of interest.
     pub put: u64,
 }
 
-/// The calls of the host that returned, in order, and what they do to files.
+/// The host calls that returned, in order, and their effects on files.
 pub(super) struct Calls<'p> {
     log: LogReader,
     imports: &'p [Import],
     number: u64,
-    /// Whoever takes a call has to tell it to these.
+    /// The open files. Whoever takes a call must pass it to them.
     pub files: Files,
 }
 
@@ -105,22 +105,22 @@ impl<'p> Calls<'p> {
     }
 }
 
-/// A call of the host that returned.
+/// A host call that returned.
 pub(super) struct Call<'p> {
-    /// Which one, from 1.
+    /// Its number, from 1.
     pub number: u64,
-    /// Who was called.
+    /// The called import.
     pub import: &'p Import,
-    /// What it is called in WASI; nothing, if it is another one.
+    /// Its name in WASI; empty if it is another import.
     pub name: &'p str,
     args: Vec<RawValue>,
-    /// What it wrote to memory.
+    /// The bytes it wrote to memory.
     pub writes: Vec<HostWrite>,
-    /// What it read of memory.
+    /// The bytes it read from memory.
     pub reads: Vec<HostRead>,
-    /// The CRC-32 of that.
+    /// The CRC-32 of the bytes read.
     pub digest: u32,
-    /// It returned 0.
+    /// Whether it returned 0.
     pub succeeded: bool,
 }
 
@@ -133,7 +133,8 @@ impl Call<'_> {
         }
     }
 
-    /// The number that it wrote where its argument says: the last one written there holds.
+    /// The number that it wrote to the address in this argument. If it wrote there several times,
+    /// the last counts.
     pub fn word(&self, argument: usize) -> Option<u64> {
         let at = self.argument(argument);
         let found = self.writes.iter().rev().find(|write| write.address == at)?;
@@ -162,7 +163,7 @@ impl Files {
         Self { open: all, put: 0 }
     }
 
-    /// What a call does to the files.
+    /// Applies a call to the files.
     pub fn follow(&mut self, call: &Call<'_>) {
         if !call.succeeded {
             return;
@@ -218,7 +219,7 @@ impl Files {
         open.is_some_and(|open| matches!(&open.named, Named::Stream(found) if found == stream))
     }
 
-    /// Which stream or file a file descriptor stands for.
+    /// The identity of a file descriptor.
     pub fn who(&self, fd: u32) -> Who {
         match self.open.get(&fd).map(|open| &open.named) {
             Some(Named::Stream(stream)) => Who::Stream(stream.clone()),
@@ -227,7 +228,7 @@ impl Files {
         }
     }
 
-    /// What a file descriptor stands for; `None` for a file that was opened, if there is nobody to tell its path.
+    /// The stream of a file descriptor; `None` for an opened file if `host` cannot supply its path.
     pub fn stream_if(
         &self,
         fd: u32,
@@ -240,7 +241,7 @@ impl Files {
         }
     }
 
-    /// Where a file is read next, if that is known.
+    /// The position of the next read of a file, if known.
     pub fn offset(&self, fd: u32) -> Option<u64> {
         self.open.get(&fd)?.offset
     }
@@ -260,7 +261,7 @@ impl Files {
         }
     }
 
-    /// What a file descriptor stands for.
+    /// The stream of a file descriptor.
     pub fn stream(&self, host: &HostReads<'_, '_>, fd: u32) -> Result<Stream, WhyError> {
         match self.open.get(&fd) {
             Some(open) => open.named.stream(host),
@@ -284,7 +285,7 @@ impl Named {
                     let instance = host.caller_of(*call)?;
                     let held = host.bytes(instance, &[*path])?;
                     let held = held.first().map_or(&[][..], |held| held);
-                    // What is no text is written as one.
+                    // A path that is not text is quoted.
                     let name = str::from_utf8(held).map(str::to_owned);
                     parts.push(name.unwrap_or_else(|_| afterimage_variables::quoted(held)));
                     next = folder.as_deref();

@@ -1,4 +1,4 @@
-//! Folding what repeats: the iterations of a loop, one after the other, told once.
+//! Folds repetitions: consecutive iterations of a loop are reported once.
 
 use std::collections::VecDeque;
 
@@ -6,36 +6,37 @@ use afterimage_ids::{FuncId, OpId};
 
 use super::{Link, Step};
 
-/// So many steps at most are what repeats.
+/// The longest period, in steps.
 const LONGEST: usize = 32;
-/// It must come so often in all.
+/// The least number of occurrences in total.
 const LEAST: usize = 3;
 
-/// What is told.
+/// An entry of the report.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Entry {
     /// A step.
     Step(Step),
-    /// The steps before this one again, back in time: the same operators.
+    /// The preceding steps again, further back in time: the same operators.
     Again {
         /// How many steps repeat.
         period: usize,
-        /// How many times more.
+        /// How many more times they repeat.
         times: u64,
         /// The last of these steps, which is the first in time.
         last: Step,
     },
 }
 
-/// What is compared: which operator made it, and of which operand it was gone on from. Ends are equal to nothing.
+/// What makes steps equal: the operator that made the value, and the operand that is followed. Ends
+/// are equal to nothing.
 type Key = Option<(FuncId, OpId, Option<usize>)>;
 
 /// Folds steps, keeping no more than a few of them.
 #[derive(Debug, Default)]
 pub struct Folder {
-    /// Steps that may be the beginning of something that repeats.
+    /// Steps that may begin a repetition.
     pending: VecDeque<Step>,
-    /// What repeats now.
+    /// The current repetition.
     again: Option<Again>,
 }
 
@@ -43,19 +44,20 @@ pub struct Folder {
 struct Again {
     keys: Vec<Key>,
     times: u64,
-    /// The last one of the repetitions.
+    /// The last step of the repetitions.
     last: Step,
-    /// The steps of the one that is not complete.
+    /// The steps of the incomplete repetition.
     begun: Vec<Step>,
 }
 
 impl Folder {
-    /// Nothing yet.
+    /// An empty folder.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the next step, and tells what is known to be no part of a repetition. O(the longest period).
+    /// Takes the next step, and reports entries that belong to no further repetition. O(the longest
+    /// period).
     pub fn push(&mut self, step: Step, told: &mut Vec<Entry>) {
         if let Some(again) = &mut self.again {
             if key(&step).is_some() && again.keys[again.begun.len()] == key(&step) {
@@ -73,7 +75,7 @@ impl Folder {
         }
         self.pending.push_back(step);
         if let Some(period) = self.period() {
-            // The first repetition is told.
+            // The first occurrence is reported in full.
             let rest = self.pending.len() - LEAST * period;
             told.extend(self.pending.drain(..rest + period).map(Entry::Step));
             let keys = self.pending.iter().take(period).map(key).collect();
@@ -92,7 +94,7 @@ impl Folder {
         }
     }
 
-    /// Tells the rest.
+    /// Reports the rest.
     pub fn finish(mut self, told: &mut Vec<Entry>) {
         self.end(told);
         told.extend(self.pending.into_iter().map(Entry::Step));
@@ -109,7 +111,7 @@ impl Folder {
         }
     }
 
-    /// The shortest period of which the last steps are repetitions.
+    /// The shortest period with which the last steps repeat.
     fn period(&self) -> Option<usize> {
         let all = &self.pending;
         let key = |back: usize| key(&all[all.len() - 1 - back]);

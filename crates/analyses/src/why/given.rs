@@ -1,4 +1,4 @@
-//! What bytes that the host wrote are: which byte of which file, of which argument.
+//! Identifies bytes that the host wrote: which byte of which file, or of which argument.
 
 use afterimage_machine::Range;
 use afterimage_program::Import;
@@ -8,45 +8,46 @@ use super::WhyError;
 use super::files::{Call, Calls, Files};
 use afterimage_replay::values::HostReads;
 
-/// What the host gave.
+/// The source of bytes that the host wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Given {
     /// Bytes of a file.
     File {
         /// Which file.
         file: Stream,
-        /// The first of them, from 0; `None` if the file was not read from its beginning on, and from where is not known.
+        /// The offset of the first byte, from 0; `None` if the file was not read from its
+        /// beginning, and the start is unknown.
         offset: Option<u64>,
-        /// How many.
+        /// The number of bytes.
         bytes: u64,
     },
     /// Bytes of an argument of the program.
     Argument {
-        /// Which one: 0 is the program's name.
+        /// The number of the argument: 0 is the program's name.
         number: u64,
-        /// All of it.
+        /// The whole argument.
         text: Box<[u8]>,
-        /// The first of the bytes, from 0: it ends with one more, which is 0.
+        /// The offset of the first byte, from 0. A zero byte follows the text.
         offset: u64,
-        /// How many.
+        /// The number of bytes.
         bytes: u64,
     },
     /// Bytes of an environment variable, `NAME=VALUE`.
     Variable {
-        /// All of it.
+        /// The whole variable.
         text: Box<[u8]>,
-        /// The first of the bytes, from 0.
+        /// The offset of the first byte, from 0.
         offset: u64,
-        /// How many.
+        /// The number of bytes.
         bytes: u64,
     },
-    /// Anything else that a function of the host wrote.
+    /// Anything else that a host function wrote.
     Other {
         /// The function, as `module.name`.
         function: String,
-        /// What it gives, if that is known.
+        /// A description of what it gives, if known.
         what: Option<&'static str>,
-        /// Of which file.
+        /// The file that it describes.
         file: Option<Stream>,
     },
 }
@@ -60,16 +61,17 @@ pub enum Stream {
     Output,
     /// Standard error.
     Error,
-    /// A folder that was granted, by its name.
+    /// A granted folder, by its name.
     Folder(String),
-    /// A file that was opened, by its path.
+    /// An opened file, by its path.
     Path(String),
-    /// What was never opened as far as is known: its number.
+    /// An unknown descriptor, by its number.
     Unknown(u32),
 }
 
 impl Given {
-    /// What the bytes of a range are that a call of the host wrote, which is counted from 1. O(events of the log before).
+    /// Identifies the bytes of a range that a host call wrote; calls are counted from 1. O(events
+    /// of the log before).
     ///
     /// # Errors
     /// If the recording is damaged.
@@ -93,7 +95,7 @@ impl Given {
 }
 
 impl Files {
-    /// What the bytes of a range are that a call wrote.
+    /// Identifies the bytes of a range that a call wrote.
     fn given(
         &self,
         host: &HostReads<'_, '_>,
@@ -185,7 +187,7 @@ impl Files {
     }
 }
 
-/// What a function of WASI gives in memory.
+/// What a WASI function writes to memory.
 fn what_of(name: &str) -> Option<&'static str> {
     Some(match name {
         "args_sizes_get" => "the number and the size of the arguments",

@@ -1,4 +1,4 @@
-//! Which bytes of a vector an operator moves where.
+//! Tracks which bytes of a vector an operator moves where.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use afterimage_numeric::{Vector, VectorLoad, VectorStore};
 use super::Bytes;
 
 impl Bytes {
-    /// The one behind the last.
+    /// One past the last byte.
     fn end(self) -> u64 {
         self.first + self.length
     }
@@ -20,7 +20,7 @@ impl Bytes {
         }
     }
 
-    /// The same bytes, counted from another one on.
+    /// The same bytes, counted from `first`.
     fn from(self, first: u64) -> Self {
         Self {
             first: self.first - first,
@@ -28,7 +28,8 @@ impl Bytes {
         }
     }
 
-    /// The same bytes in lane 0, where each lane is like it. All of it, if they are of several lanes.
+    /// The same bytes in lane 0, where all lanes are equal. The whole lane if they are in several
+    /// lanes.
     fn repeated(self, size: u64) -> Self {
         let first = self.first % size;
         if first + self.length <= size {
@@ -38,7 +39,8 @@ impl Bytes {
         }
     }
 
-    /// Those of a value of so many bytes; all of them if none are: what stands above extends the sign.
+    /// The bytes within a value of `size` bytes. All of the value if there are none: the bytes
+    /// above it extend the sign.
     fn within(self, size: u64) -> Self {
         if self.first < size {
             Self {
@@ -59,7 +61,9 @@ impl Bytes {
     }
 }
 
-/// The operand, 0 or 1, that holds some bytes of an operator's result, and where in it; `part` is which, or else all. `None` if they are computed, or come from several places.
+/// The operand, 0 or 1, that holds some bytes of an operator's result, and where in it. `part`
+/// selects the bytes; `None` for all. Returns `None` if they are computed, or come from several
+/// places.
 pub(super) fn moved(
     operator: Vector,
     immediate: u128,
@@ -128,15 +132,16 @@ pub(super) fn moved(
     }
 }
 
-/// Where bytes of a vector that was loaded come from.
+/// Where bytes of a loaded vector come from.
 pub(super) enum Loaded {
-    /// These of the bytes in memory, counted from the address on.
+    /// From these bytes in memory, counted from the address.
     Memory(Range<u64>),
-    /// These of the vector whose other lanes were kept.
+    /// From these bytes of the vector whose other lanes were kept.
     Kept(Bytes),
 }
 
-/// Where some bytes of a load's result come from; `part` is which, or else all. Of bytes that are zero or extend a sign, whatever else the load read.
+/// Where some bytes of a load's result come from; `part` selects them, `None` for all. For bytes
+/// that are zero or extend a sign, everything else that the load read.
 pub(super) fn loaded(load: VectorLoad, lane: u64, part: Option<Bytes>) -> Loaded {
     let size = load.bytes() as u64;
     let Some(part) = part else {
@@ -174,7 +179,7 @@ pub(super) fn loaded(load: VectorLoad, lane: u64, part: Option<Bytes>) -> Loaded
     Loaded::Memory(found.first..found.end())
 }
 
-/// The bytes in memory that a vector was loaded from, by the vector.
+/// The bytes in memory that a vector was loaded from, given the vector.
 pub(super) fn in_memory(load: VectorLoad, lane: u64, vector: [u8; 16]) -> Vec<u8> {
     let size = load.bytes();
     let at = |byte: usize| match shape(load) {
@@ -191,15 +196,15 @@ pub(super) fn stored(store: VectorStore, lane: u64) -> u64 {
     lane % (16 / size) * size
 }
 
-/// How a load makes a vector of the bytes that it reads.
+/// How a load forms a vector from the bytes it reads.
 enum Shape {
     /// They are the lowest; the others are zero.
     Low,
     /// They are repeated.
     Repeated,
-    /// Each so many are extended to twice as many.
+    /// Each group of this many bytes is extended to twice as many.
     Extended(u64),
-    /// They are a lane; the others are kept.
+    /// They form a lane; the others are kept.
     Lane,
 }
 

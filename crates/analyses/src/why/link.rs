@@ -1,18 +1,18 @@
-//! What a link of the way back is.
+//! The links of the way back.
 
 use afterimage_ids::OpId;
 use afterimage_machine::{Range, Register};
 
 use afterimage_replay::values::{Bits, Instance};
 
-/// A value that is gone back from.
+/// A value to follow back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
-    /// What a register of an execution of a node holds.
+    /// The contents of a register in an execution of a node.
     Register(Instance, Register),
-    /// Some bytes of what a register of an execution of a node holds: less than all of it is asked about.
+    /// Some bytes of a register in an execution of a node, if less than all of it is in question.
     Part(Instance, Register, Bytes),
-    /// What the call that an execution ends with gave.
+    /// A result of the call that ends an execution.
     Result(Instance, u32),
     /// Bytes that an instruction wrote.
     Written {
@@ -20,19 +20,19 @@ pub enum At {
         instance: Instance,
         /// Its position.
         inst: usize,
-        /// The bytes; those of a global are none.
+        /// The bytes; empty for a global.
         range: Range,
     },
-    /// Nothing is further back.
+    /// There is nothing further back.
     End(End),
 }
 
-/// Bytes of a value that is in memory as it is in a register, the lowest first.
+/// Bytes of a value, in memory or in a register, the lowest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bytes {
-    /// The first, from 0.
+    /// The first byte, from 0.
     pub first: u64,
-    /// How many, at least one.
+    /// The number of bytes, at least one.
     pub length: u64,
 }
 
@@ -43,9 +43,9 @@ pub enum End {
     Constant {
         /// Its bits.
         bits: Bits,
-        /// The execution of the node that has it.
+        /// The execution of its node.
         instance: Instance,
-        /// The operator that is the constant.
+        /// The operator of the constant.
         op: OpId,
     },
     /// A local that nothing wrote: zero or null.
@@ -54,37 +54,38 @@ pub enum End {
     Argument {
         /// The execution.
         instance: Instance,
-        /// Which argument, from 0.
+        /// The number of the argument, from 0.
         index: u32,
     },
     /// The host returned it.
     Returned {
         /// The execution that ends with the call.
         instance: Instance,
-        /// Which result, from 0.
+        /// The number of the result, from 0.
         index: u32,
     },
     /// The host wrote it to memory.
     Host {
-        /// In which call, from 1.
+        /// The number of the host call, from 1.
         call: u64,
-        /// Which bytes.
+        /// The bytes.
         range: Range,
     },
     /// Memory before the run: a data segment, or zeros.
     Memory(Range),
     /// A data segment that was copied to memory later.
     Segment {
-        /// Which one.
+        /// The number of the segment.
         segment: u32,
-        /// The first byte in it.
+        /// The offset of the first byte in the segment.
         offset: u64,
     },
     /// A global before the run.
     Global(u32),
-    /// It is what the call gave that this execution ends with: nothing, for the call did not return.
+    /// The result of a call that did not return: nothing. The call ends this execution.
     Open(Instance),
-    /// It came with the exception that this execution threw: it is a reference to it, or it is not known which of the values that it carries.
+    /// It came with the exception that this execution threw. It is a reference to the exception, or
+    /// one of several values that it carries.
     Thrown(Instance),
 }
 
@@ -95,11 +96,11 @@ pub enum Move {
     Load(Range),
     /// Written to memory.
     Store(Range),
-    /// Copied in memory.
+    /// Copied within memory.
     Copy {
-        /// From where.
+        /// The source.
         from: Range,
-        /// To where.
+        /// The destination.
         to: Range,
     },
     /// Memory was filled with it.
@@ -108,13 +109,13 @@ pub enum Move {
     GlobalGet(u32),
     /// Written to a global.
     GlobalSet(u32),
-    /// Chosen out of two by a condition: whether it was the first one.
+    /// One of two values that a condition chose; `true` for the first.
     Select(bool),
-    /// Taken from a lane, put into one, repeated or shuffled: bytes of a vector that stay the same.
+    /// Bytes of a vector that stay the same: taken from a lane, put into one, repeated or shuffled.
     Lanes {
-        /// Which operand they are of, from 0.
+        /// The operand, from 0.
         operand: usize,
-        /// Which bytes of it.
+        /// Its bytes.
         bytes: Bytes,
     },
 }
@@ -124,7 +125,7 @@ pub enum Move {
 pub enum StepBack {
     /// It was moved.
     Moved {
-        /// How.
+        /// How it was moved.
         how: Move,
         /// The execution of the instruction's node.
         instance: Instance,
@@ -132,12 +133,12 @@ pub enum StepBack {
         inst: usize,
         /// Where it was before.
         next: At,
-        /// Other parts of what was read: how many. Only one is gone back from.
+        /// How many other parts were read. Only one part is followed.
         besides: u64,
     },
     /// An instruction computed it.
     Computed(Computed),
-    /// It comes from nowhere further back.
+    /// It has no earlier origin.
     End(End),
 }
 

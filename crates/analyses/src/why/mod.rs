@@ -1,10 +1,13 @@
-//! Why a value is what it is: the way back through a run to where it came from, one execution at a time.
+//! Why a value is what it is: follows the run back to where the value came from, one execution at a
+//! time.
 //!
-//! [`Walk`] goes back one link at a time: a value was moved, computed, or came from nowhere further back. [`Chain`] makes steps of links, and of several operands
-//! follows one: a chain, not a slice. What is followed are values, not the addresses that they were read from (Sridharan, Fink and Bodik 2007, Thin slicing), but for constant
-//! tables. [`Folder`] folds what repeats.
+//! [`Walk`] goes back one link at a time: a value was moved, was computed, or has no earlier
+//! origin. [`Chain`] groups links into steps, and at each computation follows one operand: it is a
+//! chain, not a slice. It follows values, not the addresses that they were read from (Sridharan,
+//! Fink and Bodik 2007, Thin slicing), except into constant tables. [`Folder`] folds repetitions.
 //!
-//! Everything is answered from the stored trace, in a fraction of a millisecond a link; the run is not followed.
+//! All answers come from the stored trace, in a fraction of a millisecond per link, without
+//! following the run.
 //!
 //! ```no_run
 //! use afterimage_ids::{FuncId, OpId};

@@ -1,4 +1,4 @@
-//! The shortest way back to something that the host gave.
+//! Finds the shortest way back to host input.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
@@ -9,19 +9,19 @@ use super::bits::BitsQuery;
 use super::chain::Room;
 use super::{At, Computed, End, StepBack, Walk, WhyError};
 
-/// Which way is taken at an instruction.
+/// The way taken at an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
-    /// Back from this operand.
+    /// Back through this operand.
     Operand(usize),
-    /// Back from the address: what was read is constant.
+    /// Back through the address, since what was read is constant.
     Address,
 }
 
-/// What something was computed from, and which of its bits are asked about; `None` for all.
+/// A computation, and which of its bits are in question; `None` for all.
 pub(super) type Part = (Computed, Option<u64>);
 
-/// What is gone back from.
+/// A node of the search.
 struct Item {
     cost: u64,
     asked: BitsQuery,
@@ -29,12 +29,12 @@ struct Item {
     choice: (Part, Choice),
 }
 
-/// A look-up counts like so many computing operators.
+/// The length of a look-up, in computing operators.
 const LOOKUP: u64 = 2;
 
 const WASI: &str = "wasi_snapshot_preview1";
 
-/// The functions of WASI that give the guest what it works on.
+/// The WASI functions that give the guest its input.
 const INPUT: [&str; 9] = [
     "args_get",
     "environ_get",
@@ -47,8 +47,10 @@ const INPUT: [&str; 9] = [
     "sock_recv",
 ];
 
-/// The choices on the shortest way from some operands of an instruction to something that the host gave, counted in computing operators (Dijkstra). `left` is how
-/// many links may still be looked at, and `room` says before each whether more may be. `None` if none was found.
+/// The choices on the shortest way from some operands of an instruction to host input, counted in
+/// computing operators (Dijkstra). `None` if there is none.
+///
+/// `left` is how many links may still be looked at; `room` is asked before each one.
 pub(super) fn nearest(
     walk: &Walk<'_, '_>,
     of: Part,
@@ -151,7 +153,7 @@ fn way(items: &[Item], last: usize) -> Vec<(Part, Choice)> {
     choices
 }
 
-/// Whether it is what the host gave the guest to work on.
+/// Whether an end is host input, which the guest works on.
 fn gives(walk: &Walk<'_, '_>, end: End) -> Result<bool, WhyError> {
     Ok(match end {
         End::Argument { .. } => true,
@@ -160,7 +162,7 @@ fn gives(walk: &Walk<'_, '_>, end: End) -> Result<bool, WhyError> {
                 return Ok(false);
             };
             let import = walk.program.imports.get(call.import.as_u32() as usize);
-            // How many bytes were read is written last.
+            // The last write holds the number of bytes read.
             let is_count = |import: &Import| {
                 let last = call.writes.last();
                 import.name.ends_with("read") && last.is_some_and(|it| it.address == range.address)
@@ -175,7 +177,7 @@ fn gives(walk: &Walk<'_, '_>, end: End) -> Result<bool, WhyError> {
                 return Ok(true);
             };
             let import = walk.program.imports.get(function.as_u32() as usize);
-            // Its functions return error numbers.
+            // The results of WASI functions are error numbers.
             import.is_some_and(|import| import.module != WASI)
         }
         _ => false,

@@ -1,4 +1,4 @@
-//! Where an instruction of an execution is, and what it takes.
+//! Finds where an instruction of an execution is, and its operands.
 
 use afterimage_ids::OpId;
 use afterimage_machine::{Code, NodeEnd, Register, Taker};
@@ -8,7 +8,7 @@ use super::{Computed, Move, Operand, Spot, Walk, WhyError};
 use afterimage_replay::values::{Bits, Instance, Kind, Statement, ValuesError, end_of};
 
 impl Walk<'_, '_> {
-    /// Where an instruction of an execution is.
+    /// The place of an instruction of an execution.
     ///
     /// # Errors
     /// If the trace is damaged.
@@ -18,7 +18,7 @@ impl Walk<'_, '_> {
         Ok(self.spot_of(instance, op))
     }
 
-    /// Where an operator of an execution is.
+    /// The place of an operator of an execution.
     pub fn spot_of(&self, instance: Instance, op: OpId) -> Spot {
         let node = &self.values.path().nodes()[instance.node];
         let function = self.program.function(node.function);
@@ -32,7 +32,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Where the operator is that an execution ends with.
+    /// The place of the operator that ends an execution.
     ///
     /// # Errors
     /// If the trace is damaged.
@@ -40,7 +40,7 @@ impl Walk<'_, '_> {
         Ok(self.spot_of(instance, end_of(self.values, instance)?))
     }
 
-    /// The call in the same block that takes a constant as an argument, if one does.
+    /// The call in the same block that takes a constant as an argument, if any.
     ///
     /// # Errors
     /// If the trace is damaged.
@@ -60,7 +60,7 @@ impl Walk<'_, '_> {
         Ok(Some(call).filter(|call| call.time == self.spot_of(instance, constant).time))
     }
 
-    /// Whether a function returned what a register holds, on its way there.
+    /// Whether a function returned the register's value on its way there.
     pub(super) fn was_returned(
         &self,
         instance: Instance,
@@ -75,14 +75,14 @@ impl Walk<'_, '_> {
         Ok(false)
     }
 
-    /// What an instruction gave.
+    /// The value that an instruction gave.
     pub(super) fn value(&self, computed: Computed) -> Result<Bits, ValuesError> {
         let compiled = self.values.compiled(computed.instance.node)?;
         let register = compiled.code.first_result() + computed.inst as u32;
         self.values.value(computed.instance, register)
     }
 
-    /// Whether an instruction reads memory, from an address that is not a constant of the code.
+    /// Whether an instruction reads memory from an address that is not a constant of the code.
     pub(super) fn address_computed(&self, how: Move, it: Computed) -> Result<bool, WhyError> {
         if !matches!(how, Move::Load(_)) {
             return Ok(false);
@@ -93,7 +93,7 @@ impl Walk<'_, '_> {
         Ok(!matches!(source, Source::Constant(_)))
     }
 
-    /// What an instruction takes.
+    /// The operands of an instruction.
     pub(super) fn operands(&self, computed: Computed) -> Result<Vec<Operand>, WhyError> {
         let Computed { instance, inst } = computed;
         let compiled = self.values.compiled(instance.node)?;
@@ -102,7 +102,7 @@ impl Walk<'_, '_> {
             block: 0,
         };
         let mut operands = statement.operands(&compiled.code);
-        // Of a read it is the address that matters, of a copy that of what is read.
+        // For a read the address matters; for a copy, the address of what is read.
         match compiled.code.insts[inst].code {
             Code::Load(_) | Code::LoadVector(_) => operands.truncate(1),
             Code::MemoryCopy => operands.retain(|operand| operand.role == "from"),

@@ -1,4 +1,4 @@
-//! What the program put out: which call of the host put out a byte, and from where in memory.
+//! Program output: which host call wrote a byte, and from where in memory.
 
 use afterimage_machine::Range;
 use afterimage_program::Import;
@@ -12,29 +12,30 @@ use afterimage_replay::values::{HostPart, HostReads, HostReadsError, Instance, O
 /// A call that put something out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Put {
-    /// Which call of the host, from 1.
+    /// The number of the host call, from 1.
     pub call: u64,
-    /// How many bytes were put out before.
+    /// How many bytes were output before.
     pub before: u64,
-    /// How many it put out.
+    /// How many bytes it output.
     pub bytes: u64,
-    /// From where, in order: so many bytes in all, or more.
+    /// The source ranges, in order. They may be longer than the output.
     pub from: Vec<Range>,
-    /// How many bytes the host read before these: the list of them.
+    /// How many bytes the host read before these: the list of the ranges.
     list: u64,
-    /// The CRC-32 of all that it read.
+    /// The CRC-32 of everything it read.
     digest: u32,
 }
 
-/// What a call put out, as it was in memory.
+/// The output of a call, as it was in memory.
 pub struct PutBytes {
     call: u64,
-    /// When it was made and what the host read, if the file tells it.
+    /// The time of the call and what the host read, if the file has it.
     read: Option<(u64, Vec<u8>)>,
 }
 
 impl PutBytes {
-    /// The execution that ends with the call. What was put out is known before: this opens a segment of the path.
+    /// The execution that ends with the call. The output itself is known without it: this opens a
+    /// segment of the path.
     ///
     /// # Errors
     /// If the recording is damaged.
@@ -47,7 +48,7 @@ impl PutBytes {
 }
 
 impl Put {
-    /// What it put out, as far as the file tells that.
+    /// The output of the call, as far as the file has it.
     ///
     /// # Errors
     /// If the recording is damaged.
@@ -58,7 +59,8 @@ impl Put {
         })
     }
 
-    /// The bytes from one on: so many, or as many as there are. Where the file does not tell them, the run is followed from the last checkpoint on.
+    /// Up to `most` bytes from `first` on. If the file does not have them, follows the run from the
+    /// last checkpoint.
     ///
     /// # Errors
     /// If the recording is damaged, or the run cannot be followed.
@@ -87,7 +89,8 @@ impl Put {
         Ok(host.bytes(opened.caller(host)?, &ranges)?.concat())
     }
 
-    /// Where the bytes from one on were in memory: at most `most` of them, and no more than one of the ranges.
+    /// Where the bytes from `byte` on were in memory: at most `most` of them, within one of the
+    /// ranges.
     pub fn range(&self, byte: u64, most: u64) -> Option<Range> {
         let mut skip = byte.checked_sub(self.before)?;
         let mut left = self.bytes.checked_sub(skip)?;
@@ -106,11 +109,11 @@ impl Put {
     }
 }
 
-/// Goes through what was put out, call by call, as the log tells it. O(events of the log) for all.
+/// Iterates over a program's output, call by call, from the log. O(events of the log) in total.
 pub struct Printed<'p>(Calls<'p>);
 
 impl<'p> Printed<'p> {
-    /// What a run put out.
+    /// The output of a run.
     ///
     /// # Errors
     /// If the log cannot be read.
@@ -136,7 +139,7 @@ impl<'p> Printed<'p> {
             if bytes == 0 {
                 continue;
             }
-            // The first range that it read tells where the others are.
+            // The first range that it read lists the others.
             let from = call.reads.iter().skip(1).map(|read| Range {
                 memory: read.memory,
                 address: read.address,
@@ -155,7 +158,7 @@ impl<'p> Printed<'p> {
     }
 }
 
-/// Who wrote a byte of memory that the host read in the call that an execution ends with.
+/// Finds who wrote a byte of memory that the host read in the call at the end of an execution.
 ///
 /// # Errors
 /// If the recording is damaged.
@@ -169,8 +172,9 @@ pub fn written_before(
     written_in(walk, parts.first())
 }
 
-/// Who wrote some bytes of memory last, when an execution of a node had executed so many instructions: of several parts by different ones, the first that tells something, which is one with
-/// a byte other than zero; `held` is what the bytes are, as far as it is known. And whether there are several.
+/// Finds who last wrote some bytes of memory before the given instruction of an execution of a
+/// node. If several wrote parts, chooses the first part with a byte other than zero; `held` are the
+/// bytes, as far as known. Also returns whether there are several.
 ///
 /// # Errors
 /// If the recording is damaged.
@@ -203,7 +207,7 @@ pub fn written_until(
     first.ok_or(WhyError::Damaged("bytes that nobody put there"))
 }
 
-/// Who wrote the first of some bytes, and how many of them in one go.
+/// Finds who wrote the first of some bytes, and how many of them at once.
 fn first_until(
     walk: &Walk<'_, '_>,
     host: &HostReads<'_, '_>,
@@ -235,7 +239,7 @@ fn first_until(
                 return Ok((at, length));
             }
             Some(_) => {}
-            // What was written behind the first byte since is of another.
+            // Later writes after the first byte belong to others.
             None => length = length.min(own.address - range.address),
         }
     }

@@ -1,4 +1,4 @@
-//! Where to begin: a statement's value, or one of its operands.
+//! Where a chain begins: at a statement's value, or at one of its operands.
 
 use afterimage_ids::OpId;
 use afterimage_machine::{Code, Range};
@@ -8,7 +8,8 @@ use super::{At, Walk, WhyError};
 use afterimage_replay::values::{Instance, Kind, Statement};
 
 impl Walk<'_, '_> {
-    /// The value of a statement in an execution of its node: what it computed, read or wrote, what it decided by, what it returned. `None` if there is none.
+    /// The value of a statement in an execution of its node: what it computed, read, wrote or
+    /// returned, or the condition it decided by. `None` if it has none.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -41,7 +42,7 @@ impl Walk<'_, '_> {
             }
             Code::Store(_) | Code::StoreVector(_) | Code::MemoryFill | Code::MemoryCopy => {
                 let range = self.values.range_written(instance, inst)?;
-                // Of nothing there is nothing to tell.
+                // An empty range has no origin.
                 range.filter(|range| range.length > 0).map(written)
             }
             Code::GlobalSet => Some(written(Range {
@@ -54,7 +55,7 @@ impl Walk<'_, '_> {
         })
     }
 
-    /// What an operator is in an execution of its node. `None` if it is no statement there.
+    /// The statement of an operator in an execution of its node; `None` if it is none there.
     ///
     /// # Errors
     /// If the trace is damaged.
@@ -78,7 +79,7 @@ impl Walk<'_, '_> {
         ))
     }
 
-    /// What a load or store adds to its address, if it is not 0. `None` of other operators.
+    /// The offset that a load or store adds to its address, if not 0; `None` for other operators.
     ///
     /// # Errors
     /// If the trace is damaged.

@@ -1,4 +1,4 @@
-//! How much a run read from the host's streams and files, and put into them.
+//! Counts the bytes that a run read from the host's streams and files, and wrote to them.
 
 use std::collections::HashMap;
 
@@ -10,21 +10,22 @@ use super::WhyError;
 use super::files::{Calls, Who};
 use super::given::Stream;
 
-/// What went between a run and one stream or file.
+/// The traffic between a run and one stream or file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Traffic {
-    /// Which one; `None`: a file that was opened, whose path is not known without values.
+    /// The stream; `None` for an opened file whose path is unknown without values.
     pub stream: Option<Stream>,
-    /// How many bytes the program read, of a folder those of its list.
+    /// How many bytes the program read; for a folder, those of its listing.
     pub read: u64,
-    /// How many it wrote.
+    /// How many bytes the program wrote.
     pub written: u64,
 }
 
-/// The paths of this many files are looked up: each takes a look at memory.
+/// How many files have their paths looked up, which takes one look at memory each.
 const NAMED: usize = 100;
 
-/// What went between a run and the host's streams and files, in the order of first use. `host` tells the paths of opened files. O(events of the log).
+/// The traffic between a run and the host's streams and files, in the order of first use. `host`
+/// supplies the paths of opened files. O(events of the log).
 ///
 /// # Errors
 /// If the recording is damaged.
@@ -37,7 +38,7 @@ pub fn traffic(
     let mut known: HashMap<Who, usize> = HashMap::new();
     let mut all: Vec<Traffic> = Vec::new();
     while let Some(call) = calls.next()? {
-        // Where a call says how many bytes it moved.
+        // The call says here how many bytes it moved.
         let (reads, word) = match call.name {
             "fd_read" => (true, 3),
             "fd_pread" | "fd_readdir" | "sock_recv" => (true, 4),

@@ -1,4 +1,4 @@
-//! One link back.
+//! Goes one link back from a value.
 
 use afterimage_ids::FuncId;
 use afterimage_machine::{Code, NodeEnd, Range, Register};
@@ -10,14 +10,14 @@ use super::lanes::{self, Loaded};
 use super::{At, Bytes, Computed, End, Move, StepBack, WhyError};
 use afterimage_replay::values::{Instance, RecordedValues};
 
-/// Of what is no memory.
+/// The range of what is not in memory.
 const NOTHING: Range = Range {
     memory: 0,
     address: 0,
     length: 0,
 };
 
-/// Some bytes of a value, and which bits if not all of them.
+/// Some bytes of a value, and which of their bits, if not all.
 #[derive(Clone, Copy)]
 struct Part {
     bytes: Bytes,
@@ -34,7 +34,7 @@ pub struct Walk<'v, 'a> {
 }
 
 impl Walk<'_, '_> {
-    /// Where a value was before. Some questions to the trace.
+    /// Where a value was before. Takes a few look-ups in the trace.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -42,7 +42,7 @@ impl Walk<'_, '_> {
         self.back_from(at, None)
     }
 
-    /// The same, where some of the bytes may have no bits that are asked for.
+    /// Like [`back`](Self::back), if some of the bytes may contain no bit in question.
     pub(super) fn back_from(&self, at: At, bits: Option<u64>) -> Result<StepBack, WhyError> {
         match at {
             At::Register(instance, register) => self.register(instance, register, None),
@@ -65,7 +65,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Whom an execution calls at its end, if it is always the same function.
+    /// The callee at the end of an execution, if it is always the same function.
     ///
     /// # Errors
     /// If the trace is damaged.
@@ -99,7 +99,8 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// The only value that an exception carries, if what comes from it can be no other one. Looks at each time that it was thrown again.
+    /// The only value that an exception carries, if no other can come from it. Looks at each time
+    /// that it was rethrown.
     fn carried(&self, mut source: Source) -> Result<Option<(Instance, Register)>, WhyError> {
         while let Source::Thrown { instance } = source {
             let compiled = self.values.compiled(instance.node)?;
@@ -148,7 +149,7 @@ impl Walk<'_, '_> {
         })
     }
 
-    /// What an instruction gave, or a part of that.
+    /// The result of an instruction, or a part of it.
     fn result(
         &self,
         instance: Instance,
@@ -253,7 +254,7 @@ impl Walk<'_, '_> {
         let mut parts = Vec::with_capacity(readings.len());
         let mut first = 0;
         for reading in &readings {
-            // No length is all of it.
+            // Length 0 stands for all of it.
             let length = if reading.length == 0 {
                 range.length
             } else {
@@ -265,7 +266,7 @@ impl Walk<'_, '_> {
             }
             first += length;
         }
-        // Of a scalar, the bytes with bits that are asked for.
+        // For a scalar, the bytes with bits in question.
         let bits = match (one.code, part.and_then(|part| part.bits)) {
             (Code::Load(load), Some(bits)) => bits::read(load, bits),
             _ => u64::MAX,
@@ -371,7 +372,7 @@ impl Walk<'_, '_> {
     }
 }
 
-/// Bytes by whoever wrote them.
+/// The origin of bytes with this writer.
 fn written_in(writer: Writer, range: Range) -> At {
     match writer {
         Writer::Initial => At::End(End::Memory(range)),
@@ -384,7 +385,7 @@ fn written_in(writer: Writer, range: Range) -> At {
     }
 }
 
-/// What a register holds, or a part of it.
+/// The contents of a register, or a part of them.
 fn in_register(instance: Instance, register: Register, part: Option<Part>) -> At {
     match part {
         Some(part) => At::Part(instance, register, part.bytes),
@@ -392,7 +393,7 @@ fn in_register(instance: Instance, register: Register, part: Option<Part>) -> At
     }
 }
 
-/// Of what was read in parts, the one that tells most: the first with a byte that is not zero.
+/// Among parts that were read, the most telling: the first with a byte other than zero.
 fn telling(parts: &[(std::ops::Range<u64>, Writer)], bytes: &[u8]) -> usize {
     let tells = |part: &std::ops::Range<u64>| {
         let own = bytes.get(part.start as usize..part.end as usize);

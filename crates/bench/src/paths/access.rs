@@ -1,4 +1,4 @@
-//! How fast a stored path is read: at any position, forward, backward, and by occurrence.
+//! Measures how fast a stored path is read: at any position, forward, backward, and by occurrence.
 
 use std::time::{Duration, Instant};
 
@@ -13,34 +13,34 @@ use super::subject::Subject;
 use super::{Row, name};
 use crate::statistics::Sample;
 
-/// What reading costs.
+/// The cost of reading.
 #[derive(Debug, Serialize)]
 pub(crate) struct Access {
-    /// Opening file and path, in milliseconds.
+    /// Milliseconds to open the file and the path.
     open_ms: f64,
-    /// Reading, decoding and checking all segments, in millions of blocks a second.
+    /// The speed of reading, decoding and checking all segments, in millions of blocks per second.
     open_rate: f64,
-    /// Going to a random time in a path that was just opened, in milliseconds.
+    /// Milliseconds to go to a random time in a path that was just opened.
     cold_ms: Sample,
-    /// Going to a random time when the segments were opened before, in nanoseconds.
+    /// Nanoseconds to go to a random time when the segments are already open.
     pub seek_ns: f64,
     pub forward_ns: f64,
     pub backward_ns: f64,
-    /// Blocks of a node that was stepped over.
+    /// The number of blocks of a node that was stepped over.
     blocks_per_step: f64,
-    /// The first question after a node's occurrences, in milliseconds, the segment being open.
+    /// Milliseconds for the first question about a node's occurrences, with the segment open.
     first_ms: f64,
     rank_ns: f64,
     select_ns: f64,
 }
 
-/// How many positions are looked for in a path just opened.
+/// How many positions are looked up in a path that was just opened.
 const COLD: usize = 4;
-/// How many nodes are walked over at most.
+/// The largest number of nodes to walk over.
 const STEPS: u64 = 10_000_000;
-/// How long questions are asked.
+/// How long to keep asking questions.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// How many nodes are asked for their occurrences.
+/// For how many nodes to ask about occurrences.
 const ASKED: usize = 5;
 
 type StepResult = Result<Option<Visit>, PathError<PathFileError>>;
@@ -94,7 +94,7 @@ fn seeks(path: &RecordedPath, random: &mut Random) -> Result<f64> {
     })
 }
 
-/// Nanoseconds for a question, asked again and again until patience ends.
+/// Nanoseconds for a question that is repeated until the time is up.
 fn asked(mut question: impl FnMut() -> Result<()>) -> Result<f64> {
     let start = Instant::now();
     let (mut count, mut batch) = (0u32, 1);
@@ -108,7 +108,7 @@ fn asked(mut question: impl FnMut() -> Result<()>) -> Result<f64> {
     Ok(start.elapsed().as_secs_f64() * 1e9 / f64::from(count))
 }
 
-/// Walks from `from` to the end, or [`STEPS`] steps: nanoseconds, nodes and blocks.
+/// Walks from `from` to the end, or [`STEPS`] steps. Returns nanoseconds, nodes and blocks.
 fn walk<'a>(
     path: &'a RecordedPath,
     from: u64,
@@ -128,7 +128,8 @@ fn walk<'a>(
     Ok((start.elapsed().as_secs_f64() * 1e9, nodes, blocks))
 }
 
-/// Milliseconds of a node's first question, nanoseconds of the others, for nodes from the most frequent to rare ones.
+/// Milliseconds of a node's first question and nanoseconds of the others, for nodes from the most
+/// frequent to rare ones.
 fn occurrences(path: &RecordedPath, random: &mut Random) -> Result<(f64, f64, f64)> {
     let mut counts = std::collections::BTreeMap::new();
     for summary in path.segments().summaries() {
@@ -147,7 +148,7 @@ fn occurrences(path: &RecordedPath, random: &mut Random) -> Result<(f64, f64, f6
         let start = Instant::now();
         all.select(1)?;
         first.push(start.elapsed().as_secs_f64() * 1e3);
-        // Every segment in which it occurs, too.
+        // Also opens every segment in which it occurs.
         for summary in path.segments().summaries() {
             all.rank(summary.before + 1)?;
         }

@@ -1,13 +1,13 @@
-//! What one bit for every branch comes to, from a run's counts alone.
+//! The size of one bit for every branch, computed from a run's counts alone.
 
 use afterimage_baselines::branch_entropy_bits;
 use afterimage_ids::Counts;
 use afterimage_program::{BlockEnd, Program};
 
-/// Bits of all branches of a run.
+/// The bits of all branches of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Branches {
-    /// As many for each as tell its targets apart.
+    /// As many bits for each branch as distinguish its targets.
     pub packed: u64,
     /// What remains if each branch is coded by the entropy of its own outcomes.
     pub entropy: f64,

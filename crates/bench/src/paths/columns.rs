@@ -1,9 +1,9 @@
-//! Tables with a line for each program, and below them the geometric mean and the worst.
+//! Tables with a line for each program, followed by the geometric mean and the worst.
 
 use crate::statistics::{Sample, geometric};
 use crate::table::Table;
 
-/// A number, and from where to where it was measured, if it was measured several times.
+/// A number, with its range if it was measured several times.
 pub(crate) struct Cell {
     value: f64,
     range: Option<(f64, f64)>,
@@ -30,16 +30,16 @@ impl From<Sample> for Cell {
     }
 }
 
-/// Which of two values is the worse one.
+/// Which of two values is worse.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Worse {
     Larger,
     Smaller,
-    /// Neither: it is no merit.
+    /// Neither: the value is no merit.
     Neither,
 }
 
-/// A column: its title, its number in each row, and how many digits are shown behind the point.
+/// A column: its title, its number in each row, and the number of digits after the point.
 pub(crate) struct Column<'a, R> {
     pub title: String,
     digits: usize,
@@ -62,7 +62,7 @@ impl<'a, R> Column<'a, R> {
         }
     }
 
-    /// A cost: the worst is the largest.
+    /// A cost: the worst value is the largest.
     pub(crate) fn cost<C: Into<Cell>>(
         title: impl Into<String>,
         digits: usize,
@@ -71,7 +71,7 @@ impl<'a, R> Column<'a, R> {
         Self::new(title, digits, Worse::Larger, value)
     }
 
-    /// A gain: the worst is the smallest.
+    /// A gain: the worst value is the smallest.
     pub(crate) fn gain<C: Into<Cell>>(
         title: impl Into<String>,
         digits: usize,
@@ -80,7 +80,7 @@ impl<'a, R> Column<'a, R> {
         Self::new(title, digits, Worse::Smaller, value)
     }
 
-    /// Neither; no mean of it means anything.
+    /// Neither: its mean has no meaning.
     pub(crate) fn fact<C: Into<Cell>>(
         title: impl Into<String>,
         digits: usize,
@@ -106,12 +106,12 @@ impl<'a, R> Column<'a, R> {
         }
     }
 
-    /// The geometric mean over the rows; nothing for a fact.
+    /// The geometric mean over the rows; empty for a fact.
     pub(crate) fn mean(&self, rows: &[R]) -> String {
         self.summary(rows, |values| geometric(values.iter().copied()))
     }
 
-    /// The worst of the rows; nothing for a fact.
+    /// The worst of the rows; empty for a fact.
     pub(crate) fn worst(&self, rows: &[R]) -> String {
         let extreme = match self.worse {
             Worse::Smaller => f64::min,

@@ -1,4 +1,5 @@
-//! How long it takes to have one function's path traces: the analogue of Table 4 of Zhang and Gupta 2001.
+//! Measures how long it takes to extract one function's path traces: the analogue of Table 4 of
+//! Zhang and Gupta 2001.
 
 use std::time::Instant;
 
@@ -18,7 +19,7 @@ use super::tape::Tape;
 use super::{Row, name};
 use crate::statistics::geometric;
 
-/// Milliseconds for one function, on average and at most.
+/// Milliseconds for one function: the mean and the maximum.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Milliseconds {
     pub mean: f64,
@@ -37,32 +38,34 @@ impl Milliseconds {
 /// The times.
 #[derive(Debug, Serialize)]
 pub(crate) struct Extraction {
-    /// Scanning the raw trace, in memory.
+    /// Scanning the raw trace in memory.
     pub scan: Milliseconds,
-    /// Reading a function in the compacted file: all that were called. It is found, its checksum is verified, and its traces are there
-    /// in their compacted form.
+    /// Reading a function in the compacted file, for all functions that were called: it is found,
+    /// its checksum is verified, and its traces are available in their compacted form.
     pub file: Milliseconds,
-    /// Every series of every trace decoded and checked, besides.
+    /// Also decoding and checking every series of every trace.
     pub checked: Milliseconds,
-    /// How many times faster [`Self::file`] is than the scan: the geometric mean over all functions.
+    /// How many times faster [`Self::file`] is than the scan: the geometric mean over all
+    /// functions.
     pub faster: f64,
     /// Reading it there and expanding all its traces to blocks.
     pub expanded: Milliseconds,
-    /// Finding its traces in the recording, its segments being open and their calls listed.
+    /// Finding its traces in the recording, with its segments open and their calls listed.
     pub recording: Milliseconds,
-    /// How many functions were expanded, of how many that were called.
+    /// How many functions were expanded, and how many were called.
     read: usize,
     called: usize,
 }
 
-/// How many functions are looked at in every way, from the most to the least frequently called.
+/// How many functions to measure in every way, from the most to the least frequently called.
 const READ: usize = 20;
-/// How many of these are looked for in the raw trace: it takes the same for all.
+/// How many of these to search for in the raw trace: it takes the same time for all.
 const SCANNED: usize = 3;
-/// Functions whose unique path traces have more blocks than this together are not read: expanded, they would not fit.
+/// Functions whose unique path traces have more blocks than this in total are skipped: expanded,
+/// they would not fit into memory.
 const LONGEST: u64 = 1 << 24;
 
-/// Measures, and gives the beginning of the path that was met on the way.
+/// Measures, and returns the beginning of the path that was met on the way.
 pub(crate) fn measure(
     subject: &Subject,
     twpp: &Twpp,
@@ -94,7 +97,7 @@ pub(crate) fn measure(
         let traces = stored_traces(file, function)?.check()?;
         let blocks = expand(&traces, &numbers)?;
         expanded.push(milliseconds(start));
-        // Segments list their calls when they are first asked for them; like opening, that is left out.
+        // Segments list their calls on first use. Like opening, that is not measured.
         function_paths(&subject.path, function)?;
         let start = Instant::now();
         let paths = function_paths(&subject.path, function)?;
@@ -135,7 +138,8 @@ fn scan_milliseconds(scan: &Scan) -> f64 {
     scan.time.as_secs_f64() * 1e3
 }
 
-/// Functions at equal distances in the order of how often they were called, those with too long traces left out.
+/// Functions at equal distances in the order of their numbers of calls, without those with too long
+/// traces.
 pub(crate) fn sample(twpp: &Twpp) -> Vec<FuncId> {
     let blocks = |f: &FunctionTraces| (0..f.paths.len()).map(|k| f.blocks(k)).sum::<u64>();
     let short = twpp.functions.iter().filter(|f| blocks(f) <= LONGEST);
@@ -148,7 +152,8 @@ pub(crate) fn sample(twpp: &Twpp) -> Vec<FuncId> {
         .collect()
 }
 
-/// All path traces of a function as the raw trace has them, and how many calls took each.
+/// All path traces of a function in the form of the raw trace, with the number of calls that took
+/// each.
 fn expand(
     traces: &FunctionTraces<&[u8]>,
     numbers: &BlockNumbers,

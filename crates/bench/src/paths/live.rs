@@ -1,5 +1,5 @@
-//! What a path costs that is written while the program runs, alone: the part of the benchmark that has to be run again when only the recorder has
-//! changed.
+//! Measures only the cost of a path that is written while the program runs: the part of the
+//! benchmark to repeat when only the recorder has changed.
 
 use anyhow::{Context, Result};
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! The most memory that recording and compacting take, in a process that does nothing else.
+//! Measures the peak memory of recording and compacting, in a process that does nothing else.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,14 +12,14 @@ use serde::{Deserialize, Serialize};
 use super::subject::{Settings, build, make_recording};
 use crate::corpus::{Entry, entries};
 
-/// The most resident memory, in MiB, the guest's included.
+/// The peak resident memory in MiB, including the guest's.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(crate) struct Memory {
     /// Of a recording without the path.
     pub without: f64,
-    /// Of a recording with it.
+    /// Of a recording with the path.
     pub recording: f64,
-    /// Of compacting what that wrote.
+    /// Of compacting what that recording wrote.
     pub compaction: f64,
 }
 
@@ -35,7 +35,8 @@ pub(crate) struct Arguments {
     folder: PathBuf,
 }
 
-/// Measures in a process of its own. The folder has a cache with the compiled modules, so that compiling does not count.
+/// Measures in a separate process. The folder has a cache with the compiled modules, so that
+/// compiling does not count.
 pub(crate) fn measure(corpus: &Path, entry: &Entry, folder: &Path) -> Result<Memory> {
     #[expect(clippy::disallowed_methods, reason = "this program itself")]
     let output = Command::new(std::env::current_exe()?)
@@ -92,13 +93,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Forgets how much memory the process took at most, so that [`peak_mib`] is of what comes after.
+/// Resets the peak memory of the process, so that [`peak_mib`] covers only what follows.
 pub(crate) fn forget_peak() {
-    // Where this is not possible, the peak is of what came before, too, and no less.
+    // If this is not possible, the peak also covers what came before, and is no smaller.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
-/// The most resident memory since [`forget_peak`], in MiB; 0 where the system does not tell.
+/// The peak resident memory since [`forget_peak`] in MiB; 0 if the system does not report it.
 pub(crate) fn peak_mib() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -4,7 +4,8 @@ use super::Row;
 use super::columns::Column;
 use crate::table::Table;
 
-/// What a paper's table says: the figure, the table, its programs' values in the table's order, and ours.
+/// A figure from a paper: its name, the table, the values of its programs in the table's order, and
+/// ours.
 type Figure<'a> = (&'static str, &'static [f64], Column<'a, Row>);
 
 fn figures<'a>() -> Vec<Figure<'a>> {
@@ -79,7 +80,7 @@ fn figures<'a>() -> Vec<Figure<'a>> {
             ),
         ),
         (
-            // The rows of the two programs that Table 5 swaps are put right by Table 3.
+            // The rows of the two programs that Table 5 swaps are corrected by Table 3.
             "2001, Table 5",
             &[26.5 / 8.4, 51.6 / 11.2, 7.3 / 0.7, 6.4 / 7.8, 0.7 / 0.4],
             Column::cost("TWPP / Sequitur, size", 2, |row: &Row| {

@@ -1,4 +1,5 @@
-//! The beginning of a run in the forms of others and in ours: what takes too long for a whole run.
+//! Compares the beginning of a run in other forms and in ours, for what would take too long on a
+//! whole run.
 
 mod report;
 
@@ -23,13 +24,13 @@ use super::tape::Tape;
 pub(crate) const PATHS: usize = 1 << 24;
 /// How many blocks of the raw trace zstd compresses.
 const BLOCKS: u64 = 1 << 23;
-/// The level at which it does.
+/// The compression level of zstd.
 const LEVEL: i32 = 19;
 
-/// Sizes in bytes and times of the beginning of a run.
+/// Sizes in bytes, and times, of the beginning of a run.
 #[derive(Debug, Serialize)]
 pub(crate) struct Prefix {
-    /// Sequitur's beginning is the whole run.
+    /// Whether Sequitur's beginning is the whole run.
     whole: bool,
     paths: u64,
     blocks: u64,
@@ -39,7 +40,8 @@ pub(crate) struct Prefix {
     pub sequitur_packed: u64,
     sequitur_seconds: f64,
     pub twpp_file: u64,
-    /// Milliseconds for one function's trace out of Sequitur's grammar, and out of the TWPP file.
+    /// Milliseconds to extract one function's trace from Sequitur's grammar, and from the TWPP
+    /// file.
     sequitur_read_ms: f64,
     sequitur_process_ms: f64,
     twpp_ms: f64,
@@ -50,7 +52,8 @@ pub(crate) struct Prefix {
 }
 
 impl Prefix {
-    /// How many times longer it takes to extract a function's trace from Sequitur's grammar than from the TWPP file.
+    /// The ratio of the times to extract a function's trace from Sequitur's grammar and from the
+    /// TWPP file.
     pub(crate) fn sequitur_to_twpp(&self) -> f64 {
         (self.sequitur_read_ms + self.sequitur_process_ms) / self.twpp_ms
     }
@@ -130,7 +133,7 @@ pub(crate) fn measure(subject: &Subject, tape: &Tape) -> Result<Prefix> {
     })
 }
 
-/// Our form of the beginning: how many blocks, how many bytes, and the path.
+/// Our form of the beginning: the number of blocks, the number of bytes, and the path.
 fn compacted(tape: &Tape, blocks: u64) -> Result<(u64, Ours, WholePath<InMemory>)> {
     let mut segments: Vec<Segment> = Vec::new();
     let mut encoded = 0;
@@ -157,7 +160,7 @@ fn compacted(tape: &Tape, blocks: u64) -> Result<(u64, Ours, WholePath<InMemory>
     Ok((blocks, ours, path))
 }
 
-/// The grammar expands to the sequence that it was made of.
+/// Checks that the grammar expands to the sequence that it was made from.
 fn expands(tape: &Tape, path: &WholePath<InMemory>) -> Result<()> {
     let mut cursor = path.cursor();
     for (i, node) in tape.executed().enumerate() {
@@ -172,7 +175,7 @@ fn expands(tape: &Tape, path: &WholePath<InMemory>) -> Result<()> {
     Ok(())
 }
 
-/// So does the file, block by block.
+/// Checks the same for the file, block by block.
 fn same_beginning(subject: &Subject, tape: &Tape) -> Result<()> {
     let mut cursor = subject.path.cursor();
     for (i, node) in tape.executed().enumerate() {
@@ -225,7 +228,7 @@ fn timestamped(tape: &Tape) -> Result<Twpp> {
     }
 }
 
-/// The raw trace of so many blocks, compressed.
+/// The raw trace of `blocks` blocks, compressed.
 fn zstd(subject: &Subject, tape: &Tape, blocks: u64) -> Result<u64> {
     let numbers = BlockNumbers::new(&subject.program);
     let compressed = std::io::BufWriter::with_capacity(1 << 16, ZstdSize::new(LEVEL)?);

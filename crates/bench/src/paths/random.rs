@@ -1,4 +1,4 @@
-//! Numbers that look random and are the same each time.
+//! Reproducible pseudorandom numbers.
 
 /// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
 pub(crate) struct Random(u64);

@@ -7,16 +7,17 @@ use afterimage_program::Program;
 use super::scan::Scan;
 use super::tape::Tape;
 
-/// Words from here on are no blocks: this one plus a function's number is its entry.
+/// The first word that is not a block. This word plus a function's number is the function's entry.
 pub(super) const ENTER: u32 = 1 << 31;
 pub(super) const LEAVE: u32 = u32::MAX;
-/// How many words are made before they are scanned: so few that they need not come from memory, which favours the scan.
+/// How many words are made before they are scanned: few enough to stay in the cache, which favours
+/// the scan.
 const CHUNK: usize = 1 << 15;
 
 /// A number for every block of a program.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockNumbers {
-    /// By function, the number of its first block.
+    /// For each function, the number of its first block.
     first: Vec<u32>,
 }
 
@@ -36,10 +37,11 @@ impl BlockNumbers {
     }
 }
 
-/// Writes the raw trace, word by word, and has scanners read it. Keeps the beginning of the path besides.
+/// Writes the raw trace, word by word, and has scanners read it. Also keeps the beginning of the
+/// path.
 pub(crate) struct RawTrace {
     numbers: BlockNumbers,
-    /// By node, its blocks' numbers.
+    /// For each node, its blocks' numbers.
     nodes: Vec<Box<[u32]>>,
     chunk: Vec<u32>,
     pub scans: Vec<Scan>,
@@ -74,7 +76,7 @@ impl RawTrace {
         self.chunk.clear();
     }
 
-    /// The run is over.
+    /// Ends the run.
     pub(crate) fn finish(&mut self) {
         self.flush();
         self.scans.iter_mut().for_each(Scan::finish);

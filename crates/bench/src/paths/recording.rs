@@ -1,4 +1,4 @@
-//! What writing the path costs the guest, and how fast a complete file is there.
+//! Measures what writing the path costs the guest, and how soon a complete file exists.
 
 mod report;
 mod runs;
@@ -15,22 +15,26 @@ use super::scheme::{BRANCHES, Prepared, SCHEMES};
 use super::subject::Subject;
 use crate::statistics::Sample;
 
-/// The plain program, and the ways of writing its path beside it.
+/// The plain program, compared with several ways of writing its path.
 #[derive(Debug, Serialize)]
 pub(crate) struct Recording {
     plain_seconds: Sample,
     plain_wall_seconds: Sample,
     plain_compile_seconds: f64,
     pub schemes: Vec<Written>,
-    /// Time that passes with the consumer writing the words to a file, as a ratio to the plain program's.
+    /// Wall-clock time with the consumer writing the words to a file, as a ratio to the plain
+    /// program's.
     pub kept_wall: Sample,
-    /// The same with where the run is every few words: a file that can be sought in.
+    /// The same with the position of the run every few words: a file in which one can seek.
     pub sought_wall: Sample,
-    /// The guest's processor time in a recording that keeps the path for later compaction, as a ratio to the plain program's.
+    /// The guest's processor time in a recording that keeps the path for later compaction, as a
+    /// ratio to the plain program's.
     pub recorded_cpu: Sample,
-    /// Time that passes from the module to the finished recording, as a ratio to that of a recording without the path.
+    /// Wall-clock time from the module to the finished recording, as a ratio to that of a recording
+    /// without the path.
     recorded_wall: Sample,
-    /// Time that passes with the consumer making a complete path in a file, as a ratio to the plain program's.
+    /// Wall-clock time with the consumer making a complete path in a file, as a ratio to the plain
+    /// program's.
     pub live_wall: Sample,
     /// The guest's processor time of the same runs, as a ratio.
     live_cpu: Sample,
@@ -41,14 +45,15 @@ pub(crate) struct Recording {
 pub(crate) struct Written {
     pub name: &'static str,
     pub seconds: Sample,
-    /// Processor time of the guest's thread as a ratio to the plain program's, with a consumer that drops all words.
+    /// Processor time of the guest's thread, as a ratio to the plain program's, with a consumer
+    /// that drops all words.
     pub cpu: Sample,
-    /// Time that passes, as a ratio.
+    /// Wall-clock time, as a ratio.
     wall: Sample,
     compile: f64,
     pub bits: u64,
     pub blocks: u64,
-    /// Millions of blocks a second that one core regenerates.
+    /// Millions of blocks per second that one core regenerates.
     pub regenerate: f64,
 }
 
@@ -58,7 +63,7 @@ impl Written {
     }
 }
 
-/// Processor time and time that passed.
+/// Processor time and wall-clock time.
 #[derive(Default)]
 struct Times {
     cpu: Vec<f64>,
@@ -66,7 +71,7 @@ struct Times {
 }
 
 impl Times {
-    /// Measures a run; its first round fills the caches and does not count.
+    /// Measures a run. Its first round fills the caches and does not count.
     fn add(&mut self, round: usize, run: impl FnOnce() -> Result<f64>) -> Result<()> {
         let start = Instant::now();
         let cpu = run()?;
@@ -131,21 +136,21 @@ pub(crate) fn measure(
     })
 }
 
-/// What a path that is written live costs, as ratios to the plain program.
+/// The cost of a path written live, as ratios to the plain program.
 #[derive(Debug, Serialize)]
 pub(crate) struct Live {
     pub plain_seconds: Sample,
-    /// Processor time of the guest, the words dropped.
+    /// Processor time of the guest, with the words dropped.
     pub dropped_cpu: Sample,
-    /// Time that passes with the words in a file.
+    /// Wall-clock time with the words in a file.
     pub kept_wall: Sample,
-    /// The same with where the run is every few words: a file that can be sought in.
+    /// The same with the position of the run every few words: a file in which one can seek.
     pub sought_wall: Sample,
     /// Processor time of its guest.
     pub sought_cpu: Sample,
 }
 
-/// The part of [`measure`] that is about paths written live.
+/// The part of [`measure`] about paths written live.
 pub(crate) fn measure_live(
     subject: &Subject,
     plain: &Compiled,
@@ -171,7 +176,8 @@ pub(crate) fn measure_live(
 }
 
 impl Recording {
-    /// What the way that writes every branch's outcome writes per block, and its seconds; then those of recordings.
+    /// The bytes per block and the seconds of the way that writes every branch's outcome; then
+    /// those of recordings.
     fn branches_and_ours(&self) -> [(f64, f64); 2] {
         let of = |which: &str| {
             let found = self.schemes.iter().find(|scheme| scheme.name == which);
@@ -182,7 +188,8 @@ impl Recording {
         [of(BRANCHES), of(SCHEMES[0].name)]
     }
 
-    /// How many times more the way that writes every branch's outcome writes than recordings do, and how many times longer it takes.
+    /// How many times more the way that writes every branch's outcome writes than recordings do,
+    /// and how many times longer it takes.
     pub(crate) fn branches_to_ours(&self) -> (f64, f64) {
         let [old, new] = self.branches_and_ours();
         (old.0 / new.0, old.1 / new.1)

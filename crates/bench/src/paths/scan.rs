@@ -1,4 +1,4 @@
-//! What it takes to find one function's path traces by reading all of the raw trace.
+//! Finds one function's path traces by reading the whole raw trace.
 
 use std::time::{Duration, Instant};
 
@@ -7,16 +7,17 @@ use rustc_hash::FxHashMap;
 
 use super::raw::{ENTER, LEAVE};
 
-/// Finds the path traces of one function: the paper's extraction from the uncompacted trace (Zhang and Gupta 2001, Table 4).
+/// Finds the path traces of one function: the paper's extraction from the uncompacted trace (Zhang
+/// and Gupta 2001, Table 4).
 pub(crate) struct Scan {
     pub function: FuncId,
-    /// The open activations: which of them are of the function.
+    /// For each open activation, whether it is of the function.
     open: Vec<bool>,
-    /// Of those that are, what they have executed.
+    /// For those that are, what they have executed.
     own: Vec<Vec<u32>>,
-    /// The innermost activation is of the function.
+    /// Whether the innermost activation is of the function.
     inside: bool,
-    /// What was found: traces, and how many calls took each.
+    /// The traces found, with the number of calls that took each.
     pub found: FxHashMap<Vec<u32>, u64>,
     pub time: Duration,
 }
@@ -78,7 +79,8 @@ mod tests {
     #[test]
     fn own_blocks_are_told_from_those_of_callees_and_of_recursion() {
         let enter = |function: u32| ENTER + function;
-        // 7 executes 1, calls 8 and itself, and executes 2; then it is called again and never returns.
+        // 7 executes 1, calls 8 and itself, and executes 2; then it is called again and never
+        // returns.
         let words = [
             enter(7),
             1,

@@ -1,4 +1,4 @@
-//! The ways of writing down a run's path that are compared.
+//! The ways of writing down a run's path, for comparison.
 
 use afterimage_ids::{Counts, FuncId};
 use afterimage_paths::witness::{self, WitnessOptions, WitnessPlan};
@@ -13,9 +13,9 @@ use anyhow::{Context, Result, bail};
 use super::tally::Tally;
 use super::words::WordReader;
 
-/// A way of recording. Another one is a line in [`SCHEMES`].
+/// A way of recording. To add another, add a line to [`SCHEMES`].
 pub(crate) struct Scheme {
-    /// What the tables call it.
+    /// Its name in the tables.
     pub name: &'static str,
     plan: fn(&Program, &Counts) -> Result<Plan, PlanError>,
 }
@@ -26,7 +26,7 @@ enum Plan {
     Witnesses(WitnessPlan),
 }
 
-/// The ways; the first is the one that recordings use.
+/// The ways; recordings use the first.
 pub(crate) const SCHEMES: [Scheme; 4] = [
     Scheme {
         name: "paths",
@@ -45,7 +45,7 @@ pub(crate) const SCHEMES: [Scheme; 4] = [
     },
     Scheme {
         name: BRANCHES,
-        // With every vertex a start through which more than one path leads, each branch writes its own outcome.
+        // If every vertex with more than one path is a start, each branch writes its own outcome.
         plan: |program, _| {
             let cuts = Cuts {
                 through: 1,
@@ -63,7 +63,7 @@ fn paths(program: &Program, feedback: Option<&Counts>, cuts: Cuts) -> Result<Pla
     PathPlan::new(program, feedback, cuts).map(Plan::Paths)
 }
 
-/// Words of each half of the buffer, as in recordings.
+/// The number of words in each half of the buffer, as in recordings.
 const HALF: u32 = 1 << 17;
 /// Compilations that take longer than this many seconds are not repeated.
 const LONG_COMPILATION: f64 = 5.0;
@@ -103,7 +103,7 @@ impl Scheme {
 }
 
 impl Prepared {
-    /// Runs it; `words` gets what it writes, on another thread.
+    /// Runs it. `words` receives what it writes, on another thread.
     pub(crate) fn run(
         &self,
         command: &Command,
@@ -113,7 +113,7 @@ impl Prepared {
         Ok(self.compiled.run_traced(command, ids, self.layout, words)?)
     }
 
-    /// What makes paths of the words, if these are numbers of paths.
+    /// Makes paths from the words, if these are path numbers.
     pub(crate) fn regenerator<'a>(&'a self, program: &'a Program) -> Result<Regenerator<'a>> {
         let Plan::Paths(plan) = &self.plan else {
             bail!("{} are no numbers of paths", self.name);
@@ -123,7 +123,7 @@ impl Prepared {
         Ok(regenerator)
     }
 
-    /// What counts the blocks that the words stand for, if these are numbers of paths.
+    /// Counts the blocks that the words stand for, if these are path numbers.
     pub(crate) fn counter<'a>(&'a self, program: &'a Program) -> Result<Counter<'a>> {
         let Plan::Paths(plan) = &self.plan else {
             bail!("{} are no numbers of paths", self.name);
@@ -133,7 +133,7 @@ impl Prepared {
         Ok(counter)
     }
 
-    /// Regenerates the blocks of all words but the last, for nobody: how many there are.
+    /// Regenerates the blocks of all words but the last without using them. Returns their number.
     pub(crate) fn regenerate(&self, program: &Program, words: &[u64]) -> Result<u64> {
         match &self.plan {
             Plan::Paths(_) => {
@@ -172,7 +172,7 @@ impl Plan {
     }
 }
 
-/// Compiles a module twice, if that does not take long: the first time warms the machine up.
+/// Compiles a module twice, unless that takes long: the first time warms up the machine.
 pub(crate) fn warm(module: &[u8]) -> Result<Compiled> {
     let first = compile(Setting::default(), module)?;
     if first.compile_seconds > LONG_COMPILATION {

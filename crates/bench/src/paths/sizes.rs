@@ -1,4 +1,4 @@
-//! How large the stored path of a whole run is, beside the simplest ways to store it.
+//! Compares the size of the stored path of a whole run with the simplest ways to store it.
 
 use anyhow::Result;
 use serde::Serialize;
@@ -8,19 +8,19 @@ use super::columns::{Column, table};
 use super::subject::Subject;
 use super::{Row, name};
 
-/// Sizes in bits of the whole run.
+/// Sizes in bits for the whole run.
 #[derive(Debug, Serialize)]
 pub(crate) struct Sizes {
     /// What the run wrote.
     pub recorded: u64,
     segments: u64,
     directory: u64,
-    /// What the path added to the file, with everything around it.
+    /// What the path added to the file, overhead included.
     pub file: u64,
     /// A bit for each branch, and the entropy of each branch's outcomes.
     branches: u64,
     branch_entropy: f64,
-    /// Building it from the recording, in seconds.
+    /// Seconds to build it from the recording.
     build_seconds: f64,
 }
 

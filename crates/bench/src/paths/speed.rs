@@ -1,4 +1,4 @@
-//! How fast words become paths, paths a grammar, and the grammar bytes.
+//! Measures how fast words become paths, paths a grammar, and the grammar bytes.
 
 use std::time::Instant;
 
@@ -15,10 +15,10 @@ use super::tally::Tally;
 use super::{Row, name};
 use crate::statistics::Sample;
 
-/// Millions of executed blocks a second, on one core.
+/// Speeds in millions of executed blocks per second, on one core.
 #[derive(Debug, Serialize)]
 pub(crate) struct Speed {
-    /// From words to paths, which nobody hears of.
+    /// From words to paths, which are dropped.
     pub regenerate: Sample,
     /// From words to a grammar.
     build: f64,
@@ -26,7 +26,7 @@ pub(crate) struct Speed {
     encode: f64,
     /// From words to bytes.
     pub compact: f64,
-    /// Executed paths.
+    /// The number of executed paths.
     pub paths: u64,
     segments: usize,
     symbols: usize,

@@ -1,4 +1,4 @@
-//! A program with a recording of a run of it, its counts, and its whole path in the recording.
+//! A program with a recording of its run, its counts, and its whole path in the recording.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::Arguments;
 use crate::corpus::Entry;
 use crate::profile::executed_blocks;
 
-/// What open segments may take: all stay open, so that it is reading that is measured and not opening.
+/// The room for open segments: all stay open, so that reading is measured and not opening.
 const ROOM: usize = 6 << 30;
 
 pub(crate) struct Subject {
@@ -35,16 +35,17 @@ pub(crate) struct Subject {
     pub built: BuiltPaths,
     /// How many bytes the path added to the file.
     pub growth: u64,
-    /// How long building it took, in seconds: compiling, re-executing, regenerating, coding and writing.
+    /// Seconds to build it: compiling, re-executing, regenerating, coding and writing.
     pub build_seconds: f64,
-    /// How long opening file and path took, in seconds.
+    /// Seconds to open the file and the path.
     pub open_seconds: f64,
-    /// The path in the file. Segments that were used stay open.
+    /// The path in the file. Used segments stay open.
     pub path: RecordedPath,
 }
 
 impl Subject {
-    /// Records a program, counts, and builds the path; all three must agree on how many blocks were executed.
+    /// Records a program, counts, and builds the path. All three must agree on the number of
+    /// executed blocks.
     pub(crate) fn new(entry: &Entry, arguments: &Arguments) -> Result<Self> {
         let bytes = entry.module(&arguments.corpus)?;
         let program = Program::parse(&bytes)?;
@@ -112,12 +113,12 @@ impl Subject {
         Ok(())
     }
 
-    /// Opens the path again: nothing of it is in memory then.
+    /// Opens the path again, with nothing of it in memory.
     pub(crate) fn reopened(&self) -> Result<RecordedPath> {
         recorded_path(&self.file, &self.program)?.context("the path is not there")
     }
 
-    /// Executes the recorded run again and tells a sink of its path.
+    /// Executes the recorded run again, and passes its path to a sink.
     pub(crate) fn again<S: Sink + Send>(&self, sink: S) -> Result<S> {
         let traced = trace_paths(
             &RecordedRun {
@@ -155,7 +156,7 @@ fn quiet() -> Progress {
     Arc::new(|_| ())
 }
 
-/// Records a run, its path live if that is asked for; the guest's processor time.
+/// Records a run, with its path live if requested. Returns the guest's processor time.
 pub(crate) fn make_recording(
     bytes: &[u8],
     program: &Program,
@@ -184,11 +185,11 @@ pub(crate) fn make_recording(
     Ok(recorded.cpu_seconds)
 }
 
-/// How a run is recorded.
+/// How to record a run.
 pub(crate) struct Settings<'a> {
     pub cache: &'a Cache,
-    /// Write the path live.
+    /// Whether to write the path live.
     pub paths: bool,
-    /// NaN canonicalisation, which is measured apart.
+    /// NaN canonicalisation, which is measured separately.
     pub deterministic: bool,
 }

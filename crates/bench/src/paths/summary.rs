@@ -1,10 +1,10 @@
-//! The project's targets, and what was reached.
+//! The project's targets, and the results.
 
 use super::Row;
 use super::columns::Column;
 use crate::table::Table;
 
-/// A target: what must be reached and what is aimed for, as text, and the number that is compared.
+/// A target: its required and its ideal value as text, and the number to compare.
 type Target<'a> = (&'static str, &'static str, Column<'a, Row>);
 
 fn targets<'a>() -> Vec<Target<'a>> {

@@ -1,15 +1,15 @@
-//! What is told of a path and does nothing with it.
+//! A sink that does nothing with a path.
 
 use afterimage_ids::{BlockId, FuncId, NodeId};
 use afterimage_paths::witness::PathSink;
 use afterimage_paths::{ExecutedPath, Sink};
 
-/// Hears of paths and of blocks, and only counts them.
+/// Receives paths or blocks, and only counts them.
 #[derive(Default)]
 pub(crate) struct Tally {
     nodes: u32,
     pub paths: u64,
-    /// Only where it hears of blocks.
+    /// Only if it receives blocks.
     pub blocks: u64,
 }
 

@@ -1,19 +1,19 @@
-//! The beginning of a run's path, kept to be told again.
+//! The beginning of a run's path, kept for repetition.
 
 use afterimage_ids::{BlockId, FuncId, NodeId};
 use afterimage_paths::{ExecutedPath, Sink};
 
-/// What a sink was told first, up to a number of executed paths.
+/// What a sink received first, up to a number of executed paths.
 #[derive(Default)]
 pub(crate) struct Tape {
     paths: Vec<Path>,
     told: Vec<TapeEvent>,
-    /// How many more executed paths are kept.
+    /// How many more executed paths to keep.
     room: usize,
     whole: bool,
 }
 
-/// A path, as it was defined.
+/// A path as it was defined.
 struct Path {
     function: FuncId,
     blocks: Box<[BlockId]>,
@@ -32,7 +32,7 @@ enum TapeEvent {
 }
 
 impl Tape {
-    /// Keeps so many executed paths.
+    /// Keeps up to `room` executed paths.
     pub(crate) fn new(room: usize) -> Self {
         Self {
             room,
@@ -46,7 +46,8 @@ impl Tape {
         self.whole
     }
 
-    /// Tells a sink all of it, or less: until `blocks` blocks or more have been executed. The answer is how many were.
+    /// Passes a sink all of it, or only until at least `blocks` blocks have been executed. Returns
+    /// their number.
     pub(crate) fn play(&self, blocks: u64, sink: &mut impl Sink) -> u64 {
         let mut fresh = self.paths.iter();
         let mut names = Vec::new();

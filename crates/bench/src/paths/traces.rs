@@ -1,4 +1,5 @@
-//! The run as a timestamped whole program path: the analogues of Tables 1, 2, 3 and 6 and of Figure 8 of Zhang and Gupta 2001.
+//! The run as a timestamped whole program path: the analogues of Tables 1, 2, 3 and 6 and of Figure
+//! 8 of Zhang and Gupta 2001.
 
 use std::time::Instant;
 
@@ -11,16 +12,17 @@ use super::columns::{Column, table};
 use super::subject::Subject;
 use super::{Row, name};
 
-/// Counts and sizes; the latter in bytes, and in words of four bytes as in the paper, but for the file.
+/// Counts and sizes. Sizes are in bytes, and in words of four bytes as in the paper, except for the
+/// file.
 #[derive(Debug, Serialize)]
 pub(crate) struct Traces {
-    /// From the recording to all path traces and the call graph, and to the compacted form, in seconds.
+    /// Seconds from the recording to all path traces and the call graph, and to the compacted form.
     collect_seconds: f64,
     compact_seconds: f64,
     calls: u64,
     functions: u64,
     paths: u64,
-    /// The dynamic call graph, the path traces, and what the transformations make of these.
+    /// The dynamic call graph, the path traces, and what the transformations make of them.
     call_graph: u64,
     pub original: u64,
     pub unique: u64,
@@ -28,7 +30,7 @@ pub(crate) struct Traces {
     pub timestamped: u64,
     dictionaries: u64,
     call_graph_compressed: u64,
-    /// The same as a file, its numbers as short as they can be.
+    /// The same as a file, with numbers as short as possible.
     pub file: u64,
     file_call_graph: u64,
     /// Vertices and edges of all functions' control-flow graphs, and of all dynamic ones.
@@ -36,15 +38,16 @@ pub(crate) struct Traces {
     static_edges: u64,
     dynamic_nodes: u64,
     dynamic_edges: u64,
-    /// Timestamps of a node of a dynamic graph on average, and the integers that they take.
+    /// The mean number of timestamps of a node in a dynamic graph, and of the integers that they
+    /// take.
     timestamps: f64,
     pub integers: f64,
-    /// For each of [`LIMITS`], the share of calls that are to functions with at most so many path traces.
+    /// For each of [`LIMITS`], the share of calls to functions with at most that many path traces.
     redundancy: Vec<f64>,
 }
 
 impl Traces {
-    /// Call graph and path traces as they are at first.
+    /// The call graph and the path traces in their original form.
     pub(crate) fn original_total(&self) -> u64 {
         self.call_graph + self.original
     }
@@ -59,10 +62,10 @@ impl Traces {
     }
 }
 
-/// Numbers of path traces at which Figure 8 is read.
+/// The numbers of path traces at which Figure 8 is read.
 const LIMITS: [u64; 8] = [1, 2, 5, 10, 25, 50, 100, 1000];
 
-/// All path traces of the run, their file, and what the tables say of them.
+/// All path traces of the run, their file, and the figures for the tables.
 pub(crate) fn measure(subject: &Subject) -> Result<(Traces, Twpp, Vec<u8>)> {
     subject.open_all()?;
     let start = Instant::now();
@@ -137,7 +140,7 @@ fn megabytes<'a>(title: &str, of: impl Fn(&Traces) -> u64 + 'a) -> Column<'a, Ro
     Column::fact(title, 2, move |row: &Row| of(&row.traces) as f64 / 1e6)
 }
 
-/// A column of how many times smaller something became.
+/// A column for how many times smaller something became.
 fn factor<'a>(
     title: &str,
     before: impl Fn(&Traces) -> u64 + 'a,

@@ -2,12 +2,12 @@
 
 use afterimage_paths::witness::TokenReader;
 
-/// Reads words as the probes write them: below its highest set bit, a word holds tokens one after the other, the first on
-/// top. No token goes over a word's end.
+/// Reads words as the probes write them. Below its highest set bit, a word contains consecutive
+/// tokens, the first on top. No token crosses the end of a word.
 pub(crate) struct WordReader<'a> {
     rest: &'a [u64],
     word: u64,
-    /// How many bits of it are left; none only at the end.
+    /// How many bits of it are left; 0 only at the end.
     left: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Building a whole execution trace into the recording, and how long that takes.
+//! Builds a whole execution trace into the recording, and measures how long that takes.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -15,37 +15,38 @@ use super::{Row, name};
 use crate::paths::columns::{Column, table};
 use crate::paths::subject::Subject;
 
-/// What building took.
+/// The cost of building.
 #[derive(Debug, Serialize)]
 pub(crate) struct Built {
-    /// Time that passed, on three threads; of writing the path's opened grammars, the share of the blocks that are traced.
+    /// Wall-clock seconds on three threads; for writing the path's opened grammars, in proportion
+    /// to the traced blocks.
     pub seconds: f64,
-    /// Processor time of all.
+    /// Processor time of all threads.
     pub processor_seconds: f64,
     /// How many bytes it added to the file.
     pub growth: u64,
-    /// Those of checkpoints among them.
+    /// How many of these are checkpoints.
     pub checkpoints: u64,
-    /// Those of the opened grammars of the whole path among them.
+    /// How many of these are the opened grammars of the whole path.
     pub grammars: u64,
-    /// Those of what was printed among them.
+    /// How many of these are program output.
     pub printed: u64,
-    /// Epoch by epoch.
+    /// The progress by epoch.
     pub epochs: Vec<Grown>,
 }
 
-/// How far building was when an epoch was written.
+/// The progress when an epoch was written.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Grown {
-    /// Blocks before it.
+    /// The number of blocks before it.
     pub before: u64,
-    /// Bytes until its end.
+    /// The number of bytes until its end.
     pub bytes: u64,
-    /// Seconds until its end.
+    /// The number of seconds until its end.
     pub seconds: f64,
 }
 
-/// A run up to a block, of which nothing was decoded yet.
+/// A run up to a block, with nothing decoded yet.
 fn run<'a>(
     subject: &'a Subject,
     path: &'a RecordedPath,
@@ -59,13 +60,13 @@ fn run<'a>(
         continuations: &path.segments().directory().continuations,
         window: 1..=last,
         left_out,
-        // The corpus ends by itself.
+        // The programs of the corpus end by themselves.
         stopped: None,
         epoch: Run::<FileSegments>::EPOCH,
     }
 }
 
-/// Seconds that following alone takes, with what it tells thrown away; with checkpoints or without.
+/// Seconds to follow alone, with the results dropped, with or without checkpoints.
 pub(crate) fn follow_alone(subject: &Subject, last: u64, checkpoints: bool) -> Result<f64> {
     let path = subject.reopened()?;
     let log = subject.file.log()?;
@@ -143,13 +144,13 @@ pub(crate) fn measure(subject: &Subject, last: u64) -> Result<(Built, Index)> {
 }
 
 impl Row {
-    /// The time that building takes as a ratio to what the plain program takes, of the blocks that were built.
+    /// The ratio of the time to build to that of the plain program, for the blocks that were built.
     pub(super) fn building_to_plain(&self) -> f64 {
         self.built.seconds / (self.plain_seconds * self.blocks as f64 / self.run_blocks as f64)
     }
 }
 
-/// Seconds that the plain program takes: the median of three runs.
+/// Seconds of the plain program: the median of three runs.
 pub(crate) fn plain_seconds(subject: &Subject) -> Result<f64> {
     let plain = compile(Setting::default(), &subject.bytes)?;
     let mut seconds = Vec::new();
@@ -162,12 +163,12 @@ pub(crate) fn plain_seconds(subject: &Subject) -> Result<f64> {
     Ok(seconds[1])
 }
 
-/// Processor time of this process so far; 0 where the system does not tell.
+/// Processor time of this process so far; 0 if the system does not report it.
 fn processor_seconds() -> f64 {
-    /// Linux counts in hundredths of a second for programs.
+    /// Linux reports hundredths of a second to programs.
     const TICKS: f64 = 100.0;
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name, in brackets, may hold anything.
+    // The name, in brackets, may contain anything.
     let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
     let ticks = fields.split_whitespace().skip(11).take(2);
     ticks.filter_map(|t| t.parse::<f64>().ok()).sum::<f64>() / TICKS

@@ -1,4 +1,4 @@
-//! Only building whole execution traces: how long it takes, and how much less it could take.
+//! Measures only the time to build whole execution traces, and how much of it could be saved.
 
 use anyhow::{Context, Result};
 use serde::Serialize;
@@ -11,21 +11,21 @@ use crate::paths::subject::Subject;
 use crate::publish::publish;
 use crate::statistics::Sample;
 
-/// What was measured of one program.
+/// The measurements of one program.
 #[derive(Debug, Serialize)]
 struct Row {
     name: String,
-    /// Blocks that were traced, from the first.
+    /// The number of traced blocks, from the first.
     blocks: u64,
-    /// Executed statements in these.
+    /// The number of executed statements in these.
     statements: u64,
-    /// Seconds that the plain program takes for as many blocks.
+    /// Seconds of the plain program for as many blocks.
     plain: f64,
-    /// Seconds that pass while it is built.
+    /// Wall-clock seconds to build it.
     seconds: Sample,
     /// Processor time of all threads.
     processor: Sample,
-    /// Seconds of following alone.
+    /// Seconds to follow alone.
     follow: Sample,
     /// The same with checkpoints.
     follow_and_check: Sample,

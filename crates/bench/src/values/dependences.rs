@@ -1,4 +1,5 @@
-//! Which dependences need no label, and why: the optimizations of section 3, as far as they apply here.
+//! Counts which dependences need no label, and why: the optimizations of section 3, as far as they
+//! apply here.
 
 use afterimage_streams::Stream;
 use afterimage_wet::{Content, Epochs, FileEpochs, Index, InputForm, Origin, Part, Role};
@@ -10,10 +11,10 @@ use super::variables::Uses;
 use super::{Row, name};
 use crate::paths::columns::{Column, table};
 
-/// A stream of so few bytes is one rule for all of its numbers.
+/// A stream of at most this many bytes is one rule for all of its numbers.
 const RULE: usize = 8;
 
-/// How many dependences on memory and globals, and with how many bytes.
+/// The number of dependences on memory and globals, and their bytes.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Group {
     pub count: u64,
@@ -29,36 +30,38 @@ impl Group {
     }
 }
 
-/// Dependences, by what tells of them.
+/// Dependences by what determines them.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Dependences {
     /// Operands that are results of the same block (OPT-1a).
     in_block: u64,
-    /// Of another block of the node (OPT-2b).
+    /// Operands that are results of another block of the node (OPT-2b).
     in_node: u64,
-    /// Variables that an operand of the node is already (OPT-2a).
+    /// Variables that are already an operand of the node (OPT-2a).
     again: u64,
-    /// The first operand that a variable is.
+    /// The first use of a variable as an operand.
     variables: Uses,
-    /// Definitions of variables that are told explicitly: those that are far away, where they change.
+    /// Definitions of variables that are stored explicitly: those that are far away, where they
+    /// change.
     far: Group,
     /// Reads of what the same execution of the node wrote, without exception in the epoch (OPT-1b).
     same: Group,
     /// Reads of what nobody wrote, without exception in the epoch.
     initial: Group,
-    /// Reads for which one rule holds in the epoch: always the same writer, so many executions ago or execution by execution.
+    /// Reads for which one rule holds in the epoch: always the same writer, at a fixed distance or
+    /// execution by execution.
     rule: Group,
-    /// Reads whose labels are those of another read of the node (OPT-3).
+    /// Reads with the same labels as another read of the node (OPT-3).
     shared: Group,
     /// Reads with a label each.
     explicit: Group,
-    /// Of these, what tells which of several writers it was.
+    /// The part of these that says which of several writers it was.
     choices: u64,
     /// Runs of elements that memory copies read.
     copies: Group,
-    /// Statements: each depends on one predicate or call, which the path tells.
+    /// Statements: each depends on one predicate or call, which follows from the path.
     control: u64,
-    /// Blocks, which is how control dependences are counted if those of a block are one.
+    /// Blocks: the number of control dependences if those of a block count as one.
     control_blocks: u64,
 }
 
@@ -82,7 +85,7 @@ impl Dependences {
         known + self.explicit.count + self.copies.count
     }
 
-    /// Those with a label of their own.
+    /// Dependences with a label of their own.
     pub(crate) fn explicit(&self) -> u64 {
         self.far.count + self.explicit.count + self.copies.count
     }
@@ -149,7 +152,7 @@ fn all_zero(part: &Part<'_>) -> Result<bool> {
     Ok(true)
 }
 
-/// Counts those of the whole trace.
+/// Counts the dependences of the whole trace.
 pub(crate) fn measure(
     epochs: &FileEpochs,
     observed: &Observed,
@@ -258,7 +261,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
 }
 
 impl Row {
-    /// Explicit dependences among all, or among those on data.
+    /// The share of explicit dependences among all, or among data dependences.
     pub(super) fn explicit_share(&self, with_control: bool) -> f64 {
         let d = &self.dependences;
         let control = if with_control { d.control(false) } else { 0 };

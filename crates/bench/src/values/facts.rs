@@ -1,4 +1,4 @@
-//! What is known of a node's executions before the run: its statements, values and operands.
+//! Static facts about a node's executions: its statements, values and operands.
 
 use afterimage_ids::{EntityRef, FuncId, NodeId, OpId, PrimaryMap};
 use afterimage_machine::{Code, NodeCode, NodeEnd, Operand};
@@ -15,10 +15,11 @@ use super::{Row, name};
 use crate::paths::columns::{Column, table};
 use crate::paths::subject::Subject;
 
-/// What one execution of a node amounts to, or many.
+/// The totals of one or many executions of a node.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Totals {
-    /// Instructions of the machine: operators that compute, read, write or decide. No constants, moves, calls, returns or jumps.
+    /// Instructions of the machine: operators that compute, read, write or decide. Constants,
+    /// moves, calls, returns and jumps do not count.
     pub statements: u64,
     pub blocks: u64,
     pub calls: u64,
@@ -30,20 +31,20 @@ pub(crate) struct Totals {
     pub width: u64,
     pub loads: u64,
     pub stores: u64,
-    /// Reads of memory and globals, of which the trace has labels.
+    /// Reads of memory and globals with labels in the trace.
     pub reads: u64,
     /// Operands that are results of the same block (OPT-1a).
     pub in_block: u64,
     /// Operands that are results of another block of the node (OPT-2b).
     pub in_node: u64,
-    /// Operands that are variables which another operand of the node is already (OPT-2a).
+    /// Operands that are variables which already are another operand of the node (OPT-2a).
     pub again: u64,
-    /// Operands of calls and returns, which are no statements here.
+    /// Operands of calls and returns, which are not statements here.
     pub passed: u64,
 }
 
 impl Totals {
-    /// Statements, with calls, returns and jumps.
+    /// Statements, including calls, returns and jumps.
     pub(crate) fn all_statements(&self) -> u64 {
         self.statements + self.calls + self.returns + self.jumps
     }
@@ -78,22 +79,23 @@ impl Totals {
     }
 }
 
-/// What is known of a node.
+/// Facts about a node.
 #[derive(Debug, Default)]
 pub(crate) struct OfNode {
     pub totals: Totals,
-    /// The variables that are operands of its statements, each once.
+    /// The variables that are operands of its statements, without duplicates.
     pub asked: Vec<u32>,
     /// The positions of the instructions that give a value.
     pub giving: Vec<u32>,
-    /// By instruction: a number of its operator among those of the program that access memory; 0 for others.
+    /// For each instruction, the number of its operator among those of the program that access
+    /// memory; 0 for others.
     pub accesses: Vec<u32>,
 }
 
-/// What is known of all nodes.
+/// Facts about all nodes.
 pub(crate) struct Facts {
     pub nodes: PrimaryMap<NodeId, OfNode>,
-    /// One more than the operators that access memory.
+    /// The number of operators that access memory, plus one.
     pub accesses: usize,
 }
 
@@ -137,7 +139,7 @@ impl Facts {
         })
     }
 
-    /// What was executed.
+    /// The totals of what was executed.
     pub(crate) fn totals(&self, observed: &Observed) -> Totals {
         let mut totals = Totals::default();
         for (node, of) in self.nodes.iter() {
@@ -204,7 +206,7 @@ fn of_node(subject: &Subject, code: &NodeCode) -> Result<OfNode> {
     Ok(of)
 }
 
-/// How many bytes a value has.
+/// The number of bytes of a value.
 fn width(ty: Option<ValType>) -> u64 {
     match ty {
         Some(ValType::V128) => 16,

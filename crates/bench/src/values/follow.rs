@@ -1,4 +1,5 @@
-//! Extracting whole traces: control flow from the path, values of loads and addresses by following the run on the machine.
+//! Measures the extraction of whole traces: control flow from the path, values of loads and
+//! addresses by following the run on the machine.
 
 use std::time::Instant;
 
@@ -12,29 +13,30 @@ use super::{Row, name};
 use crate::paths::columns::{Column, table};
 use crate::paths::subject::Subject;
 
-/// Times that a buffer of timestamps holds.
+/// How many times a buffer of timestamps holds.
 const TIMES: usize = 1 << 14;
-/// Numbers of one instruction that are collected before they are used.
+/// How many numbers of one instruction are collected before they are used.
 const COLUMN: usize = 256;
 
-/// Megabytes (10⁶) a second, with 4 bytes for each time, value and address, as the paper counts.
+/// Speeds in megabytes (10⁶) per second, with 4 bytes for each time, value and address, as the
+/// paper counts.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Follow {
-    /// The time of every statement, written into a buffer.
+    /// Writing the time of every statement into a buffer.
     pub forward: f64,
     pub backward: f64,
-    /// The same without writing: node by node.
+    /// The same without writing, node by node.
     walk_forward: f64,
     walk_backward: f64,
     /// Values of all loads, instruction by instruction.
     pub loads: f64,
     /// Addresses of all loads and stores, instruction by instruction.
     pub addresses: f64,
-    /// Following alone, in millions of statements a second.
+    /// Following alone, in millions of statements per second.
     machine: f64,
 }
 
-/// A machine at the beginning of the run, which knows all nodes.
+/// A machine at the beginning of the run, with all nodes compiled.
 pub(crate) fn machine(subject: &Subject) -> Result<Machine<'_>> {
     let mut machine = Machine::new(&subject.program, &subject.bytes, subject.file.log()?)?;
     let continuations = &subject.path.segments().directory().continuations;
@@ -70,7 +72,8 @@ pub(crate) fn measure(subject: &Subject, facts: &Facts, blocks: u64) -> Result<F
     })
 }
 
-/// Goes over the path: seconds, and statements passed. With `write`, the time of each goes into a buffer.
+/// Walks over the path. Returns seconds, and statements passed. With `write`, stores the time of
+/// each in a buffer.
 fn control(
     subject: &Subject,
     facts: &Facts,
@@ -113,7 +116,7 @@ fn control(
     Ok((seconds, count))
 }
 
-/// Follows the run: seconds, and blocks.
+/// Follows the run. Returns seconds, and blocks.
 fn follow<O: Observer>(subject: &Subject, blocks: u64, observer: &mut O) -> Result<(f64, u64)> {
     let mut machine = machine(subject)?;
     let mut cursor = subject.path.cursor();
@@ -127,7 +130,7 @@ fn follow<O: Observer>(subject: &Subject, blocks: u64, observer: &mut O) -> Resu
     Ok((start.elapsed().as_secs_f64(), machine.time()))
 }
 
-/// What one instruction gave so far, since it was used last.
+/// The values of one instruction since they were last used.
 struct Collected {
     numbers: [u64; COLUMN],
     count: usize,
@@ -145,10 +148,10 @@ impl Collected {
     }
 }
 
-/// The numbers of each instruction that accesses memory, by instruction.
+/// The numbers of each instruction that accesses memory.
 struct Columns<'a> {
     facts: &'a Facts,
-    /// Of the node at hand: which column is an instruction's.
+    /// The column of each instruction in the current node.
     of_node: &'a [u32],
     columns: Vec<Collected>,
     count: u64,

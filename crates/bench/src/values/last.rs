@@ -1,4 +1,5 @@
-//! Who wrote an address last before a time: how long the answer takes, and that it is what following the run shows.
+//! Measures how long it takes to find the last writer of an address before a time, and compares the
+//! answers with following the run.
 
 use std::time::Instant;
 
@@ -16,23 +17,24 @@ use crate::paths::columns::{Column, table};
 use crate::paths::random::Random;
 use crate::paths::subject::Subject;
 
-/// How many questions are asked.
+/// The number of questions.
 const QUESTIONS: u64 = 300;
 
 /// Times of questions, in microseconds.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct LastWriters {
-    /// Where it wrote is told by the whole execution trace.
+    /// With the whole execution trace, which says where it wrote.
     with: Times,
-    /// Or by following the run from a checkpoint.
+    /// Without it, by following the run from a checkpoint.
     pub without: Times,
-    /// Of times behind the last checkpoint, which only following tells. A run that is traced whole has none.
+    /// For times after the last checkpoint, where only following helps. A run that is traced whole
+    /// has none.
     behind: Times,
-    /// How many of the questions are about these, in percent.
+    /// The percentage of these questions.
     share: f64,
 }
 
-/// A byte that is written, a time after that, and when the node began that wrote it last before.
+/// A byte that is written, a later time, and the beginning of the node that last wrote it before.
 struct Question {
     memory: u32,
     address: u64,
@@ -40,16 +42,16 @@ struct Question {
     node: u64,
 }
 
-/// Notes when each byte that is asked about was written last.
+/// Notes when each byte in question was last written.
 #[derive(Default)]
 struct Noted {
-    /// When the node at hand began.
+    /// When the current node began.
     now: u64,
-    /// Every so many writes one is asked about.
+    /// The number of writes between questions.
     every: u64,
     writes: u64,
     chosen: Vec<(u32, u64, u64)>,
-    /// By memory and address: when it was written.
+    /// By memory and address, when it was written.
     asked: FxHashMap<(u32, u64), Vec<u64>>,
 }
 
@@ -62,7 +64,7 @@ impl Noted {
         if self.asked.is_empty() {
             return;
         }
-        // Bulk operations are longer than what is asked about is many.
+        // Bulk operations write more bytes than there are questions.
         if range.length > self.asked.len() as u64 {
             for (&(memory, address), times) in &mut self.asked {
                 let inside = range.address..range.address + range.length;
@@ -132,7 +134,7 @@ fn questions(subject: &Subject, blocks: u64) -> Result<Vec<Question>> {
     for (memory, address, written) in chosen {
         let time = written + random.up_to(blocks - written + 1) - 1;
         let visit = cursor.seek(time)?.context("a time outside of the run")?;
-        // Where a node begins, so that what nodes before it write is before it.
+        // At the beginning of a node, so that writes of earlier nodes come before it.
         if visit.start <= written {
             continue;
         }
@@ -159,7 +161,7 @@ pub(crate) fn measure(subject: &Subject, opened: &Opened<'_>, blocks: u64) -> Re
         module: opened.bytes,
         continuations: opened.continuations(),
         path: &opened.path,
-        // The corpus ends by itself.
+        // The programs of the corpus end by themselves.
         stopped: None,
         checkpoints: Some(&checkpoints),
         snapshots: None,

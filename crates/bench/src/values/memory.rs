@@ -1,4 +1,4 @@
-//! The most memory that building takes, in a process that does nothing else.
+//! Measures the peak memory of building, in a process that does nothing else.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -17,10 +17,10 @@ use crate::paths::columns::{Column, table};
 use crate::paths::memory::{forget_peak, peak_mib};
 use crate::paths::subject::Subject;
 
-/// In MiB.
+/// Memory in MiB.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Memory {
-    /// The most resident memory of the process.
+    /// The peak resident memory of the process.
     peak: f64,
     /// The guest's memories at the end.
     guest: f64,
@@ -29,7 +29,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// What is beyond the guest's memory and its shadow.
+    /// The memory beyond the guest's and its shadow.
     pub(crate) fn beyond(&self) -> f64 {
         (self.peak - self.guest - self.shadow).max(0.0)
     }

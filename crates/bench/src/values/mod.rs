@@ -1,5 +1,5 @@
-//! The size, speed and use of whole execution traces: the targets of the project, and the analogues of the tables and figures of Zhang
-//! and Gupta 2005.
+//! Measures the size, speed and use of whole execution traces: the targets of the project, and the
+//! analogues of the tables and figures of Zhang and Gupta 2005.
 
 pub(crate) mod build;
 pub(crate) mod building;
@@ -39,23 +39,23 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// The last block that is traced.
+    /// The last traced block.
     fn last(&self) -> u64 {
         self.blocks
             .map_or(u64::MAX, |n| n.saturating_mul(1_000_000))
     }
 }
 
-/// What was measured of one program.
+/// The measurements of one program.
 #[derive(Debug, Serialize)]
 pub(crate) struct Row {
     name: String,
-    /// Blocks that the run has.
+    /// The number of blocks of the run.
     run_blocks: u64,
-    /// Blocks that were traced, from the first.
+    /// The number of traced blocks, from the first.
     blocks: u64,
     built: build::Built,
-    /// Seconds that the plain program takes.
+    /// Seconds of the plain program.
     plain_seconds: f64,
     facts: facts::Totals,
     sizes: sizes::Sizes,
@@ -65,12 +65,12 @@ pub(crate) struct Row {
     follow: follow::Follow,
     questions: questions::Questions,
     last_writes: last::LastWriters,
-    /// Statements executed until the end of each epoch.
+    /// The number of statements executed until the end of each epoch.
     epoch_ends: Vec<u64>,
 }
 
 impl Row {
-    /// Executed statements, as the machine counts them.
+    /// The number of executed statements, as the machine counts them.
     fn statements(&self) -> f64 {
         self.facts.statements as f64
     }
@@ -79,7 +79,7 @@ impl Row {
 #[derive(Serialize)]
 struct Results {
     machine: Machine,
-    /// Millions of blocks at most; `None` for whole runs.
+    /// The limit in millions of blocks; `None` for whole runs.
     blocks: Option<u64>,
     rows: Vec<Row>,
 }

@@ -1,4 +1,5 @@
-//! What is counted while the machine follows the run: executions, where variables come from, what memory is written; and samples of values.
+//! Counts while the machine follows the run: executions, origins of variables, writes to memory;
+//! and takes samples of values.
 
 use afterimage_ids::{EntityRef, FuncId, NodeId, OpId};
 use afterimage_machine::{Caller, NodeCode, Observer, Range};
@@ -13,22 +14,22 @@ use super::variables::{Uses, Variables};
 use crate::paths::random::Random;
 use crate::paths::subject::Subject;
 
-/// How many values are compared.
+/// How many values to compare.
 const SAMPLES: u64 = 3_000;
 
-/// What was seen.
+/// The observations.
 pub(crate) struct Observed {
-    /// Executions, by node.
+    /// The number of executions of each node.
     pub counts: Vec<u64>,
     pub uses: Uses,
-    /// Calls of the host.
+    /// The number of host calls.
     pub host_calls: u64,
-    /// The guest's memories at the end, in bytes.
+    /// The size of the guest's memories at the end, in bytes.
     pub guest: u64,
     /// The builder's shadow of them.
     pub shadow: u64,
     pub samples: Vec<Sample>,
-    /// How many statements were executed until each epoch's beginning, and until the end.
+    /// How many statements were executed until the beginning of each epoch, and until the end.
     pub statements: Vec<u64>,
 }
 
@@ -41,7 +42,7 @@ pub(crate) struct Sample {
     pub op: OpId,
     #[serde(skip)]
     pub node: NodeId,
-    /// Which execution of the node.
+    /// The number of the node's execution.
     pub number: u64,
     /// The time of the node's first block.
     pub time: u64,
@@ -60,7 +61,7 @@ struct Watcher<'a> {
     host_calls: u64,
     statements: u64,
     node: NodeId,
-    /// The time of the node at hand, if a value of it is wanted.
+    /// The time of the current node, if a value of it is wanted.
     wanted: Option<u64>,
     random: Random,
     samples: Vec<Sample>,
@@ -149,7 +150,7 @@ impl Observer for Watcher<'_> {
     }
 }
 
-/// Follows the first `blocks` blocks, or until the node with the last of them ends.
+/// Follows the first `blocks` blocks, until the node with the last of them ends.
 pub(crate) fn observe(
     subject: &Subject,
     facts: &Facts,
@@ -184,7 +185,7 @@ pub(crate) fn observe(
         while marks.next_if(|&before| before < visit.start).is_some() {
             statements.push(watcher.statements);
         }
-        // What a node without a value leaves open, the next one takes.
+        // If a node has no value, the next one supplies it.
         while times.next_if(|&time| time <= visit.last()).is_some() {
             watcher.wanted = Some(visit.start);
         }

@@ -5,21 +5,21 @@ use crate::paths::columns::{Column, table};
 use crate::statistics::geometric;
 use crate::table::Table;
 
-/// Of Table I: original / compressed.
+/// From Table I: original / compressed.
 const TOTAL: &[f64] = &[
     18.04, 58.84, 51.22, 18.02, 25.33, 46.34, 83.63, 54.02, 16.49,
 ];
-/// Of Table II: timestamps, after both tiers.
+/// From Table II: timestamps, after both tiers.
 const TIMES: &[f64] = &[
     47.13, 126.63, 105.88, 152.76, 127.09, 101.82, 176.55, 1171.6, 69.49,
 ];
-/// Of Table II: values, after both tiers.
+/// From Table II: values, after both tiers.
 const VALUES: &[f64] = &[6.33, 17.62, 17.33, 4.02, 7.02, 12.45, 23.82, 10.61, 4.36];
-/// Of Table III, after both tiers.
+/// From Table III, after both tiers.
 const LABELS: &[f64] = &[
     26.00, 118.94, 84.74, 60.37, 46.56, 133.92, 212.35, 455.44, 34.43,
 ];
-/// Of Table V, after both tiers, in MB/s.
+/// From Table V, after both tiers, in MB/s.
 const FORWARD: &[f64] = &[
     4.87, 106.15, 165.43, 130.18, 128.99, 149.93, 92.59, 304.55, 55.41,
 ];
@@ -27,12 +27,12 @@ const FORWARD: &[f64] = &[
 const BACKWARD: &[f64] = &[
     5.32, 108.97, 176.17, 137.70, 122.50, 144.67, 94.55, 314.58, 63.83,
 ];
-/// Of Table VI, after both tiers, in MB/s.
+/// From Table VI, after both tiers, in MB/s.
 const LOADS: &[f64] = &[0.32, 2.28, 1.77, 0.08, 0.05, 1.86, 2.52, 5.55, 0.26];
-/// Of Table VII, after both tiers, in MB/s.
+/// From Table VII, after both tiers, in MB/s.
 const ADDRESSES: &[f64] = &[0.27, 2.24, 0.97, 0.20, 0.07, 1.57, 2.23, 3.93, 0.35];
 
-/// What the paper's table says of its nine programs, in its order, and ours.
+/// A figure from the paper: the values of its nine programs in its order, and ours.
 type Figure<'a> = (&'static str, &'static [f64], Column<'a, Row>);
 
 fn figures<'a>() -> Vec<Figure<'a>> {
@@ -184,7 +184,7 @@ fn intervals(rows: &[Row]) -> String {
 }
 
 impl Row {
-    /// Bytes per statement and seconds until a part of the epochs.
+    /// Bytes per statement, and seconds, until a part of the epochs.
     fn grown(&self, part: usize, parts: usize) -> (f64, f64) {
         let epochs = &self.built.epochs;
         let last = (epochs.len() * part).div_ceil(parts);

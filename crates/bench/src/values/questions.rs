@@ -1,4 +1,4 @@
-//! Questions about single executions: how long they take, and that the answers are the machine's.
+//! Measures questions about single executions, and compares the answers with the machine's.
 
 use std::time::Instant;
 
@@ -20,10 +20,10 @@ use super::{Row, name};
 use crate::paths::columns::{Column, table};
 use crate::paths::subject::Subject;
 
-/// How many questions are asked of a file that was just opened.
+/// How many questions to ask about a file that was just opened.
 const COLD: usize = 20;
 
-/// Times of the same kind of question.
+/// Times of one kind of question.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Times {
     pub median: f64,
@@ -33,7 +33,7 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    /// In microseconds.
+    /// Converts seconds to microseconds.
     pub(super) fn of(mut seconds: Vec<f64>) -> Self {
         seconds.sort_by(f64::total_cmp);
         let at = |share: f64| {
@@ -54,15 +54,16 @@ impl Times {
 pub(crate) struct Questions {
     /// Opening the file, its path and its values.
     pub open: Times,
-    /// A value of a random execution of a random statement, in a file just opened.
+    /// A value of a random execution of a random statement, in a file that was just opened.
     pub cold: Times,
     /// The same in an open file, each statement for the first time.
     pub first: Times,
-    /// The same again, the statement's executions being counted, of another part of the samples.
+    /// The same again with the statement's executions already counted, for another part of the
+    /// samples.
     pub warm: Times,
     /// Direct data dependences.
     pub data: Times,
-    /// And what decided that it was executed.
+    /// The decision that let it be executed.
     pub control: Times,
     /// How many values were compared with the machine's. All were equal.
     compared: usize,
@@ -128,7 +129,7 @@ pub(crate) fn measure(subject: &Subject, samples: &[Computed]) -> Result<Questio
         let number = executions.by(block_of(subject, sample)?)?;
         numbers.push(number);
         let start = Instant::now();
-        // Each sample is asked one question with the clock running, so that none profits from the other.
+        // Each sample gets only one timed question, so that none profits from another.
         if numbers.len().is_multiple_of(2) {
             let execution = executions.get(&values, number)?;
             let execution = execution.context("an execution that is not there")?;
@@ -192,7 +193,7 @@ fn block_of(subject: &Subject, sample: &Computed) -> Result<u64> {
     Ok(sample.time + position as u64)
 }
 
-/// Asks for the value of an execution, which has to be what the machine computed.
+/// Looks up the value of an execution, which must equal the one that the machine computed.
 fn ask<'a>(
     values: &RecordedValues<'a>,
     executions: &Executions<'a>,

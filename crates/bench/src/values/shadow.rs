@@ -1,4 +1,4 @@
-//! How much memory the builder's shadow of the guest's memory takes.
+//! Computes the size of the builder's shadow of the guest's memory.
 
 use afterimage_machine::Range;
 
@@ -7,7 +7,8 @@ const WORD: u64 = 4;
 /// An entry is a definition and a cost.
 const ENTRY: u64 = 9;
 
-/// Which pages of a memory were written, and which of them not in aligned words only: these have entries for bytes, too.
+/// The pages of a memory that were written, and whether only by aligned words. The others also have
+/// entries for bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Pages(Vec<Written>);
 
@@ -39,7 +40,7 @@ impl Pages {
         }
     }
 
-    /// How many bytes the shadow has.
+    /// The size of the shadow in bytes.
     pub(crate) fn shadow(&self) -> u64 {
         let pages = self.0.iter().map(|written| match written {
             Written::Never => 0,
@@ -73,7 +74,7 @@ mod tests {
         assert_eq!(shadow(&[]), 0);
         assert_eq!(shadow(&[(8, 4), (12, 8)]), words);
         assert_eq!(shadow(&[(8, 4), (13, 1), (16, 4)]), bytes);
-        // Over the edge of a page, unaligned in the second only.
+        // Across the edge of a page, unaligned only in the second.
         assert_eq!(shadow(&[(PAGE - 4, 7)]), words + bytes);
         assert_eq!(shadow(&[(0, 3 * PAGE)]), 3 * words);
     }

@@ -1,4 +1,4 @@
-//! How many bytes a statement takes, and how many the papers' original form takes.
+//! Computes the bytes per statement, here and in the papers' original form.
 
 use afterimage_trace::{Event, Kind};
 use afterimage_wet::Index;
@@ -11,13 +11,15 @@ use super::{Row, name};
 use crate::paths::columns::{Column, table};
 use crate::paths::subject::Subject;
 
-/// Bytes per statement of the paper's programs, originally: 9588.99 MiB for 646.9 million statements (Table I).
+/// The original size of a statement in the paper's programs, in bytes: 9588.99 MiB for 646.9
+/// million statements (Table I).
 const ORIGINAL: f64 = 9588.99 * MIB / 646.9e6;
-/// The dependences among them: 5390.12 MiB (Table III), which is 1.09 dependences of 8 bytes a statement.
+/// The dependences among these: 5390.12 MiB (Table III), which is 1.09 dependences of 8 bytes per
+/// statement.
 const ORIGINAL_LABELS: f64 = 5390.12 * MIB / 646.9e6;
 const MIB: f64 = (1 << 20) as f64;
 
-/// Bytes of what is needed to answer questions without the engine.
+/// The bytes that are needed to answer questions without the engine.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Sizes {
     labels: u64,
@@ -27,15 +29,15 @@ pub(crate) struct Sizes {
     directory: u64,
     /// The index and what the file adds to every chunk.
     frame: u64,
-    /// What tells of memory at a time, and of who wrote it last.
+    /// Memory at a time, and last writers.
     checkpoints: u64,
-    /// What was printed.
+    /// Program output.
     printed: u64,
-    /// The path's segments and directory, the share of the blocks that are traced.
+    /// The path's segments and directory, in proportion to the traced blocks.
     path: f64,
-    /// The path's opened grammars, the same share.
+    /// The path's opened grammars, in the same proportion.
     grammars: f64,
-    /// The log, as far as it was read.
+    /// The part of the log that was read.
     log: f64,
 }
 
@@ -46,17 +48,18 @@ impl Sizes {
         path + self.of_values() + self.of_labels() + beside as f64
     }
 
-    /// What values take: those that are kept, and what the host gave.
+    /// The size of values: those that are stored, and those from the host.
     pub(crate) fn of_values(&self) -> f64 {
         self.values as f64 + self.log
     }
 
-    /// What dependences take: all but the path, opened or not, the values and the checkpoints.
+    /// The size of dependences: everything but the path, opened or not, the values and the
+    /// checkpoints.
     pub(crate) fn of_labels(&self) -> f64 {
         (self.labels + self.far + self.copies + self.directory + self.frame) as f64
     }
 
-    /// What timestamps take.
+    /// The size of timestamps.
     pub(crate) fn of_times(&self) -> f64 {
         self.path
     }
@@ -92,9 +95,10 @@ pub(crate) fn measure(
     })
 }
 
-/// Which part of the log tells of the first so many calls of the host, by what the events hold before the log is compressed.
+/// The share of the log that covers the first `calls` host calls, by the contents of events before
+/// compression.
 fn read_share(subject: &Subject, calls: u64) -> Result<f64> {
-    /// About what an event takes besides what was written.
+    /// About the size of an event, besides what was written.
     const EVENT: u64 = 16;
     let (mut seen, mut read, mut all) = (0, 0u64, 0u64);
     for event in subject.file.log()? {
@@ -123,7 +127,7 @@ impl Row {
         8.0 * (d.data() + d.control(by_block)) as f64
     }
 
-    /// The papers' original size, by which control dependences are one per statement or one per block.
+    /// The papers' original size, with one control dependence per statement or per block.
     fn original(&self, by_block: bool) -> f64 {
         self.original_times() + self.original_values() + self.original_labels(by_block)
     }
@@ -136,17 +140,18 @@ impl Row {
         self.original(by_block) / self.sizes.total()
     }
 
-    /// By the bytes that a statement takes originally in the paper's Table I: with as many values and dependences as there.
+    /// The factor by the original bytes per statement in the paper's Table I, with as many values
+    /// and dependences as there.
     pub(super) fn factor_by_table(&self) -> f64 {
         ORIGINAL * self.statements() / self.sizes.total()
     }
 
-    /// By the bytes of dependences that a statement has in the paper's Table III.
+    /// The factor by the bytes of dependences per statement in the paper's Table III.
     pub(super) fn factor_labels_by_table(&self) -> f64 {
         ORIGINAL_LABELS * self.statements() / self.sizes.of_labels()
     }
 
-    /// With values as wide as they are.
+    /// The factor with values in their true widths.
     pub(super) fn factor_true_width(&self) -> f64 {
         let wider = self.facts.width as f64 - self.original_values();
         (self.original(false) + wider) / self.sizes.total()

@@ -1,4 +1,4 @@
-//! The streams of the trace: what codes them, and how small others make a sample of them.
+//! The streams of the trace: which codecs are used, and how small other coders make a sample.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -15,44 +15,45 @@ use super::{Row, name};
 use crate::paths::columns::{Column, table};
 use crate::paths::random::Random;
 
-/// Of each class about so many numbers are sampled, …
+/// From each class, about this many numbers are sampled, …
 const NUMBERS: u64 = 500_000;
-/// … in so many stretches at most, …
+/// … in at most this many stretches, …
 const STRETCHES: usize = 2_000;
-/// … of so many numbers at most: twice what the paper's predictors are chosen by.
+/// … of at most this many numbers: twice the number by which the paper's predictors are chosen.
 const STRETCH: u64 = 20_000;
 /// zstd's usual strong level.
 const LEVEL: i32 = 19;
 
-/// What the streams of a class take.
+/// The size of the streams of a class.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Class {
     streams: u64,
     numbers: u64,
     bytes: u64,
-    /// Streams that another one of their node has, which take a reference.
+    /// Streams that equal another one of their node and take a reference.
     shared: u64,
-    /// Bytes by codec.
+    /// The bytes by codec.
     codecs: BTreeMap<String, u64>,
     sample: Sample,
 }
 
-/// Sizes of a sample, in bytes. Each stretch is coded alone by ours, too.
+/// Sizes of a sample in bytes. Ours also codes each stretch by itself.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 struct Sample {
-    /// Short streams, and parts of long ones.
+    /// The number of short streams, and of parts of long ones.
     stretches: u64,
     numbers: u64,
     ours: u64,
-    /// By the paper's bidirectional predictors, each stretch by the one that does best on its beginning.
+    /// By the paper's bidirectional predictors, each stretch by the one that does best on its
+    /// beginning.
     bidirectional: u64,
-    /// All in one frame, in as few bytes a number as all of a stretch need: 4 or 8.
+    /// All in one frame, with 4 or 8 bytes per number, as each stretch needs.
     zstd: u64,
-    /// As such, before it is compressed.
+    /// The same before compression.
     plain: u64,
 }
 
-/// By class: labels (of reads and of far variables), values, copies.
+/// The classes: labels (of reads and of far variables), values, copies.
 #[derive(Debug, Serialize)]
 pub(crate) struct Tier2 {
     labels: Class,
@@ -103,7 +104,8 @@ fn of_class(epochs: &FileEpochs, number: usize) -> Result<Class> {
     Ok(class)
 }
 
-/// Stretches in which numbers taken at random are, so that a stream counts as its length does.
+/// Stretches that contain randomly chosen numbers, so that a stream counts in proportion to its
+/// length.
 fn compare(parts: &[Part<'_>]) -> Result<Sample> {
     let mut random = Random::new();
     let mut sample = Sample::default();

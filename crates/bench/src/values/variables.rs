@@ -1,11 +1,11 @@
-//! Where the variables that nodes read were written, activation by activation.
+//! Tracks where the variables that nodes read were written, activation by activation.
 
 use serde::Serialize;
 
-/// As far as the path is searched for a definition; what is further away is told explicitly.
+/// How far the path is searched for a definition; more distant ones are stored explicitly.
 const NEAR: u64 = 64;
 
-/// What wrote a variable last.
+/// The last writer of a variable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Writer {
     /// Nothing: it is zero.
@@ -19,22 +19,22 @@ enum Writer {
     Node,
 }
 
-/// How often operands of statements came from where, each variable of a node's execution once.
+/// The origins of operands, counting each variable once per execution of a node.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Uses {
-    /// Of a node of the same activation, up to 64 nodes before: found by the path.
+    /// A node of the same activation, at most 64 nodes before: found by the path.
     pub path: u64,
-    /// Anything further away than that.
+    /// Anything further away.
     pub far: u64,
     /// An argument that the guest passed: found by the call.
     pub arguments: u64,
     /// A result of a call of the guest's own functions.
     pub results: u64,
-    /// Passed or returned by the host: the log has it.
+    /// Passed or returned by the host: found in the log.
     pub host: u64,
     /// Caught with an exception.
     pub caught: u64,
-    /// Never written: as good as a constant, and no dependence.
+    /// Never written: equivalent to a constant, and no dependence.
     pub zero: u64,
 }
 
@@ -43,7 +43,7 @@ struct Frame {
     base: usize,
     variables: usize,
     step: u64,
-    /// Who passed its arguments.
+    /// The caller that passed its arguments.
     passed: Writer,
     parameters: usize,
 }
@@ -77,7 +77,7 @@ impl Variables {
         self.frames.pop();
     }
 
-    /// A node of so many variables begins, whose statements take these.
+    /// Begins a node with `variables` variables, whose statements take the `asked` ones.
     pub(crate) fn node(&mut self, variables: usize, asked: &[u32]) {
         let Some(frame) = self.frames.last_mut() else {
             return;
@@ -122,7 +122,7 @@ impl Variables {
         self.set(variable, Writer::Node);
     }
 
-    /// A call gave these variables their values: of the host, or of the guest.
+    /// A call gave these variables their values: a call of the host, or of the guest.
     pub(crate) fn give(&mut self, first: u32, count: u32, by_host: bool) {
         let writer = if by_host {
             Writer::HostResult
@@ -132,7 +132,7 @@ impl Variables {
         (first..first + count).for_each(|variable| self.set(variable, writer));
     }
 
-    /// A handler got these.
+    /// A handler received these.
     pub(crate) fn catch(&mut self, first: u32, count: u32) {
         (first..first + count).for_each(|variable| self.set(variable, Writer::Caught));
     }

@@ -1,5 +1,6 @@
-//! What `diff` says of programs that are alike: operators of random programs are replaced by others, and the first execution that gave something else is
-//! where the two runs, followed in step, first differ.
+//! The answers of `diff` for programs that are alike. Operators of random programs are replaced,
+//! and the first execution that gave something else must be where the two runs, followed in step,
+//! first differ.
 
 use std::collections::HashMap;
 

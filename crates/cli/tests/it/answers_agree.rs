@@ -1,8 +1,10 @@
-//! Every way to an answer leads to the same one.
+//! Every way to an answer leads to the same answer.
 //!
-//! A run is kept in several files: with nothing but its path, so that it is followed from its beginning; with values and checkpoints as usual; with epochs and intervals so
-//! short that most questions lead from one to another; with other questions' answers added to that; and with values of one window after the other. Each question is put to all of them, as text and as JSON, and all must say
-//! the same. What they say is compared with a naive reading of the run's whole trace, entry by entry.
+//! A run is stored in several files: with only its path, so that it is followed from its beginning;
+//! with values and checkpoints as usual; with epochs and intervals so short that most questions
+//! span several; with the answers to other questions added; and with the values of one window after
+//! the other. Each question is put to all of them, as text and as JSON, and all must agree. Their
+//! answers are compared with a naive reading of the run's whole trace, entry by entry.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

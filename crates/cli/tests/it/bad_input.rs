@@ -1,4 +1,4 @@
-//! Files and arguments that are not what they should be: one clear sentence, the documented exit code, nothing lost.
+//! Invalid files and arguments: one clear sentence, the documented exit code, nothing lost.
 
 use std::ffi::OsStr;
 use std::fs;

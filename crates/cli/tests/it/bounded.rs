@@ -1,7 +1,8 @@
 //! No command takes memory out of proportion to what the guest touches.
 //!
-//! The peak of a command's memory is asked of the system while it runs. Each guest here once took many times what it touches: a range of memory was
-//! told apart byte by byte, memory that had only grown was written, and each activation's locals were.
+//! The system supplies the peak of a command's memory while it runs. Each guest here once made a
+//! command take many times as much: it tracked a range of memory byte by byte, or wrote memory that
+//! had only grown, or each activation's locals.
 
 use std::process::Stdio;
 use std::time::Duration;

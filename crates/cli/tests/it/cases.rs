@@ -1,6 +1,6 @@
 //! Text in, text out: `cases/*.wat`.
 //!
-//! A case is a module, and behind it comments with commands and what they must say:
+//! A case is a module, followed by comments with commands and their expected output:
 //!
 //! ```text
 //! ;; $ afterimage record FILE        a command; FILE is the module, and `wat FILE` prints a module as text
@@ -9,7 +9,8 @@
 //! ;; = the exit code, unless 0
 //! ```
 //!
-//! The commands run one after the other in one folder. `BLESS=1` writes what they say now into the cases.
+//! The commands run one after the other in one folder. `BLESS=1` writes their present output into
+//! the cases.
 
 use std::fmt::Write as _;
 use std::fs;

@@ -1,4 +1,4 @@
-//! What is answered from checkpoints is what following the run from its beginning answers.
+//! Answers from checkpoints agree with following the run from its beginning.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;

@@ -1,4 +1,4 @@
-//! Conditions hold when awk says so, of the values that are listed.
+//! Conditions agree with awk's evaluation of the listed values.
 
 use std::fmt::Write;
 

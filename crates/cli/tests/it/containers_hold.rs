@@ -1,4 +1,5 @@
-//! Containers of the standard libraries of C++ and Rust are shown as what the programs themselves print of them.
+//! Containers of the standard libraries of C++ and Rust are shown as the programs themselves print
+//! them.
 
 use std::collections::BTreeMap;
 

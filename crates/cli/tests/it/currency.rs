@@ -1,4 +1,5 @@
-//! Currency: what an optimised run shows of a variable, against what the source says, where that is known by construction or by what the runs themselves say.
+//! Currency: the optimised run's value of a variable, compared with what the source says, where
+//! that is known by construction or from the runs themselves.
 
 use std::collections::BTreeMap;
 

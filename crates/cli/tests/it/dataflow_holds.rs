@@ -1,4 +1,4 @@
-//! Answers to GEN-KILL questions are those of a walk over all operators that were executed.
+//! Answers to GEN-KILL questions agree with a walk over all operators that were executed.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,5 +1,6 @@
-//! The forms in which compilers describe variables: the versions of DWARF, arguments that are not stored yet, lengths that are
-//! computed, and debug information that is elsewhere. What a program assigned is what must be shown.
+//! The forms in which compilers describe variables: versions of DWARF, arguments that are not
+//! stored yet, computed lengths, and debug information in other files. What is shown must be what
+//! the program assigned.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,5 @@
-//! What direct dependences lead to, as far as they go, is the slice, execution by execution: two ways to the same that have little code in common.
+//! The transitive closure of direct dependences is the slice, execution by execution: two ways to
+//! the same result that share little code.
 
 use std::collections::{BTreeMap, BTreeSet};
 

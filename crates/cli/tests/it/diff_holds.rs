@@ -1,4 +1,4 @@
-//! What `diff` says against the two runs, written out in full and compared line by line.
+//! Compares the answers of `diff` with the two runs, written out in full and compared line by line.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Values that tell failing executions from passing ones are named.
+//! `diff` names values that separate failing executions from passing ones.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
-//! What the commands write as JSON is what the schemas of `docs/json` say. The judge is another program: Python's `jsonschema`.
+//! The commands' JSON conforms to the schemas in `docs/json`, as judged by another program,
+//! Python's `jsonschema`.
 
 use std::path::Path;
 

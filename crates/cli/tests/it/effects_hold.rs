@@ -1,4 +1,4 @@
-//! What executions of statements did, as the whole execution trace tells it, is what following the run tells.
+//! The effects of executions according to the whole execution trace agree with following the run.
 
 use std::collections::{BTreeMap, HashMap};
 

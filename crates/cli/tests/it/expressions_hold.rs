@@ -1,4 +1,4 @@
-//! Redundant expressions are those that a slow walk over everything that was computed finds.
+//! Redundant expressions agree with a slow walk over everything that was computed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;

@@ -1,4 +1,5 @@
-//! Debug information that was copied to code that it does not belong to: every function has its own lines and variables, or none.
+//! Debug information that was copied to code that it does not belong to: every function has its own
+//! lines and variables, or none.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,10 +1,14 @@
-//! Forged recordings: other content under right checksums. If `verify` calls one sound, every question has the answer that it has
-//! of the file as it was made.
+//! Forged recordings: other contents with correct checksums. If `verify` calls one sound, it must
+//! answer every question like the original file.
 //!
-//! META, MODULE and LOG are the recording itself: with others it is another one. All else follows from them and is forged: bits, bytes, chunks, sections, names and their order, one change or
-//! several, in files of the same run that were made in several ways. First every byte of every section is changed once for each seed, as far as the number goes; then whatever comes.
+//! META, MODULE and LOG are the recording itself: with other contents, it is another recording.
+//! Everything else follows from them and is forged: bits, bytes, chunks, sections, names and their
+//! order, in one change or several, in files of the same run made in several ways. First, every
+//! byte of every section is changed once for each seed, as far as the number allows; then changes
+//! are random.
 //!
-//! `cargo xtask forge` forges ten thousand; `AFTERIMAGE_FORGED=10000 cargo test --workspace --test it forged:: -- --nocapture` does, too, from another seed with `AFTERIMAGE_SEED`.
+//! `cargo xtask forge` forges ten thousand. So does `AFTERIMAGE_FORGED=10000 cargo test --workspace
+//! --test it forged:: -- --nocapture`; `AFTERIMAGE_SEED` sets another seed.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

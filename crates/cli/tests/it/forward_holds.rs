@@ -1,4 +1,5 @@
-//! Forward is backward reversed, for all dependences of whole recordings: what uses an execution is what names it, no more and no less.
+//! Forward is backward reversed, for all dependences of whole recordings: an execution's uses are
+//! exactly those that name it.
 
 use std::collections::HashMap;
 

@@ -1,10 +1,12 @@
-//! The counts of lines and of simple branches are those of gcov, on generated C and C++ that is not optimised.
+//! The counts of lines and of simple branches agree with gcov, on generated C and C++ without
+//! optimisation.
 //!
-//! Branches are compared where both compilers must make one: a condition without `&&`, `||` and `?`. The ways of such a branch have no common order.
+//! Branches are compared where both compilers must make one: a condition without `&&`, `||` and
+//! `?`. The ways of such a branch have no common order.
 //!
-//! Two compilers make the programs, gcc the native one and clang the other. What is different by definition is written at
-//! [`Kind`], and nothing else may be. (clang's own coverage is no oracle: where a `goto` leads back, `llvm-cov gcov` 19 says of a function that was called three times that it was
-//! called once.)
+//! The native program is compiled by gcc, the other by clang. Differences by definition are listed
+//! at [`Kind`]; there may be no others. (clang's own coverage is no oracle: if a `goto` leads back,
+//! `llvm-cov gcov` 19 reports one call for a function that was called three times.)
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `profile A.aft --compare B.aft` has the counts that each recording has alone, and their ratios.
+//! `profile A.aft --compare B.aft` has the counts of each recording alone, and their ratios.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Help: short with -h, long with --help, true, and readable in a terminal of 80 columns.
+//! Help: short with -h, long with --help, correct, and readable in a terminal of 80 columns.
 
 use crate::common::Sandbox;
 

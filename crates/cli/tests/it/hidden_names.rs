@@ -1,4 +1,5 @@
-//! A program that calls everything by names that drive terminals, turn text around and begin formulas, in every command and format.
+//! A program whose names control terminals, reverse text and begin formulas, in every command and
+//! format.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Stacks with inlined functions are those of a walk over all blocks of the run, one after the other.
+//! Stacks with inlined functions agree with a walk over all blocks of the run.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Instrumented modules in another engine: what their counters say is what `profile` says of a recording.
+//! Instrumented modules in another engine: their counters agree with `profile` on a recording.
 
 use std::fs;
 

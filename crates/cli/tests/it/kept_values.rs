@@ -1,4 +1,5 @@
-//! Values of a part of a run: of windows, between marks, of some functions. What is kept is the same as without a filter; what is not is refused.
+//! Values of a part of a run: of windows, between marks, of some functions. Stored values are the
+//! same as without a filter; others are refused.
 
 use serde_json::Value;
 

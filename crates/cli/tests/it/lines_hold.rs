@@ -1,4 +1,5 @@
-//! Stepping by lines visits those that gdb visits in the native program, in order, and the variables are those that it prints.
+//! Stepping by lines visits the same lines as gdb in the native program, in order, with the
+//! variables that gdb prints.
 
 use std::collections::HashMap;
 

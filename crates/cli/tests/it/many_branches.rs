@@ -1,6 +1,7 @@
-//! Functions with thousands of branches, which are rewritten for the engine's sake, do what they did.
+//! Functions with thousands of branches, rewritten for the engine's sake, behave as before.
 //!
-//! The oracle computes what the function returns from the list of its parts. The machine knows no engine, and `verify` compares it with the recording.
+//! The oracle computes the result of the function from the list of its parts. The machine knows no
+//! engine, and `verify` compares it with the recording.
 
 use std::fmt::Write;
 

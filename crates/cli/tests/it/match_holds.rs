@@ -1,4 +1,4 @@
-//! Matches are right where it is known by construction what corresponds.
+//! Matches are correct where the correspondence is known by construction.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,5 @@
-//! What `memory` says of a bare recording of a long run: who wrote a byte last, however long ago, and what it did not look for.
+//! The answers of `memory` for a bare recording of a long run: who last wrote a byte, however long
+//! ago, and what it did not search.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Slices of a few dependences that are asked for step by step are those that following the run back gives.
+//! Slices of a few dependences, looked up step by step, agree with following the run back.
 
 use afterimage_analyses::slices::{Criterion, Follows, Reach, Want, backward, near};
 use afterimage_program::Program;

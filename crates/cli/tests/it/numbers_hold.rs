@@ -1,4 +1,4 @@
-//! A printed number is explained by the value that was printed, and by the line that computed it.
+//! The explanation of a printed number names the printed value, and the line that computed it.
 
 use afterimage_testkit::modules::SplitMix64;
 use afterimage_testkit::tools::{installed, skipped};

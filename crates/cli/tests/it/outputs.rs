@@ -1,4 +1,5 @@
-//! Outputs that cannot be written, or that nobody reads: what was there before stays, and a reader who left ends nothing badly.
+//! Outputs that cannot be written, or that nobody reads: existing files stay, and a reader who
+//! leaves causes no failure.
 
 use std::fs;
 use std::process::Stdio;

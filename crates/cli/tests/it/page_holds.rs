@@ -1,4 +1,4 @@
-//! The page of a profile says what its JSON says, and nothing in a program becomes markup.
+//! The HTML page of a profile agrees with its JSON, and nothing in a program becomes markup.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Path traces and hot paths against the profile's exact counts, for programs that end in every way.
+//! Path traces and hot paths, compared with the profile's exact counts, for programs that end in
+//! every way.
 
 use serde_json::Value;
 

@@ -1,5 +1,5 @@
-//! Whatever a program does and however it ends, the path that is built of it holds: `verify` finds nothing, and exports have
-//! every block.
+//! Whatever a program does and however it ends, its path is correct: `verify` finds no fault, and
+//! exports contain every block.
 
 use std::collections::BTreeMap;
 

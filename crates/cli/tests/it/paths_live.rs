@@ -1,4 +1,4 @@
-//! A path that is written while the program runs is as small as one that is built of the recording.
+//! A path written while the program runs is as small as one built from the recording.
 
 use serde_json::Value;
 

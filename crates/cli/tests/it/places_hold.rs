@@ -1,4 +1,4 @@
-//! Places that commands print are places that every command takes.
+//! Every command accepts the places that commands print.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What the file tells of what was printed says nothing else than following the run does, and damage to it is found.
+//! The output stored in the file agrees with following the run, and damage to it is found.
 
 use afterimage_program::Program;
 use afterimage_replay::values::verify_values;

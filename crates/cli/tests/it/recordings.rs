@@ -1,4 +1,5 @@
-//! Damaged and hostile recordings: a refusal, or the same answer as before the damage. Never another answer, never a panic.
+//! Damaged and hostile recordings lead to a refusal, or to the same answer as before the damage;
+//! never to another answer, never to a panic.
 
 use afterimage_trace::{Kind, SectionReader, TraceFile};
 

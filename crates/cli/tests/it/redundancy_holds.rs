@@ -1,4 +1,4 @@
-//! Redundant loads are those that a search through everything that happened before finds.
+//! Redundant loads agree with a search through everything that happened before.
 
 use std::collections::BTreeMap;
 

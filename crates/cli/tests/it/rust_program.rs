@@ -1,4 +1,5 @@
-//! A Rust program with debug information, its source at hand: lines, annotation, and the formats of other tools.
+//! A Rust program with debug information and source: lines, annotation, and the formats of other
+//! tools.
 
 use afterimage_testkit::tools;
 

@@ -1,4 +1,4 @@
-//! Counts of several recordings of one program are the sums of what each recording counts.
+//! Counts of several recordings of one program are the sums of each recording's counts.
 
 use std::collections::BTreeMap;
 

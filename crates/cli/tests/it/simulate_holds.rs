@@ -1,4 +1,4 @@
-//! What is simulated of a run is what its statements, one after the other, would have met.
+//! The simulated outcomes of a run agree with those of its statements, one after the other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;

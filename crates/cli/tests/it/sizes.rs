@@ -1,4 +1,5 @@
-//! `info --sizes`: rows that add up, the papers' original form, sections told apart, and a recording of which a part is damaged.
+//! `info --sizes`: rows add up, the papers' original form is shown, sections are distinguished, and
+//! a partly damaged recording works.
 
 use afterimage_trace::{Kind, TraceFile};
 use serde_json::{Value, json};

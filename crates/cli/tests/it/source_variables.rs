@@ -1,4 +1,4 @@
-//! Variables of the source summed up, and those in memory: who writes and reads them.
+//! Summaries of source variables, and those in memory: who writes and reads them.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Variables of the source at moments of a run: programs that rustc and clang make, and what their variables must hold.
+//! Source variables at moments of a run: programs compiled by rustc and clang, with the expected
+//! values of their variables.
 
 use afterimage_testkit::tools;
 use serde_json::Value;

@@ -1,4 +1,5 @@
-//! Slices by statements have those by executions in them, however far both go and whatever they begin with: instances ⊆ edges ⊆ nodes.
+//! Slices by statements contain those by executions, whatever their depth and their beginning:
+//! instances ⊆ edges ⊆ nodes.
 
 use std::collections::BTreeSet;
 

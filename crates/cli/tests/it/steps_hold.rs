@@ -1,4 +1,4 @@
-//! What is found by following a run agrees with itself, with a memory that is kept naively, and with the profile.
+//! The steps of followed runs agree with each other, with a naive memory, and with the profile.
 
 use std::collections::{BTreeMap, HashMap};
 

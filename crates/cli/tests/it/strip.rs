@@ -1,4 +1,4 @@
-//! What `strip` drops from a recording, and that answers stay what they were.
+//! What `strip` drops from a recording, and that the remaining answers are unchanged.
 
 use afterimage_trace::{Kind, TraceFile};
 

@@ -1,4 +1,5 @@
-//! Calls, returns and stretches of `trace --level statement` are those of a naive recorder, of the engine and of the whole trace.
+//! Calls, returns and stretches of `trace --level statement` agree with a naive recorder, the
+//! engine and the whole trace.
 
 #[path = "../../../record/tests/it/play.rs"]
 mod play;

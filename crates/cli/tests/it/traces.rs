@@ -1,4 +1,5 @@
-//! What `trace` and `calls` say against each other, against the profile, and against the whole trace, read line by line.
+//! Compares the answers of `trace` and `calls` with each other, with the profile, and with the
+//! whole trace, read line by line.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! `verify` on values: those that were built hold, for programs that end in every way; each thing that can be wrong with them is found.
+//! `verify` on values: built values are correct, for programs that end in every way; each possible
+//! fault is found.
 
 use afterimage_program::Program;
 use afterimage_replay::paths::{RecordedPath, recorded_path};

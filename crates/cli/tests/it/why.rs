@@ -1,4 +1,4 @@
-//! `why` and `why-not` of a program whose answers are known by construction.
+//! `why` and `why-not` for a program whose answers are known by construction.
 
 use afterimage_testkit::tools;
 use serde_json::Value;

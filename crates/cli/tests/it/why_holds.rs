@@ -1,5 +1,7 @@
-//! Each link of the way back is a dependence that `deps` tells, too; bytes stay the same from link to link, up to what the host wrote or the module holds; and each
-//! way comes to an end, a constant at the operator that is it. What keeps a block from being executed was executed itself, and what stands between was not.
+//! Each link of the way back is a dependence that `deps` also reports. Bytes stay the same from
+//! link to link, up to what the host wrote or the module contains. Each way comes to an end; a
+//! constant ends at its operator. The cause that kept a block from being executed was itself
+//! executed, and nothing in between was.
 
 use std::collections::{BTreeMap, HashMap};
 

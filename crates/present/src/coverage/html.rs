@@ -1,6 +1,7 @@
-//! A profile as a page: what ran, file by file, and each file with its counts.
+//! A profile as an HTML page: what ran, file by file, and each file with its counts.
 //!
-//! In: the coverage, and source text. Out: one page. What never ran is marked by a sign, too, not by a color alone.
+//! Input: the coverage, and source text. Output: one page. Code that never ran is also marked by a
+//! sign, not only by a color.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -38,20 +39,22 @@ details { margin: .5rem 0 1rem } summary { cursor: pointer; color: var(--soft) }
 tr:target { outline: 2px solid var(--link); outline-offset: -2px }
 ";
 
-/// What the marks mean.
+/// The legend of the marks.
 const LEGEND: &str = "<ul class=\"legend\"><li><i class=\"x\">×</i> never ran</li><li><i class=\"h\">½</i> some branches were never taken</li><li><code>1/2 <span class=\"soft\">7 : 0</span></code> branches taken, and how often each was</li></ul>";
 
-/// Operators that are listed, of functions without source, the ones that ran most first.
+/// How many operators to list for functions without source, the most executed functions first.
 const LISTED: usize = 20_000;
 
-/// Ways of a line whose counts have room beside it.
+/// How many ways of a line have room for their counts beside it.
 const WAYS: usize = 4;
 
-/// Writes the page of a profile. Of the user's own code all files, of libraries a sum, if the filter says so. If the filter means all of the user's own code and
-/// there is none, all code is shown.
+/// Writes the page of a profile: all files of the user's own code and, if the filter says so, only
+/// a sum for libraries. If the filter selects all of the user's own code and there is none, shows
+/// all code.
 ///
 /// # Errors
-/// [`PresentError::NoCode`] if the filter leaves out all files; otherwise if `out` or the profile fails.
+/// [`PresentError::NoCode`] if the filter leaves out all files; otherwise if `out` or the profile
+/// fails.
 pub(crate) fn html(out: &mut dyn Write, view: &ProfileView<'_>) -> Result<(), PresentError> {
     let scope = &view.options.scope;
     let profile = view.profile;
@@ -76,7 +79,7 @@ pub(crate) fn html(out: &mut dyn Write, view: &ProfileView<'_>) -> Result<(), Pr
         let files = coverage.files.values().map(of);
         files.fold(Ran::default(), |sum, file| sum + file)
     };
-    // Where lines are known, branches without a line are left out, as in lcov.
+    // If lines are known, branches without a line are left out, as in lcov.
     let branches = match coverage.files.is_empty() {
         true => coverage.unplaced_branches,
         false => sum(CoveredFile::branches_ran),
@@ -143,7 +146,7 @@ fn by_file(
     Ok(())
 }
 
-/// A count that says by a sign that it is none.
+/// A count, with a sign if it is zero.
 fn count(count: u64) -> String {
     match count {
         0 => "<i class=\"x\" title=\"never ran\">×</i> 0".to_owned(),
@@ -151,7 +154,7 @@ fn count(count: u64) -> String {
     }
 }
 
-/// Functions of a file that are listed openly. More are behind a click.
+/// How many functions of a file are listed openly. More are behind a click.
 const OPEN: usize = 12;
 
 /// The functions of a file.
@@ -241,13 +244,13 @@ fn annotated(
     page::end_source(out)
 }
 
-/// What stands before a line of text.
+/// What precedes a line of text.
 struct Row {
     count: Option<u64>,
     ways: Ran,
     /// How often each way was taken, if there are few.
     shown: String,
-    /// The same, with what the ways are called.
+    /// The same, with the names of the ways.
     told: String,
 }
 
@@ -317,7 +320,8 @@ impl Row {
     }
 }
 
-/// Functions of no known line; if no function has lines, with their operators, as far as there is room.
+/// Writes functions without a known line. If no function has lines, includes their operators as far
+/// as there is room.
 fn without_lines(
     out: &mut dyn Write,
     profile: &Profile<'_>,
@@ -359,7 +363,7 @@ fn without_lines(
 /// A function and its operators.
 type Listed<'r> = (&'r FunctionRow, Vec<OperatorCount>);
 
-/// The functions that have room for their operators.
+/// The functions whose operators have room.
 fn listed<'r>(
     profile: &Profile<'_>,
     rows: &[&'r FunctionRow],

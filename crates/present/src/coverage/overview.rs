@@ -1,4 +1,4 @@
-//! The beginning of the page: what ran, in numbers, and the table of files.
+//! The beginning of the page: totals, and the table of files.
 
 use std::io::Write;
 
@@ -7,7 +7,7 @@ use crate::PresentError;
 use crate::number::{counted, grouped, percent};
 use crate::page::escaped;
 
-/// The sums, one beside the other.
+/// The totals, side by side.
 pub(super) fn tiles(
     out: &mut dyn Write,
     sums: &[(&'static str, Ran); 3],
@@ -30,7 +30,7 @@ fn of(sum: Ran) -> String {
     format!("{} of {}", grouped(sum.ran), grouped(sum.all))
 }
 
-/// How full a bar is shown: never full or empty if the count is not.
+/// The filled part of a bar: never full or empty if the count is not.
 fn bar(sum: Ran) -> String {
     let Ran { ran, all } = sum;
     let width = match ran {
@@ -45,7 +45,7 @@ fn bar(sum: Ran) -> String {
     )
 }
 
-/// A file of the table: its path, and the number of its section, if it has one.
+/// A file of the table: its path, and the number of its section, if any.
 pub(super) struct Entry<'p> {
     pub(super) path: &'p str,
     pub(super) section: Option<usize>,
@@ -53,7 +53,7 @@ pub(super) struct Entry<'p> {
     pub(super) found: bool,
 }
 
-/// The table of files, and what is not in it.
+/// The table of files, and what it leaves out.
 pub(super) fn files(
     out: &mut dyn Write,
     coverage: &Coverage<'_>,
@@ -124,7 +124,7 @@ fn cells(sum: Ran) -> String {
     )
 }
 
-/// The folder that all files are in, with its separator; nothing if there is none.
+/// The folder that contains all files, with its separator; empty if there is none.
 fn folder<'p>(mut paths: impl Iterator<Item = &'p str>) -> &'p str {
     let parent = |path: &'p str| &path[..path.rfind(['/', '\\']).map_or(0, |at| at + 1)];
     let Some(first) = paths.next() else {

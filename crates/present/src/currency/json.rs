@@ -1,4 +1,4 @@
-//! Currency for programs.
+//! Currency reports for programs.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -7,7 +7,8 @@ use super::{Assigned, Cause, CurrencyCause, CurrencyReport, CurrencyRow, Untold,
 use crate::document::objects::{Function, Position, TypedValue};
 use crate::document::{Document, NoRows};
 
-/// Whether a variable of an optimised run is current: at each stop, whether a debugger shows of it what the source says. docs/CURRENCY.md has the rules.
+/// Whether a variable of an optimised run is current: at each stop, whether a debugger shows for it
+/// what the source says. docs/CURRENCY.md has the rules.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CurrencyDocument {
     /// The variable, or an expression.
@@ -15,13 +16,13 @@ pub struct CurrencyDocument {
     /// Its type, if there was a value.
     #[serde(rename = "type")]
     pub type_name: Option<String>,
-    /// The line, as it was named.
+    /// The line as named by the user.
     pub at: String,
     /// How often the runs arrived at the line.
     pub arrivals: CurrencyArrivals,
-    /// At how many of these stops of the optimised run the variable was looked at.
+    /// At how many of these stops of the optimised run the variable was examined.
     pub looked_at: usize,
-    /// At how many of these stops it is what.
+    /// The number of these stops by verdict.
     #[serde(flatten)]
     pub counts: CurrencyCounts,
     /// The stops.
@@ -54,20 +55,20 @@ impl From<[u64; 2]> for CurrencyArrivals {
     }
 }
 
-/// At how many stops a variable is what.
+/// The number of stops by verdict.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CurrencyCounts {
-    /// What is shown is what the source says.
+    /// The shown value is what the source says.
     pub current: u64,
-    /// It is something else.
+    /// The shown value is something else.
     pub not_current: u64,
     /// Nothing is shown.
     pub not_available: u64,
     /// The source has not assigned it yet.
     pub not_set: u64,
-    /// Whether they are the same cannot be told.
+    /// It is unknown whether they are the same.
     pub not_comparable: u64,
-    /// Which moment of the unoptimised run it is cannot be told.
+    /// The corresponding moment of the unoptimised run is unknown.
     pub not_told: u64,
 }
 
@@ -87,39 +88,39 @@ impl CurrencyCounts {
 /// A stop of the optimised run.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CurrencyStop {
-    /// Which arrival at the line it is, from 1.
+    /// The number of the arrival at the line, from 1.
     pub number: u64,
     /// The time of its block.
     pub t: u64,
     /// `current`, `not current`, `not available`, `not set`, `not comparable` or `not told`.
     pub verdict: &'static str,
-    /// What the optimised run shows.
+    /// The value in the optimised run.
     pub shown: CurrencyValue,
-    /// What the unoptimised one does.
+    /// The value in the unoptimised run.
     pub expected: Option<CurrencyValue>,
-    /// The arrival that it is in the unoptimised run.
+    /// The corresponding arrival in the unoptimised run.
     pub unoptimised: Option<CurrencyArrival>,
-    /// Of `not current`: which part of it; empty for all of it.
+    /// For `not current`: the differing part; empty for all of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
-    /// Of `not available` and `not comparable`: why.
+    /// For `not available` and `not comparable`: the reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// Of `not told`: what gave something else, if it was counted.
+    /// For `not told`: the code that gave something else, if there was a counterpart by counting.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub differs: Option<CurrencyDiffers>,
-    /// Of `not told`: what cannot be told apart, if it was counted.
+    /// For `not told`: the code that cannot be told apart, if there was a counterpart by counting.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alike: Option<CurrencyAlike>,
 }
 
-/// What a variable holds.
+/// The value of a variable.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CurrencyValue {
-    /// The value, as C would write it.
+    /// The value in C notation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// Why there is none.
+    /// Why there is no value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unavailable: Option<String>,
 }
@@ -136,7 +137,7 @@ impl From<&Result<String, String>> for CurrencyValue {
 /// An arrival at a line.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CurrencyArrival {
-    /// Which, from 1.
+    /// The number of the arrival, from 1.
     pub number: u64,
     /// The time of its block.
     pub t: u64,
@@ -145,18 +146,18 @@ pub struct CurrencyArrival {
 /// Code that gave something else.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CurrencyDiffers {
-    /// Its column, if that is known.
+    /// Its column, if known.
     pub column: Option<u32>,
-    /// What it gave in the optimised run.
+    /// Its value in the optimised run.
     pub optimised: TypedValue,
-    /// What it gave in the unoptimised one.
+    /// Its value in the unoptimised run.
     pub unoptimised: TypedValue,
 }
 
 /// Code whose executions in a block cannot be told apart.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CurrencyAlike {
-    /// Its column, if that is known.
+    /// Its column, if known.
     pub column: Option<u32>,
 }
 
@@ -165,29 +166,29 @@ pub struct CurrencyAlike {
 pub struct CurrencyExplained {
     /// The stop.
     pub number: u64,
-    /// Which part of the variable; empty for all of it.
+    /// The part of the variable; empty for all of it.
     pub part: String,
     /// `hoisted`, `delayed`, `dropped`, `removed`, `not executed` or `unknown`.
     pub cause: &'static str,
-    /// When: of the unoptimised run for `hoisted`, otherwise of the optimised one.
+    /// The time: in the unoptimised run for `hoisted`, otherwise in the optimised run.
     pub t: Option<u64>,
-    /// Of `unknown`: why.
+    /// For `unknown`: the reason.
     pub why: Option<String>,
-    /// What assigned the value that is expected.
+    /// What assigned the expected value.
     pub expected: Option<CurrencyAssigned>,
-    /// What made the one that is shown.
+    /// What made the shown value.
     pub shown: Option<CurrencyAssigned>,
-    /// Where the debug information says that the variable is.
+    /// The variable's place according to the debug information.
     pub place: Option<String>,
 }
 
-/// What made a value.
+/// The maker of a value.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum CurrencyAssigned {
     /// An operator.
     By(CurrencyOperator),
-    /// `"beginning"`: it was there when the run began.
+    /// `"beginning"`: the value was there when the run began.
     Beginning(&'static str),
 }
 
@@ -196,11 +197,11 @@ pub enum CurrencyAssigned {
 pub struct CurrencyOperator {
     /// Its function.
     pub function: Function,
-    /// Its line, if that is known.
+    /// Its line, if known.
     pub source: Option<Position>,
     /// The operator's name in the text format.
     pub operator: String,
-    /// How it is named to commands: `@0x1f3#7`.
+    /// Its name in commands: `@0x1f3#7`.
     pub at: String,
     /// The time of its block.
     pub t: u64,

@@ -1,4 +1,4 @@
-//! All variables at a line.
+//! Reports on all variables at a line.
 
 use std::io::Write;
 
@@ -12,7 +12,8 @@ use crate::document::{Document, NoRows, begin};
 use crate::number::{counted, grouped};
 use crate::table::{Align::Left, Align::Right, Paint, Style, Table, plain};
 
-/// Writes for each variable how often what was found, for a person. All reports are about the same stops.
+/// Writes the number of verdicts for each variable, for a person. All reports are about the same
+/// stops.
 ///
 /// # Errors
 /// If `out` fails.
@@ -78,11 +79,11 @@ pub fn currencies_text(
 /// Whether the variables in scope at a line of an optimised run are current.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CurrenciesDocument {
-    /// The line, as it was named.
+    /// The line as named by the user.
     pub at: String,
     /// How often the runs arrived at the line.
     pub arrivals: CurrencyArrivals,
-    /// At how many of these stops of the optimised run the variables were looked at.
+    /// At how many of these stops of the optimised run the variables were examined.
     pub looked_at: usize,
     /// The variables.
     pub variables: Vec<CurrencyVariable>,
@@ -102,7 +103,7 @@ pub struct CurrencyVariable {
     /// Its type, if there was a value.
     #[serde(rename = "type")]
     pub type_name: Option<String>,
-    /// At how many of these stops it is what.
+    /// The number of these stops by verdict.
     #[serde(flatten)]
     pub counts: CurrencyCounts,
     /// The first stop where it is not current, and why.
@@ -112,7 +113,7 @@ pub struct CurrencyVariable {
 /// The first stop at which a variable is not current.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CurrencyFirst {
-    /// Which arrival at the line it is, from 1.
+    /// The number of the arrival at the line, from 1.
     pub number: u64,
     /// `hoisted`, `delayed`, `dropped`, `removed`, `not executed` or `unknown`.
     pub cause: &'static str,

@@ -1,4 +1,4 @@
-//! Currency for people.
+//! Currency reports for people.
 
 use std::io::Write;
 
@@ -8,11 +8,11 @@ use crate::number::{counted, grouped};
 use crate::table::{plain, shortened};
 use crate::value::value_text;
 
-/// Most characters of a value.
+/// The largest number of characters in a value.
 const LONGEST: usize = 60;
 
-/// Writes what was found for a person: what it is in a sentence, then how often what, then why at the first stop where it is not current; with `all` each
-/// stop before that.
+/// Writes the results for a person: a summary in one sentence, the number of verdicts, and why the
+/// variable is not current at the first such stop. With `all`, lists each stop before that.
 ///
 /// # Errors
 /// If `out` fails.
@@ -144,7 +144,7 @@ fn untold(report: &CurrencyReport, why: Option<Untold>) -> String {
     )
 }
 
-/// What both runs show at a stop.
+/// The values of both runs at a stop.
 fn values(out: &mut dyn Write, row: &CurrencyRow) -> Result<(), PresentError> {
     writeln!(out, "  optimised    {}: {}", when(row), value(&row.shown))?;
     if let (Some((number, time)), Some(expected)) = (row.counterpart, &row.expected) {
@@ -201,7 +201,7 @@ fn sentence(out: &mut dyn Write, report: &CurrencyReport) -> Result<(), PresentE
     Ok(())
 }
 
-/// How often what, and the first stop of each.
+/// The number of verdicts, with the first stop of each.
 fn groups(out: &mut dyn Write, report: &CurrencyReport) -> Result<(), PresentError> {
     let mut groups: Vec<(&'static str, String, u64, &CurrencyRow)> = Vec::new();
     for row in &report.rows {
@@ -268,7 +268,7 @@ fn rows(out: &mut dyn Write, report: &CurrencyReport) -> Result<(), PresentError
     Ok(())
 }
 
-/// Why it is not current.
+/// Explains why it is not current.
 fn explained(
     out: &mut dyn Write,
     report: &CurrencyReport,

@@ -1,4 +1,4 @@
-//! Dependences as text: a tree, each step farther to the right.
+//! Dependences as text: a tree, with each step further to the right.
 
 use std::io::Write;
 
@@ -53,7 +53,7 @@ fn head(out: &mut dyn Write, statement: &DepsStatement) -> Result<(), PresentErr
     Ok(())
 }
 
-/// That nothing was found.
+/// The message that nothing was found.
 fn nothing(report: &DepsReport, statement: Option<&DepsStatement>) -> &'static str {
     let trapped = statement.is_some_and(|statement| statement.trapped.is_some());
     match (report.direction, report.along) {
@@ -149,7 +149,7 @@ fn value(of: &Dependence) -> String {
     }
 }
 
-/// Where something comes from.
+/// The origin of a dependence.
 fn origin(from: &DependsOn) -> String {
     match from {
         DependsOn::Operator(execution)
@@ -181,7 +181,7 @@ fn host_gave(host: &HostGave) -> String {
     }
 }
 
-/// When, and which operator.
+/// The time and the operator.
 fn at(execution: &DepsExecution) -> String {
     format!("t={}  {}", grouped(execution.t), operator(execution))
 }
@@ -212,7 +212,7 @@ fn place_of(line: Option<&SourceLine>, function: &Function) -> String {
     format!("{}  in {}", plain(&line), plain(&function.name))
 }
 
-/// What an execution gave.
+/// The values that an execution gave.
 fn gave(values: &[TypedValue], trapped: Option<&str>) -> String {
     match trapped {
         Some(why) => format!("  trapped ({why})"),
@@ -244,9 +244,9 @@ fn place(range: &MemoryRange) -> String {
     }
 }
 
-/// The first of some bytes: as text if they are, otherwise half as many as digits.
+/// The first of some bytes: as text if they are text, otherwise half as many in hexadecimal.
 fn shown(held: &[u8], length: u64) -> String {
-    /// So many bytes are shown as digits.
+    /// How many bytes to show in hexadecimal.
     const DIGITS: usize = 12;
     let more = if length > held.len() as u64 {
         "…"

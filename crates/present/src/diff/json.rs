@@ -1,4 +1,4 @@
-//! As JSON.
+//! The differences as JSON.
 
 use afterimage_analyses::diff::{CallPlace, HostBytes, Written};
 use afterimage_ids::{BlockId, FuncId};
@@ -13,26 +13,26 @@ use crate::document::{Document, NoRows, at_most};
 use crate::steps::StepScene;
 use crate::{PresentError, StepRow};
 
-/// Two executions of one program, or of two that are alike, compared.
+/// The differences between two executions of one program, or of two that are alike.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffDocument {
     /// The first execution.
     pub a: DiffSide,
     /// The second one.
     pub b: DiffSide,
-    /// What the programs do not have in common; `null` if they are the same.
+    /// The differences between the programs; `null` if they are the same.
     pub alike: Option<AlikeDocument>,
     /// Whether they are the same execution.
     pub same: bool,
-    /// How they ended, if one did otherwise than the other.
+    /// How they ended, if they ended differently.
     pub endings: Option<DiffEndings>,
-    /// The first thing that they do differently.
+    /// The first difference.
     pub first: Option<DiffFirst>,
     /// Where control parts.
     pub control: Option<DiffControl>,
-    /// The file descriptors to which other bytes were put out with `fd_write`.
+    /// The file descriptors to which `fd_write` wrote different bytes.
     pub outputs: Vec<DiffOutput>,
-    /// The lines that were arrived at differently often; `null` if no lines are known or asked for.
+    /// The lines with different numbers of arrivals; `null` if no lines are known or requested.
     pub lines: Option<Vec<DiffLine>>,
     /// How many of them `--limit` left out.
     pub more_lines: usize,
@@ -51,11 +51,12 @@ impl Document for DiffDocument {
 pub struct DiffSide {
     /// The recording.
     pub file: String,
-    /// How many blocks it executed.
+    /// The number of blocks it executed.
     pub length: u64,
 }
 
-/// How two executions ended, in the words of `ending` of `afterimage/info/2`; `null` if that is not recorded.
+/// How two executions ended, in the words of `ending` of `afterimage/info/2`; `null` if that is not
+/// recorded.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffEndings {
     /// The first.
@@ -73,16 +74,16 @@ impl DiffEndings {
     }
 }
 
-/// The first thing that two executions do differently.
+/// The first difference between two executions.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffFirst {
-    /// Which execution of its operator it is, from 1.
+    /// The number of the execution of its operator, from 1.
     pub number: u64,
-    /// What the first does; `null` if it has ended.
+    /// The step of the first execution; `null` if it has ended.
     pub a: Option<StepRow>,
-    /// What the second does; `null` if it has ended.
+    /// The step of the second execution; `null` if it has ended.
     pub b: Option<StepRow>,
-    /// If the host wrote other bytes to the same place, or read others there.
+    /// The differing bytes, if the host wrote or read different bytes at the same place.
     pub bytes: Option<DiffBytes>,
     /// The calls that are open there, the innermost first.
     pub calls: Vec<DiffCall>,
@@ -91,11 +92,11 @@ pub struct DiffFirst {
 /// Bytes that differ.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffBytes {
-    /// Which of them differs first, from 0.
+    /// The offset of the first differing byte, from 0.
     pub offset: u64,
-    /// From there on, of the first: at most 32.
+    /// The first execution's bytes from there on: at most 32.
     pub a: Vec<u8>,
-    /// Of the second.
+    /// The second execution's bytes from there on: at most 32.
     pub b: Vec<u8>,
 }
 
@@ -114,11 +115,11 @@ impl From<&HostBytes> for DiffBytes {
 pub struct DiffCall {
     /// The time of its block.
     pub t: u64,
-    /// Where it is.
+    /// Its function.
     pub function: Function,
     /// The call: `@0x1f3`.
     pub at: String,
-    /// Its line, if that is known.
+    /// Its line, if known.
     pub source: Option<Position>,
 }
 
@@ -127,13 +128,13 @@ pub struct DiffCall {
 pub struct DiffControl {
     /// The time of the first block that differs.
     pub t: u64,
-    /// Which execution of the operator that decided it is, from 1.
+    /// The number of the execution of the deciding operator, from 1.
     pub number: u64,
-    /// What the operators of the block before did differently, the last one being who decided.
+    /// What the operators of the block before did differently; the last entry decided.
     pub decided: Vec<DiffDecided>,
-    /// That block of the first; `null` if it has ended.
+    /// The differing block of the first execution; `null` if it has ended.
     pub a: Option<DiffBlock>,
-    /// That of the second; `null` if it has ended.
+    /// The differing block of the second execution; `null` if it has ended.
     pub b: Option<DiffBlock>,
     /// The calls that are open there, the innermost first.
     pub calls: Vec<DiffCall>,
@@ -142,46 +143,46 @@ pub struct DiffControl {
 /// A step of both.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffDecided {
-    /// The first's.
+    /// The first execution's step.
     pub a: StepRow,
-    /// The second's.
+    /// The second execution's step.
     pub b: StepRow,
 }
 
 /// A block.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffBlock {
-    /// In which function.
+    /// Its function.
     pub function: Function,
-    /// Which block of it.
+    /// Its number.
     pub block: u32,
 }
 
-/// A file descriptor to which other bytes were put out.
+/// A file descriptor to which different bytes were written.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffOutput {
-    /// Which.
+    /// The descriptor.
     pub descriptor: u32,
-    /// The first byte that differs, from 0.
+    /// The offset of the first differing byte, from 0.
     pub offset: u64,
-    /// The line that it is in, from 1.
+    /// Its line in the output, from 1.
     pub output_line: u64,
     /// The bytes of that line before it.
     pub before: Vec<u8>,
-    /// What the first put out; `null` if nothing more.
+    /// The output of the first execution; `null` if there is no more.
     pub a: Option<DiffWritten>,
-    /// What the second did.
+    /// The output of the second execution; `null` if there is no more.
     pub b: Option<DiffWritten>,
 }
 
-/// What was put out.
+/// Output.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffWritten {
-    /// The bytes, to the end of the line or of what was put out at once.
+    /// The bytes, up to the end of the line or of the write.
     pub bytes: Vec<u8>,
     /// The time of the call's block.
     pub t: u64,
-    /// Where it is.
+    /// The function that makes the call.
     pub function: Function,
     /// The call: `@0x1f3`.
     pub at: String,
@@ -190,11 +191,11 @@ pub struct DiffWritten {
 /// A line.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffLine {
-    /// Which.
+    /// The line.
     pub source: Position,
-    /// How often the first arrived at it.
+    /// The first execution's arrivals at it.
     pub a: u64,
-    /// How often the second did.
+    /// The second execution's arrivals at it.
     pub b: u64,
 }
 

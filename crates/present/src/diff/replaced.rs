@@ -1,4 +1,4 @@
-//! What two programs that are alike do not have in common, and what that did.
+//! Reports the differences between two programs that are alike, and their effects.
 
 use std::io::Write;
 
@@ -17,10 +17,10 @@ use crate::steps::StepScene;
 use crate::table::{Paint, plain};
 use crate::value::value_text;
 
-/// Operators, and data segments, that are shown if nothing else is asked for.
+/// The default number of operators, and of data segments, to show.
 const SHOWN: usize = 10;
 
-/// What two programs that are alike do not have in common, for a person.
+/// Writes the differences between two programs that are alike, for a person.
 pub(super) fn alike_text(
     out: &mut dyn Write,
     scenes: &[StepScene<'_>; 2],
@@ -82,7 +82,7 @@ pub(super) fn alike_text(
     Ok(())
 }
 
-/// Where an operator is; of a constant, in the source, the statement that takes it.
+/// The place of an operator; for a constant, with the source line of the statement that takes it.
 fn spot(scene: &StepScene<'_>, replaced: &ReplacedReport) -> Result<Spot, PresentError> {
     let function = replaced.at.function;
     let mut spot = Spot::of(scene, function, Some(replaced.at.op))?;
@@ -152,7 +152,8 @@ fn otherwise(first: &Otherwise, [before, now]: [&str; 2]) -> String {
 }
 
 impl AlikeReport {
-    /// What is added to the sentence that the runs did the same, if an operator was executed that is another one.
+    /// What to add to the sentence that the runs did the same, if a differing operator was
+    /// executed.
     pub(super) fn unseen(&self) -> &'static str {
         let executed = |replaced: &ReplacedReport| replaced.effects[1].executed > 0;
         if self.replaced.iter().any(executed) {
@@ -162,7 +163,8 @@ impl AlikeReport {
         }
     }
 
-    /// The operators, those first that gave something else earliest, then those of which that cannot be told, then the others.
+    /// The operators: first those that gave something else, the earliest first; then those for
+    /// which that is unknown; then the others.
     fn ranked(&self) -> Vec<&ReplacedReport> {
         let mut all: Vec<_> = self.replaced.iter().collect();
         all.sort_by_key(|replaced| {
@@ -183,13 +185,13 @@ impl AlikeReport {
 }
 
 impl DiffReport<'_> {
-    /// Where to go on asking if a replaced operator gave something else: what that led to.
+    /// The question to continue with if a replaced operator gave something else: what that led to.
     pub(super) fn guilty(
         &self,
         scene: &StepScene<'_>,
     ) -> Result<Option<NextQuestion>, PresentError> {
         let ranked = self.alike.as_ref().map(AlikeReport::ranked);
-        // Constants are no statements, of which one could ask.
+        // Constants are not statements, so there is no question about them.
         let first = ranked.into_iter().flatten().find_map(|replaced| {
             let first = replaced.effects[1].first.as_ref()?;
             (!first.is_of_constants()).then_some((replaced.at, first.number))
@@ -206,63 +208,65 @@ impl DiffReport<'_> {
     }
 }
 
-/// What two programs that are alike do not have in common.
+/// The differences between two programs that are alike.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct AlikeDocument {
-    /// The operators that are others.
+    /// The operators that differ.
     pub replaced: Vec<DiffReplaced>,
     /// How many of them `--limit` left out.
     pub more_replaced: usize,
-    /// The data segments that hold other bytes.
+    /// The data segments that differ.
     pub data: Vec<DiffData>,
     /// How many of them `--limit` left out.
     pub more_data: usize,
 }
 
-/// An operator that is another one.
+/// An operator that differs.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffReplaced {
-    /// Where it is.
+    /// Its function.
     pub function: Function,
-    /// What it is in the first program.
+    /// The operator in the first program.
     pub a: DiffOperator,
-    /// What it is in the second one.
+    /// The operator in the second program.
     pub b: DiffOperator,
-    /// In how many executions of `b` the operator of `a` would have given something else of the same operands; `null` if that is not computed: it is for constants and for what computes from its operands alone.
+    /// In how many executions of `b` the operator of `a` would have given something else from the
+    /// same operands. It is computed for constants and for operators that compute from their
+    /// operands alone; otherwise `null`.
     pub otherwise: Option<u64>,
     /// The first of these.
     pub first: Option<DiffOtherwise>,
 }
 
-/// An operator that is another one in the other program.
+/// An operator of one of the programs.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffOperator {
     /// Its text.
     pub operator: String,
-    /// Where it is: `@0x1f3`.
+    /// Its place: `@0x1f3`.
     pub at: String,
-    /// Its line, if that is known.
+    /// Its line, if known.
     pub source: Option<Position>,
     /// How often it was executed.
     pub executed: u64,
 }
 
-/// An execution in which another operator would have given something else.
+/// An execution in which the other operator would have given something else.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffOtherwise {
-    /// Which, from 1.
+    /// The number of the execution, from 1.
     pub number: u64,
     /// The time of its block.
     pub t: u64,
     /// The operands.
     pub operands: Vec<TypedValue>,
-    /// What the operator of `a` gives.
+    /// The result of the operator of `a`.
     pub a: DiffGiven,
-    /// What the operator of `b` gives.
+    /// The result of the operator of `b`.
     pub b: DiffGiven,
 }
 
-/// What an operator gives.
+/// The result of an operator.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum DiffGiven {
@@ -270,7 +274,7 @@ pub enum DiffGiven {
     Value(TypedValue),
     /// It traps.
     Trap {
-        /// Why.
+        /// The reason.
         trap: String,
     },
 }
@@ -286,14 +290,14 @@ impl From<&Result<Value, Trap>> for DiffGiven {
     }
 }
 
-/// A data segment that holds other bytes.
+/// A data segment that differs.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffData {
-    /// Which.
+    /// The number of the segment.
     pub segment: u32,
-    /// The first byte that differs, from 0.
+    /// The offset of the first differing byte, from 0.
     pub offset: u64,
-    /// How many differ.
+    /// How many bytes differ.
     pub bytes: u64,
 }
 

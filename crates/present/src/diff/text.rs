@@ -1,4 +1,4 @@
-//! For a person: one sentence, then what it rests on.
+//! The differences for a person: one sentence, then the evidence.
 
 use std::io::Write;
 
@@ -17,10 +17,11 @@ use crate::sources::Cache;
 use crate::steps::{StepRow, StepScene};
 use crate::table::{Align::Left, Align::Right, Paint, Style, Table, plain, width, wrapped};
 
-/// Lines that are shown if nothing else is asked for.
+/// The default number of lines to show.
 const LINES: usize = 20;
 
-/// Writes how two executions differ, for a person. Lines are those of some code, with their text where it is at hand.
+/// Writes how two executions differ, for a person. Lists lines of the selected code, with their
+/// text if available.
 ///
 /// # Errors
 /// If `out` fails or the module cannot be read.
@@ -129,7 +130,7 @@ fn sentence(
     let what = match (&difference.a, &difference.b) {
         (None, _) => format!("{a} has ended there"),
         (_, None) => format!("{b} has ended there"),
-        // Of operators that replaced each other only one may be a statement.
+        // If operators replaced each other, only one may be a statement.
         (Some(x), Some(y)) if (x.time, x.function) == (y.time, y.function) && x.op != y.op => {
             "another operator is executed".to_owned()
         }
@@ -146,7 +147,7 @@ fn sentence(
     ))
 }
 
-/// The line of the user's own code that called library code, if that is where something is.
+/// The line of the user's own code that called library code, if the place is in a library.
 fn own_call(
     scene: &StepScene<'_>,
     at: (FuncId, Option<OpId>),
@@ -169,7 +170,7 @@ fn own_call(
     Ok(None)
 }
 
-/// What differs, of one operator.
+/// What differs in one operator.
 fn kind(scene: &StepScene<'_>, a: &Step, b: &Step) -> String {
     let import = |function: &FuncId| import_name(scene.names, *function);
     match (&a.what, &b.what) {
@@ -201,7 +202,7 @@ fn kind(scene: &StepScene<'_>, a: &Step, b: &Step) -> String {
     }
 }
 
-/// How many columns there are after the name of a side.
+/// The number of columns after the name of a side.
 fn room(scene: &StepScene<'_>, side: &str) -> Option<usize> {
     let taken = width(side) + 4;
     scene
@@ -318,7 +319,7 @@ pub(super) fn put_out(
     Ok(())
 }
 
-/// What people call a file descriptor.
+/// The common name of a file descriptor.
 pub(super) fn descriptor(number: u32) -> String {
     match number {
         1 => "standard output".to_owned(),
@@ -390,7 +391,7 @@ fn line_counts(
     Ok(())
 }
 
-/// By how many times more often something happened in B than in A.
+/// The ratio B/A of two counts.
 fn ratio(counts: [u64; 2]) -> String {
     number::ratio(counts).unwrap_or_else(|| match counts {
         [0, _] => "only B".to_owned(),

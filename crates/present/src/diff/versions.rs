@@ -1,4 +1,4 @@
-//! Two versions of a program that ran on the same input.
+//! Reports on two versions of a program that ran on the same input.
 
 use std::io::Write;
 
@@ -65,7 +65,7 @@ pub fn versions_text(
         writeln!(out)?;
         put_out(out, style, output, &sides)?;
     }
-    // What is nowhere to be seen may have been wrong; how they ended is seen, too.
+    // Without output, a fault could be invisible. How the runs ended is visible, too.
     let is_same = *any && outputs.is_empty() && report.endings.is_none();
     if is_same && !report.divergences.is_empty() {
         writeln!(
@@ -85,7 +85,7 @@ pub fn versions_text(
     Ok(())
 }
 
-/// Shows what computes of the same what nothing in the first version does.
+/// Shows computations whose results nothing in the first version gives from the same operands.
 fn suspicious(
     out: &mut dyn Write,
     report: &MatchReport<'_>,
@@ -128,12 +128,13 @@ fn suspicious(
     more(out, suspects.len(), top)
 }
 
-/// `@0x1f3#1 i32.add`: what is wrong is its first execution.
+/// `@0x1f3#1 i32.add`: its first execution is wrong.
 fn first_of(told: &StatementLabel) -> String {
     format!("@{}#1 {}", told.offset, told.operator)
 }
 
-/// Where to go on asking, as commands: at what ended one of them, at what was put out, at what stops doing the same first, and at the first suspect.
+/// Questions to continue with, as commands: about what ended one of them, the output, the first
+/// divergence, and the first suspect.
 ///
 /// # Errors
 /// If a module cannot be read.
@@ -159,7 +160,7 @@ pub fn versions_questions(
         for (at, (side, statement)) in sides.into_iter().enumerate() {
             let place = format!("@{}", side.tell(statement)?.offset);
             let why = why_command(side.name, &place, first.numbers[at]);
-            // What a call gives is not what it was given.
+            // The result of a call is not its argument.
             let why = match first.arguments {
                 Some(arguments) => format!("{why} --operand {}", arguments[at]),
                 None => why,
@@ -180,26 +181,30 @@ pub fn versions_questions(
     Ok(questions)
 }
 
-/// Executions of two versions of a program compared.
+/// Executions of two versions of a program, compared.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VersionsDocument {
     /// The recording of the first version.
     pub a: String,
-    /// That of the second one.
+    /// The recording of the second version.
     pub b: String,
     /// How many statements `b` executed.
     pub statements: usize,
     /// How many of them correspond to one of `a`.
     pub matched: usize,
-    /// How they ended, if one did otherwise than the other.
+    /// How they ended, if they ended differently.
     pub endings: Option<DiffEndings>,
-    /// The file descriptors to which other bytes were put out with `fd_write`.
+    /// The file descriptors to which `fd_write` wrote different bytes.
     pub outputs: Vec<VersionsOutput>,
-    /// Statements that correspond and gave other values. Those that `computed` come first, then by time.
+    /// Corresponding statements that gave different values: those that `computed` first, then by
+    /// time.
     pub divergences: Vec<MatchDivergence>,
     /// How many of them `--limit` left out.
     pub more_divergences: usize,
-    /// Other operators in functions that have the same ones otherwise, and computations that take what corresponds and is the same at first, and give in their first execution what none of their matches gave, as do at least three statements after them. Those that replace something come first, then those with most after them.
+    /// Suspicious statements: replaced operators in functions that are otherwise the same; and
+    /// computations whose operands correspond and are the same at first, but whose first execution
+    /// gave what none of their matches gave, as did at least three statements after them.
+    /// Replacements come first, then those followed by most wrong statements.
     pub suspects: Vec<VersionsSuspect>,
     /// How many of them `--limit` left out.
     pub more_suspects: usize,
@@ -213,27 +218,27 @@ impl Document for VersionsDocument {
     type Row = NoRows;
 }
 
-/// A file descriptor to which other bytes were put out.
+/// A file descriptor to which different bytes were written.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VersionsOutput {
-    /// Which.
+    /// The descriptor.
     pub descriptor: u32,
-    /// The first byte that differs, from 0.
+    /// The offset of the first differing byte, from 0.
     pub offset: u64,
-    /// The line that it is in, from 1.
+    /// Its line in the output, from 1.
     pub output_line: u64,
     /// The bytes of that line before it.
     pub before: Vec<u8>,
-    /// What the first put out; `null` if nothing more.
+    /// The output of the first version; `null` if there is no more.
     pub a: Option<VersionsWritten>,
-    /// What the second did.
+    /// The output of the second version; `null` if there is no more.
     pub b: Option<VersionsWritten>,
 }
 
-/// What was put out.
+/// Output.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VersionsWritten {
-    /// The bytes, to the end of the line or of what was put out at once.
+    /// The bytes, up to the end of the line or of the write.
     pub bytes: Vec<u8>,
     /// The time of the call's block.
     pub t: u64,
@@ -242,13 +247,14 @@ pub struct VersionsWritten {
 /// A statement that may be to blame.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VersionsSuspect {
-    /// Which.
+    /// The statement.
     pub b: MatchStatement,
-    /// When it was executed first.
+    /// The time of its first execution.
     pub t: u64,
-    /// The statement of `a` in its place, where the function has the same operators otherwise.
+    /// The statement of `a` in its place, if the function is otherwise the same.
     pub replaces: Option<MatchStatement>,
-    /// How many statements after it, of the 256 nearest, certainly correspond and are wrong from the first execution on, too.
+    /// Of the 256 nearest statements after it, how many certainly correspond and are also wrong
+    /// from the first execution on.
     pub wrong: usize,
 }
 
@@ -305,18 +311,18 @@ pub(crate) fn versions_document(
     })
 }
 
-/// Two versions of a program compared.
+/// Two versions of a program, compared.
 pub struct VersionsView<'r> {
-    /// What corresponds.
+    /// The matching.
     pub report: MatchReport<'r>,
     /// What may be to blame.
     pub suspects: Vec<Suspect>,
-    /// What they put out.
+    /// Their output.
     pub outputs: Outputs,
 }
 
 impl VersionsView<'_> {
-    /// Commands to continue with.
+    /// The questions to continue with.
     ///
     /// # Errors
     /// If a module cannot be read.
@@ -324,7 +330,7 @@ impl VersionsView<'_> {
         versions_questions(&self.report, &self.suspects, &self.outputs.differences)
     }
 
-    /// It, for programs.
+    /// The document for programs.
     ///
     /// # Errors
     /// If a module cannot be read.

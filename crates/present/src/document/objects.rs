@@ -1,4 +1,4 @@
-//! Objects that are in several documents.
+//! Objects that occur in several documents.
 
 use afterimage_ids::FuncId;
 use afterimage_profile::SourceLine;
@@ -33,11 +33,11 @@ impl Function {
 /// A position in the source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Position {
-    /// The path, as the debug information has it.
+    /// The path, as in the debug information.
     pub file: String,
-    /// From 1.
+    /// The line, from 1.
     pub line: u32,
-    /// From 1, if it is known.
+    /// The column, from 1, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<u32>,
 }
@@ -81,13 +81,13 @@ pub(crate) fn position<S: serde::Serializer>(
 /// An operator of the module.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Instruction {
-    /// Where it is.
+    /// Its function.
     pub function: Function,
     /// Its name in the text format.
     pub operator: String,
-    /// Where it is in the original module.
+    /// Its offset in the original module.
     pub offset: u32,
-    /// Its line, if that is known.
+    /// Its line, if known.
     pub source: Option<Position>,
 }
 
@@ -97,16 +97,17 @@ pub struct TypedValue {
     /// `i32`, `i64`, `f32`, `f64`, `v128` or `ref`.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// Its bits, as hexadecimal digits: exact.
+    /// Its exact bits, in hexadecimal.
     pub bits: String,
-    /// The number, integers with their sign; absent where a double does not hold it exactly: of integers beyond 2^53, infinities, NaN, vectors and references.
+    /// The number, with a sign for integers. Absent if a double does not represent it exactly: for
+    /// integers beyond 2^53, infinities, NaN, vectors and references.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub as_number: Option<Number>,
-    /// What it is, for a person.
+    /// Its text, for a person.
     pub text: String,
 }
 
-/// A number that a double holds exactly.
+/// A number that a double represents exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Number {
@@ -154,11 +155,11 @@ impl From<&Value> for TypedValue {
 /// Bytes of a memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct MemoryRange {
-    /// Of which memory.
+    /// The memory.
     pub memory: u32,
-    /// From where on.
+    /// The address of the first byte.
     pub address: u64,
-    /// How many.
+    /// The number of bytes.
     pub bytes: u64,
 }
 
@@ -182,7 +183,7 @@ impl From<MemoryRange> for Range {
     }
 }
 
-/// Bytes as hexadecimal digits.
+/// Bytes in hexadecimal.
 pub(crate) fn digits(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,7 +1,8 @@
 //! Costs in the format of Callgrind, for `callgrind_annotate` and KCachegrind.
 //!
-//! A profile has one event, `Instr` (executed WebAssembly instructions), and no calls: edge counts do not determine what a call costs
-//! in total (Ponder and Fateman 1988 on gprof's guess). A path has the event `Blocks` (executed basic blocks), and calls with their inclusive cost.
+//! A profile has one event, `Instr` (executed WebAssembly instructions), and no calls, because edge
+//! counts do not determine the total cost of a call (Ponder and Fateman 1988 on gprof's guess). A
+//! path has the event `Blocks` (executed basic blocks), and calls with their inclusive cost.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
@@ -66,7 +67,7 @@ pub fn callgrind(
         let mut current = home;
         for ((file, line), cost) in costs.into_iter().filter(|(_, cost)| *cost > 0) {
             if file != current {
-                // `fi` leaves the function's own file, `fe` comes back.
+                // `fi` leaves the function's own file, `fe` returns to it.
                 let key = if file == home { "fe" } else { "fi" };
                 writeln!(out, "{key}={}", files.of(path(file)))?;
                 current = file;
@@ -78,7 +79,7 @@ pub fn callgrind(
     Ok(())
 }
 
-/// A caller or callee. They are written in this order.
+/// A caller or callee. The variants are in the order of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Party {
     Frame(Frame),
@@ -92,13 +93,15 @@ enum Party {
 #[derive(Clone, Debug, Default)]
 struct Cost {
     own: u64,
-    /// For each callee, the number of calls and the blocks that are executed in them.
+    /// For each callee, the number of calls and the blocks executed in them.
     calls: BTreeMap<Party, (u64, u64)>,
 }
 
-/// Writes the blocks that each function executes itself, and for each caller and callee the number of calls and their inclusive cost.
-/// A recursive call counts again for each call around it, as in Callgrind's own files. An inlined function is a function with 0 calls. What the tree merges, or the path lacks, has a name in brackets.
-/// All costs are at the line where the function is declared. O(contexts · log).
+/// Writes the blocks that each function executes itself, and for each caller and callee the number
+/// of calls and their inclusive cost. A recursive call counts again for each call around it, as in
+/// Callgrind's own files. An inlined function appears as a function with 0 calls. Merged calls and
+/// gaps in the path have names in brackets. All costs are at the line where the function is
+/// declared. O(contexts · log).
 ///
 /// # Errors
 /// If `out` fails.

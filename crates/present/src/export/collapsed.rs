@@ -9,8 +9,9 @@ use super::stacks::each_stack;
 use crate::PresentError;
 use crate::plain::escaped;
 
-/// Writes a line for each context that executes blocks itself: the functions from the outermost to the innermost, and how many
-/// blocks. What was left out of the path stands under `[left out]`. The sum over all lines is the number of blocks executed.
+/// Writes a line for each context that executes blocks itself: the functions from the outermost to
+/// the innermost, and the number of blocks. Gaps in the path appear as `[left out]`. The sum over
+/// all lines is the number of executed blocks.
 ///
 /// # Errors
 /// If `out` fails.

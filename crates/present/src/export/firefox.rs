@@ -1,7 +1,7 @@
 //! Calls over time in the processed format of the Firefox Profiler, version 62.
 //!
-//! A sample stands for a stretch with one stack, and its weight is the number of blocks: one sample for each executed block,
-//! but for those of one stretch written together.
+//! A sample stands for a stretch with one stack, and its weight is the number of blocks. So there
+//! is one sample for each executed block, except that those of a stretch are written together.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -22,11 +22,11 @@ enum Shown {
     Merged(Merging),
 }
 
-/// The columns of the format, as far as they are not all alike.
+/// The columns of the format that are not constant.
 #[derive(Default)]
 struct Columns {
     strings: Vec<String>,
-    /// By frame, which is also its function and its name.
+    /// For each frame, which is also its function and its name.
     merged: Vec<bool>,
     frames: HashMap<Shown, usize>,
     stack_prefix: Vec<Option<usize>>,
@@ -62,7 +62,7 @@ impl Columns {
         stack
     }
 
-    /// So many blocks are executed with one stack.
+    /// Adds a stretch of blocks executed with one stack.
     fn sample(&mut self, stack: Option<usize>, from: u64, blocks: u64) {
         if blocks > 0 {
             self.stack.push(stack);
@@ -72,12 +72,12 @@ impl Columns {
     }
 }
 
-/// A block is shown as a microsecond.
+/// A block is displayed as a microsecond.
 fn milliseconds(blocks: u64) -> f64 {
     blocks as f64 / 1000.0
 }
 
-/// Writes a timeline. All of it is in memory before it is written, some 60 bytes for each call.
+/// Writes a timeline. Holds all of it in memory first, some 60 bytes for each call.
 ///
 /// # Errors
 /// If `out` fails, or the path cannot be read.
@@ -116,7 +116,7 @@ where
                 ..
             } => {
                 columns.sample(top, at, from - at);
-                // What of them was left out is shown behind the rest, and what the caller executes between them itself behind that.
+                // Gaps are shown after the rest, followed by what the caller executes in between.
                 let known = blocks - left_out;
                 for (why, from, blocks) in [
                     (why, from, known),

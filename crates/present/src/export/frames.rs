@@ -1,10 +1,10 @@
-//! What the frames of stacks are called, and where they are declared.
+//! Names and declarations of the frames of stacks.
 
 use afterimage_profile::Source;
 use afterimage_program::{Location, Names, Program};
 use afterimage_replay::paths::{Frame, Inlining};
 
-/// What the frames of a tree of calling contexts are called, and where they are declared.
+/// The names and declarations of the frames in a tree of calling contexts.
 #[derive(Clone, Copy)]
 pub struct Frames<'a> {
     /// The program.
@@ -13,7 +13,7 @@ pub struct Frames<'a> {
     pub names: &'a Names,
     /// Their lines.
     pub source: &'a dyn Source,
-    /// What was inlined into them.
+    /// The functions inlined into them.
     pub inlining: &'a Inlining,
 }
 
@@ -60,7 +60,7 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// Where the code of a function begins that the module defines, in the original module.
+    /// The offset in the original module of a defined function's code.
     pub(super) fn address(&self, frame: Frame) -> u32 {
         match frame {
             Frame::Function(function) => {

@@ -1,10 +1,12 @@
 //! Coverage in the tracefile format of lcov, for `genhtml` and editors.
 //!
-//! Functions that the linker removed because nobody called them count as not executed, with their lines, if the debug information still has them.
-//! What an optimiser inlined and folded away leaves no trace of its calls, and counts like that, too.
+//! Functions that the linker removed because nobody called them count as not executed, with their
+//! lines, if the debug information still has them. Functions that an optimiser inlined and folded
+//! away leave no trace of their calls, and count in the same way.
 //!
-//! The format is the one that geninfo(1) describes. Functions and branches belong to the file that they come from;
-//! those of unknown origin have no place in it and are left out, as the format has no files without a name.
+//! The format is the one that geninfo(1) describes. Functions and branches belong to the file that
+//! they come from. Those of unknown origin are left out, because the format has no files without a
+//! name.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -15,10 +17,12 @@ use crate::PresentError;
 use crate::coverage::{Coverage, CoveredFile, Ran};
 use crate::plain::escaped;
 
-/// Writes the counts of lines, functions and branches of a profile, of all files or of those that a filter shows.
+/// Writes the counts of lines, functions and branches of a profile, for all files or for those that
+/// a filter shows.
 ///
 /// # Errors
-/// [`PresentError::NoSource`] if no line is known, [`PresentError::NoCode`] if the filter leaves out all of them; otherwise if `out` or the profile fails.
+/// [`PresentError::NoSource`] if no line is known, [`PresentError::NoCode`] if the filter leaves
+/// out all of them; otherwise if `out` or the profile fails.
 pub fn lcov(
     out: &mut dyn Write,
     profile: &Profile<'_>,
@@ -53,7 +57,7 @@ fn write(
         let copies = seen.entry(name.clone()).or_default();
         *copies += 1;
         if *copies > 1 {
-            // Two generic copies may look alike, but lcov knows functions by name.
+            // Two generic copies may have the same name, but lcov identifies functions by name.
             name += &format!(" [func {}]", row.function.as_u32());
         }
         writeln!(out, "FN:{line},{name}")?;
@@ -72,7 +76,8 @@ fn write(
     let hit = calls.iter().filter(|call| call.0 > 0).count();
     writeln!(out, "FNF:{}\nFNH:{hit}", calls.len())?;
 
-    // Branches of one line are numbered in the order of the program. A branch that was never reached has no counts.
+    // Branches of one line are numbered in the order of the program. A branch that was never
+    // reached has no counts.
     let (mut last_line, mut on_line) = (0, 0);
     for (line, row) in &file.branches {
         on_line = if *line == last_line { on_line + 1 } else { 0 };

@@ -1,7 +1,7 @@
 //! Calls over time in the JSON format of Chrome's tracing, which Perfetto reads.
 //!
-//! A call is a pair of events `B` and `E`, merged calls are one event `X` that says in its `args` how many there are. Events are
-//! in the order of time, and written as they come.
+//! A call is a pair of events `B` and `E`. Merged calls are one event `X` with their number in its
+//! `args`. Events are in the order of time, and are written as they come.
 
 use std::io::Write;
 
@@ -81,7 +81,7 @@ where
     Ok(())
 }
 
-/// The deepest level that is told apart; `null` for all.
+/// The deepest level that is shown separately; `null` for all.
 fn deepest(head: &TimelineHead<'_>) -> Option<usize> {
     Some(head.limits.depth).filter(|&depth| depth < usize::MAX)
 }

@@ -1,8 +1,9 @@
 //! Profiles for pprof: its `profile.proto`, compressed with gzip.
 //!
-//! A sample stands for a *stretch*: neighbouring instructions of one block that come from
-//! the same line. Its address is the stretch's offset in the original module.
-//! Its location has the line of each function that was inlined there. These samples have no stacks beyond that, because counts of edges know no callers. Samples of a path have them ([`pprof_stacks`]).
+//! A sample stands for a *stretch*: adjacent instructions of one block that come from the same
+//! line. Its address is the stretch's offset in the original module. Its location has the line of
+//! each function inlined there. These samples have no further stacks, because counts of edges know
+//! no callers. Samples of a path have stacks ([`pprof_stacks`]).
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -18,8 +19,8 @@ use super::protobuf::Message;
 use super::stacks::{StackFrame, each_stack};
 use crate::PresentError;
 
-/// Writes the executed stretches of a profile. Sample values: how often the stretch
-/// began, and instructions executed in it.
+/// Writes the executed stretches of a profile. Sample values are how often the stretch began, and
+/// the instructions executed in it.
 ///
 /// # Errors
 /// If `out` or the profile fails, or if a number does not fit into pprof's 63 bits.
@@ -107,8 +108,9 @@ pub fn pprof(
     writer.finish(out, comment, "instructions")
 }
 
-/// Writes the stacks of a path, each with how many blocks are executed in it. A function stands at the line where it is declared; inlined functions are lines of the location of the
-/// function around them.
+/// Writes the stacks of a path, each with the number of blocks executed in it. A function is at the
+/// line of its declaration; inlined functions are lines of the location of the function around
+/// them.
 ///
 /// # Errors
 /// If `out` fails, or if a number does not fit into pprof's 63 bits.
@@ -124,7 +126,7 @@ pub fn pprof_stacks(
         .integer(1, writer.string("blocks"))
         .integer(2, writer.string("count"));
     writer.message.message(1, &value_type);
-    // What was merged is a function, too.
+    // Merged calls also form a function.
     let mut functions: HashMap<String, (u64, u64)> = HashMap::new();
     let mut locations: HashMap<Vec<u64>, u64> = HashMap::new();
     each_stack(tree, frames, |stack, blocks| {
@@ -176,7 +178,7 @@ pub fn pprof_stacks(
 fn stretches(instructions: &[Framed]) -> impl Iterator<Item = &[Framed]> {
     let is_same = |(a, frames): &Framed, (b, others): &Framed| {
         let key = |operator: &OperatorCount| (operator.block, operator.position.map(Line::from));
-        // The place in the innermost function has a column, too.
+        // The position in the innermost function also has a column.
         let inner = |of: &[InlinedFrame]| of.first().map(|frame| frame.function.clone());
         let is_inner = inner(frames) == inner(others);
         key(a) == key(b) && is_inner && frames.get(1..) == others.get(1..)
@@ -191,10 +193,11 @@ struct Writer {
     message: Message,
     strings: Vec<String>,
     string_ids: HashMap<String, u64>,
-    /// By number of those that the module defines, linkage name and file. pprof knows one file per function: a function with code of several files is one for each.
+    /// Function ids, by the index of a defined function, linkage name and file. pprof knows one
+    /// file per function, so a function with code in several files appears once for each.
     functions: HashMap<(Option<FuncId>, String, Option<FileId>), u64>,
     locations: u64,
-    /// A location has several lines.
+    /// Whether a location has several lines.
     inlines: bool,
 }
 
@@ -223,14 +226,14 @@ impl Writer {
         for text in &self.strings {
             self.message.bytes(6, text.as_bytes());
         }
-        // No time of writing, so that the same profile gives the same bytes.
+        // The time of writing is omitted, so that the same profile gives the same bytes.
         let mut gzip = GzBuilder::new().mtime(0).write(out, Compression::default());
         gzip.write_all(&self.message.0)?;
         gzip.finish()?;
         Ok(())
     }
 
-    /// Writes a function of a stack, and returns the line where it is declared, or 0.
+    /// Writes a function of a stack, and returns the line of its declaration, or 0.
     fn stack_frame(&mut self, id: u64, frame: &StackFrame<'_>, frames: &Frames<'_>) -> u64 {
         let declared = frame.frame.and_then(|frame| frames.declared(frame));
         let path = declared.map_or_else(String::new, |at| frames.source.line(at).path);
@@ -246,7 +249,7 @@ impl Writer {
         declared.map_or(0, |at| at.line.into())
     }
 
-    /// Writes a function once: the name that is shown and the linkage name.
+    /// Writes a function once, with its displayed name and its linkage name.
     fn function(
         &mut self,
         id: Option<FuncId>,
@@ -271,7 +274,7 @@ impl Writer {
         next
     }
 
-    /// Writes a stretch, and the functions and lines that it comes from, the innermost first.
+    /// Writes a stretch, with the functions and lines that it comes from, the innermost first.
     fn sample(&mut self, stretch: &[OperatorCount], lines: &[(u64, Option<Line>)], sum: u64) {
         self.locations += 1;
         self.inlines |= lines.len() > 1;

@@ -1,12 +1,12 @@
-//! The little of the Protocol Buffers wire format that a profile needs.
-//! Rejected: a code generator, which would be larger than this and its message together.
+//! The part of the Protocol Buffers wire format that a profile needs. A code generator was
+//! rejected: it would be larger than this and its message together.
 
 /// A message being written.
 #[derive(Default)]
 pub(crate) struct Message(pub(crate) Vec<u8>);
 
 impl Message {
-    /// A field of an integer type. Zero is the default and is not written.
+    /// Writes a field of an integer type. Zero is the default and is not written.
     pub(crate) fn integer(&mut self, field: u32, value: u64) -> &mut Self {
         if value != 0 {
             self.tag(field, 0);
@@ -15,7 +15,7 @@ impl Message {
         self
     }
 
-    /// A field that holds text or bytes; written even if it is empty, so that elements of a list count.
+    /// Writes a field of text or bytes, even if it is empty, so that elements of a list count.
     pub(crate) fn bytes(&mut self, field: u32, value: &[u8]) -> &mut Self {
         self.tag(field, 2);
         varint(&mut self.0, value.len() as u64);
@@ -23,12 +23,12 @@ impl Message {
         self
     }
 
-    /// A field that holds a message.
+    /// Writes a field that contains a message.
     pub(crate) fn message(&mut self, field: u32, value: &Message) -> &mut Self {
         self.bytes(field, &value.0)
     }
 
-    /// A list of integers, packed.
+    /// Writes a packed list of integers.
     pub(crate) fn packed(&mut self, field: u32, values: &[u64]) -> &mut Self {
         let mut list = Vec::new();
         values.iter().for_each(|&value| varint(&mut list, value));

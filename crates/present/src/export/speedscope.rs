@@ -48,7 +48,7 @@ struct Samples<'f> {
     weights: Vec<u64>,
 }
 
-/// Writes each stack in which blocks are executed, with how many they are. `run` names the run.
+/// Writes each stack in which blocks are executed, with their number. `run` names the run.
 ///
 /// # Errors
 /// If `out` fails.
@@ -63,7 +63,7 @@ pub fn speedscope(
     let (mut samples, mut weights) = (Vec::new(), Vec::new());
     each_stack(tree, frames, |stack, blocks| {
         let ids = stack.iter().map(|frame| {
-            // Functions of one name stay apart.
+            // Functions with the same name stay separate.
             let key = format!("{:?} {}", frame.frame, frame.name);
             *known.entry(key).or_insert_with(|| {
                 let declared = frame.frame.and_then(|frame| frames.declared(frame));

@@ -5,15 +5,16 @@ use afterimage_replay::paths::{ContextTree, Frame};
 use super::Frames;
 use crate::PresentError;
 
-/// A function on a stack, or what was merged or left out there.
+/// A function on a stack, or a merged or missing part.
 pub(super) struct StackFrame<'f> {
-    /// `None` for what was merged or left out.
+    /// `None` for a merged or missing part.
     pub frame: Option<Frame>,
     pub name: &'f str,
 }
 
-/// Gives `take` each stack in which blocks are executed, from the outermost function to the innermost, with how many they are. What was merged is a frame of its own, and so is what was
-/// left out of the path. The sum is the number of blocks executed. O(depth) for each.
+/// Passes `take` each stack in which blocks are executed, from the outermost function to the
+/// innermost, with their number. Merged calls are a frame of their own, and so are gaps in the
+/// path. The numbers add up to that of all executed blocks. O(depth) for each.
 pub(super) fn each_stack(
     tree: &ContextTree,
     frames: &Frames<'_>,
@@ -23,7 +24,7 @@ pub(super) fn each_stack(
     let shorter = format!("[calls below {} blocks]", limits.min);
     let deeper = format!("[calls deeper than {}]", limits.depth);
     let mut stack: Vec<StackFrame<'_>> = Vec::new();
-    // How many frames the stack has at each depth: the host has none.
+    // The number of frames at each depth; the host has none.
     let mut lengths: Vec<usize> = Vec::new();
     for (at, depth) in tree.walk() {
         let context = &tree.contexts[at];

@@ -1,9 +1,9 @@
-//! Timelines of calls for tools that show time: what their formats have in common.
+//! The common parts of timelines for tools that show time.
 
 use afterimage_program::Names;
 use afterimage_replay::paths::{Merging, TimelineLimits, Window};
 
-/// What is shown.
+/// The contents of a timeline.
 #[derive(Clone, Copy)]
 pub struct TimelineHead<'a> {
     /// The program's name.
@@ -12,14 +12,14 @@ pub struct TimelineHead<'a> {
     pub names: &'a Names,
     /// From when to when.
     pub window: Window,
-    /// What is merged.
+    /// Which calls are merged.
     pub limits: TimelineLimits,
 }
 
-/// What the clock of the other tool shows.
+/// The meaning of the other tool's clock.
 pub(crate) const CLOCK: &str = "executed basic blocks; 1 block is shown as 1 microsecond";
 
-/// What calls are named that were merged.
+/// The name of merged calls.
 pub(crate) fn merged_name(why: Merging, limits: TimelineLimits) -> String {
     match why {
         Merging::Shorter => format!("… calls shorter than {} blocks", limits.min),

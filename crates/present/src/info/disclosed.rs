@@ -1,4 +1,4 @@
-//! What a recording tells whoever gets it.
+//! Reports what a recording discloses to anyone who gets it.
 
 use std::io::Write;
 
@@ -10,33 +10,36 @@ use crate::PresentError;
 use crate::number::{counted, grouped, size};
 use crate::plain::plain;
 
-/// What the file tells whoever gets it, besides arguments, names of variables and folders. The values of the variables are in it, too.
+/// What the file discloses to anyone who gets it, besides arguments, names of variables and
+/// folders. It also contains the values of the variables.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InfoDisclosed {
-    /// What the program was given was removed by `strip --inputs`: the run cannot be repeated.
+    /// Whether `strip --inputs` removed the program's input, so that the run cannot be repeated.
     pub without_inputs: bool,
-    /// What the program read and put out, in the order of first use.
+    /// What the program read and wrote, in the order of first use.
     pub traffic: Vec<InfoTraffic>,
-    /// How many bytes the module has.
+    /// The size of the module in bytes.
     pub module_bytes: u64,
     /// How many of these are debug information.
     pub debug_bytes: u64,
     /// How many source files the debug information names.
     pub debug_paths: u64,
-    /// The folders that these are in, without those in other ones, the author's own before those of libraries.
+    /// The folders of these files, without those inside other ones. The author's own come before
+    /// those of libraries.
     pub debug_folders: Vec<String>,
     /// The source files that are embedded; `null` if none are.
     pub sources: Option<InfoSources>,
 }
 
-/// What went between the program and a stream or a file.
+/// The traffic between the program and a stream or file.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InfoTraffic {
     /// `stdin`, `stdout`, `stderr`, `folder`, `file`, or `unknown`.
     pub stream: &'static str,
-    /// The file's path, or the folder's, as the program has it; `null` for streams, and for files if the recording has no values.
+    /// The path of the file or folder, as the program has it; `null` for streams, and for files if
+    /// the recording has no values.
     pub path: Option<String>,
-    /// How many bytes the program read. Of a folder it is a list of names.
+    /// How many bytes the program read; for a folder, the size of the list of names.
     pub read_bytes: u64,
     /// How many bytes it wrote.
     pub written_bytes: u64,
@@ -45,9 +48,9 @@ pub struct InfoTraffic {
 /// Embedded source files.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InfoSources {
-    /// How many.
+    /// The number of files.
     pub files: u64,
-    /// How many bytes they have.
+    /// Their total size in bytes.
     pub bytes: u64,
     /// With `--sources`: each of them.
     pub list: Option<Vec<InfoSource>>,
@@ -58,13 +61,13 @@ pub struct InfoSources {
 pub struct InfoSource {
     /// Its path in the debug information.
     pub path: String,
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub bytes: u64,
 }
 
-/// Files and folders that text names; of others there is a number.
+/// How many files and folders text names; others are only counted.
 const NAMED: usize = 10;
-/// Folders of source files that text names.
+/// How many folders of source files text names.
 const FOLDERS: usize = 3;
 
 pub(super) fn text(out: &mut dyn Write, report: &InfoReport) -> Result<(), PresentError> {
@@ -129,7 +132,7 @@ pub(super) fn text(out: &mut dyn Write, report: &InfoReport) -> Result<(), Prese
     Ok(())
 }
 
-/// What was read comes first, and of each the most.
+/// What was read comes first; within each group, the largest first.
 fn traffic(out: &mut dyn Write, all: &[InfoTraffic]) -> Result<(), PresentError> {
     let mut rows = Vec::new();
     for row in all {

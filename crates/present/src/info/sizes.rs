@@ -1,4 +1,4 @@
-//! Which bytes of a recording tell what.
+//! Reports which bytes of a recording hold what.
 
 use std::io::Write;
 
@@ -10,65 +10,69 @@ use crate::PresentError;
 use crate::number::grouped;
 use crate::plain::plain;
 
-/// The bytes that questions about values are answered from, by what they tell.
+/// The bytes that answer questions about values, by their contents.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InfoStreams {
-    /// Of how many statements values are kept.
+    /// The number of statements with stored values.
     pub statements: u64,
-    /// By what they tell.
+    /// The bytes by contents.
     pub classes: Vec<InfoClass>,
-    /// All of them together.
+    /// Their total.
     pub stored_bytes: i64,
-    /// How many of these count for the part of the run that values are kept of.
+    /// How many of these count for the part of the run with stored values.
     #[serde(skip)]
     pub counted: i64,
-    /// These for each statement.
+    /// These per statement.
     pub bytes_per_statement: Option<f64>,
-    /// Which part of the run's blocks values are kept of, if not all: of what tells of the whole run, so much is counted.
+    /// The share of the run's blocks with stored values, if not all. Data about the whole run
+    /// counts in this proportion.
     pub of_part: Option<f64>,
     /// The papers' original form; `null` if functions were left out.
     pub original: Option<InfoOriginal>,
 }
 
-/// The papers' original form of a run: 4 bytes of time for each statement, 4 for each value, 8 for each dependence (Zhang and Gupta 2005).
+/// The papers' original form of a run: 4 bytes of time for each statement, 4 for each value, 8 for
+/// each dependence (Zhang and Gupta 2005).
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InfoOriginal {
-    /// With one control dependence for each statement.
+    /// Its size with one control dependence for each statement.
     pub bytes: u64,
     /// How many times smaller the file is.
     pub factor: f64,
     /// The same with one control dependence for each block.
     pub factor_by_block: f64,
-    /// The same with as many bytes for each statement as in the paper's Table I.
+    /// The same with as many bytes per statement as in the paper's Table I.
     pub factor_by_table: f64,
 }
 
 impl InfoOriginal {
-    /// Bytes that a statement takes originally in Table I of Zhang and Gupta (2005): 9588.99 MiB for 646.9 million statements.
+    /// The original size of a statement in Table I of Zhang and Gupta (2005), in bytes: 9588.99 MiB
+    /// for 646.9 million statements.
     pub const TABLE_I: f64 = 9588.99 * 1_048_576.0 / 646.9e6;
 }
 
-/// What tells of one thing.
+/// The bytes that hold one kind of data.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InfoClass {
-    /// What it is about.
+    /// The kind of data.
     pub name: &'static str,
-    /// What it takes in the papers' original form.
+    /// Its size in the papers' original form.
     pub original_bytes: Option<u64>,
     /// Its parts.
     pub parts: Vec<InfoStream>,
 }
 
-/// A part of it.
+/// A part of a class.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InfoStream {
-    /// What it holds.
+    /// Its contents.
     pub name: &'static str,
-    /// What the numbers that tier 1 leaves take, as wide as in the original form; `null` where nothing is counted.
+    /// The size of the numbers that remain after tier 1, as wide as in the original form; `null` if
+    /// nothing is counted.
     pub tier1_bytes: Option<u64>,
-    /// What it takes in the file. Chunks may be packed to fewer bytes than were put into them.
+    /// Its size in the file. Chunks may be packed to fewer bytes than were put into them.
     pub stored_bytes: i64,
-    /// How many of these count for the part of the run that values are kept of.
+    /// How many of these count for the part of the run with stored values.
     #[serde(skip)]
     pub counted: i64,
 }
@@ -83,7 +87,7 @@ impl InfoClass {
         }
     }
 
-    /// The same with one part more.
+    /// Adds a part.
     pub fn part(mut self, name: &'static str, tier1_bytes: Option<u64>, stored_bytes: i64) -> Self {
         self.parts.push(InfoStream {
             name,
@@ -94,7 +98,7 @@ impl InfoClass {
         self
     }
 
-    /// The same with a part that tells of the whole run, of which only `part` counts.
+    /// Adds a part about the whole run, of which only `part` counts.
     pub fn whole(
         self,
         name: &'static str,
@@ -109,12 +113,12 @@ impl InfoClass {
         class
     }
 
-    /// How many bytes of it count for the part of the run that values are kept of.
+    /// How many of its bytes count for the part of the run with stored values.
     pub fn counted(&self) -> i64 {
         self.parts.iter().map(|part| part.counted).sum()
     }
 
-    /// How many bytes it takes in the file.
+    /// Its size in the file in bytes.
     pub fn stored(&self) -> i64 {
         self.parts.iter().map(|part| part.stored_bytes).sum()
     }
@@ -130,7 +134,7 @@ fn signed(bytes: u64) -> i64 {
 }
 
 impl InfoStreams {
-    /// Writes them as a table.
+    /// Writes the table.
     pub(super) fn text(&self, out: &mut dyn Write) -> Result<(), PresentError> {
         writeln!(out)?;
         let head = ["originally", "tier 1", "tier 2", "B/statement", "factor"];
@@ -204,7 +208,7 @@ fn line(out: &mut dyn Write, name: &str, columns: [&str; 5]) -> Result<(), Prese
     Ok(())
 }
 
-/// A factor with one decimal, if it is small.
+/// A factor, with one decimal if it is small.
 fn significant_factor(factor: f64) -> String {
     if factor < 1000.0 {
         format!("{factor:.1}")
@@ -216,19 +220,19 @@ fn significant_factor(factor: f64) -> String {
 /// A section of the file.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InfoSection {
-    /// What it holds.
+    /// Its contents.
     pub kind: String,
     /// Its name, if it has one.
     pub name: Option<String>,
-    /// Of values: the window that they are of.
+    /// For values, their window.
     pub window: Option<InfoWindow>,
-    /// Something later is used instead.
+    /// Whether a later section is used instead.
     pub replaced: bool,
-    /// How many bytes it takes.
+    /// Its size in bytes.
     pub stored_bytes: u64,
-    /// How many bytes unpacked.
+    /// Its unpacked size in bytes.
     pub raw_bytes: u64,
-    /// How many chunks it has.
+    /// The number of its chunks.
     pub chunks: u64,
 }
 
@@ -257,7 +261,7 @@ impl InfoSection {
     }
 }
 
-/// Writes all sections, and what else the file consists of.
+/// Writes all sections, and the rest of the file.
 pub(super) fn sections(
     out: &mut dyn Write,
     rows: &[InfoSection],

@@ -18,18 +18,19 @@ pub enum TraceForm {
     Timestamped,
 }
 
-/// Whether long traces are written as a whole.
+/// Whether long traces are written in full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whole {
-    /// The beginning is enough.
+    /// Only the beginning.
     Beginning,
     /// All of it.
     All,
 }
 
-/// Text has so many blocks of a trace, entries of a series, or chains of a dictionary, unless the whole is asked for.
+/// How many blocks of a trace, entries of a series, or chains of a dictionary text shows unless all
+/// are requested.
 pub(super) const SHOWN: usize = 80;
-/// So much of a trace is read to see what repeats in it.
+/// How much of a trace to read in search of repetitions.
 const READ: usize = 200_000;
 
 /// The lines of a trace.
@@ -106,7 +107,7 @@ fn more(left: u64, noun: &str) -> String {
     counted(left, noun).replacen(' ', " more ", 1)
 }
 
-/// Blocks with dots between them.
+/// Blocks separated by dots.
 pub(super) fn dots(blocks: &[BlockId]) -> String {
     let numbers: Vec<_> = blocks.iter().map(|b| b.as_u32().to_string()).collect();
     numbers.join(".")
@@ -132,7 +133,7 @@ pub(crate) fn series(series: &Series, whole: Whole) -> String {
     text
 }
 
-/// A folded sequence, and how many blocks are shown of it.
+/// A folded sequence, and how many of its blocks are shown.
 fn sequence(
     folded: &Folded,
     name: &dyn Fn(BlockId) -> String,
@@ -155,7 +156,7 @@ fn sequence(
     (text, shown)
 }
 
-/// How many blocks are written of a part, and how many it stands for.
+/// How many blocks of a part are written, and how many it stands for.
 fn part_items(part: &Fold, length: &dyn Fn(BlockId) -> usize) -> (usize, u64) {
     match part {
         Fold::Block(block) => (length(*block), length(*block) as u64),

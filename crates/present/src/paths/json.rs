@@ -1,4 +1,4 @@
-//! As JSON.
+//! Paths as JSON.
 
 use std::io::Write;
 
@@ -12,12 +12,12 @@ use crate::PresentError;
 use crate::document::objects::{Function, Position};
 use crate::document::{Document, Lazy, NoRows, begin};
 
-/// What is written.
+/// What to write.
 #[derive(Clone, Copy)]
 pub enum PathsJson<'a> {
-    /// How many calls and traces the functions have.
+    /// The numbers of calls and traces of functions.
     Counts(&'a TraceCounts),
-    /// The first so many traces of a function.
+    /// The traces of a function, limited to the first ones.
     Traces(&'a Traces, Option<usize>),
     /// Hot paths.
     Hot(&'a HotPaths),
@@ -66,7 +66,8 @@ pub fn paths_document(what: PathsJson<'_>, names: PathNames<'_>) -> PathsDocumen
     }
 }
 
-/// The different ways through functions: path traces, hot paths, and where a sequence of blocks occurs.
+/// The different ways through functions: path traces, hot paths, and occurrences of a sequence of
+/// blocks.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PathsDocument<R = Vec<PathsRow>> {
     /// What has a row: `functions`, `traces`, `hot` or `occurrences`.
@@ -76,9 +77,9 @@ pub struct PathsDocument<R = Vec<PathsRow>> {
     pub left_out: String,
     /// The sums.
     pub totals: PathsTotals,
-    /// How many rows there would be without `--limit`.
+    /// The number of rows without `--limit`.
     pub available: u64,
-    /// Whether `rows` holds all of them.
+    /// Whether `rows` contains all of them.
     pub complete: bool,
     /// The rows.
     pub rows: R,
@@ -94,11 +95,11 @@ impl<R: Serialize> Document for PathsDocument<R> {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum PathsTotals {
-    /// Of `functions` and `traces`.
+    /// For `functions` and `traces`.
     Counts(PathsCounts),
-    /// Of `hot`.
+    /// For `hot`.
     Hot(HotTotals),
-    /// Of `occurrences`.
+    /// For `occurrences`.
     Found(FoundTotals),
 }
 
@@ -106,13 +107,13 @@ pub enum PathsTotals {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum PathsRow<B = Vec<u32>> {
-    /// Of `functions`.
+    /// For `functions`.
     Counts(PathsCounts),
-    /// Of `traces`.
+    /// For `traces`.
     Trace(TraceOfPath<B>),
-    /// Of `hot`.
+    /// For `hot`.
     Hot(HotRow),
-    /// Of `occurrences`.
+    /// For `occurrences`.
     Found(FoundRow),
 }
 
@@ -154,27 +155,28 @@ fn numbers(blocks: &[BlockId]) -> Vec<u32> {
     blocks.iter().map(|block| block.as_u32()).collect()
 }
 
-/// How many calls and path traces there are: of the function, or of all.
+/// The numbers of calls and path traces, of a function or in total.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PathsCounts {
-    /// The function; of a row, and with `--function`.
+    /// The function; in a row, and with `--function`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub function: Option<Function>,
-    /// How many functions were called; of the sums of `functions`.
+    /// The number of functions that were called; in the sums of `functions`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub functions: Option<u64>,
-    /// How many calls there were.
+    /// The number of calls.
     pub calls: u64,
-    /// How many unique path traces these took; `null` if blocks of the function were left out when the path was built.
+    /// How many unique path traces these took; `null` if blocks of the function were left out when
+    /// the path was built.
     pub traces: Option<u64>,
     /// How many blocks they executed themselves.
     pub blocks: u64,
     /// How many calls had not returned at the end.
     pub open: u64,
-    /// How many different compacted sequences there are; of the sums of `traces`.
+    /// The number of distinct compacted sequences; in the sums of `traces`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sequences: Option<usize>,
-    /// How many different dictionaries; of the sums of `traces`.
+    /// The number of distinct dictionaries; in the sums of `traces`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dictionaries: Option<usize>,
 }
@@ -223,19 +225,20 @@ pub struct TraceOfPath<B = Vec<u32>> {
     pub calls: u64,
     /// How many of them had not returned at the end.
     pub open: u64,
-    /// How many blocks it has.
+    /// The number of its blocks.
     pub length: u64,
-    /// How many dynamic basic blocks the compacted sequence has.
+    /// The number of dynamic basic blocks in the compacted sequence.
     pub steps: u64,
     /// The blocks.
     pub blocks: B,
-    /// The chains that its dynamic basic blocks stand for, by their first blocks; others stand for themselves.
+    /// The chains that its dynamic basic blocks stand for, by their first blocks; others stand for
+    /// themselves.
     pub dictionary: Vec<Vec<u32>>,
-    /// When each of its dynamic basic blocks is executed.
+    /// The timestamps of each of its dynamic basic blocks.
     pub timestamps: Vec<Stamped>,
 }
 
-/// The blocks of a trace, which are made when they are written.
+/// The blocks of a trace, made while being written.
 struct BlockList<'a>(&'a Traces, usize);
 
 impl Serialize for BlockList<'_> {
@@ -250,7 +253,7 @@ impl BlockList<'_> {
     }
 }
 
-/// When a dynamic basic block is executed.
+/// The timestamps of a dynamic basic block.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Stamped {
     /// Its first block.
@@ -317,13 +320,13 @@ fn of_traces<'a>(
 /// Sums over all paths.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct HotTotals {
-    /// How many paths there are.
+    /// The number of paths.
     pub paths: u64,
     /// How often they were executed.
     pub executions: u64,
-    /// How many blocks.
+    /// The number of blocks executed in them.
     pub blocks: u64,
-    /// How many instructions.
+    /// The number of instructions executed in them.
     pub instructions: u64,
 }
 
@@ -332,19 +335,19 @@ pub struct HotTotals {
 pub struct HotRow {
     /// Its number.
     pub node: u32,
-    /// In which function.
+    /// Its function.
     pub function: Function,
     /// Its blocks.
     pub blocks: Vec<u32>,
     /// Whether it ends with a call.
     pub calls: bool,
-    /// The block with which its call goes on.
+    /// The block with which its activation continues.
     pub next: Option<u32>,
     /// How often it was executed.
     pub count: u64,
-    /// How many blocks that makes.
+    /// The number of blocks executed in it.
     pub executed_blocks: u64,
-    /// How many instructions.
+    /// The number of instructions executed in it.
     pub instructions: u64,
     /// Its source lines.
     pub lines: Vec<Position>,
@@ -381,25 +384,25 @@ fn of_hot<'a>(
     PathsDocument::new(names, "hot", PathsTotals::Hot(totals), available, rows)
 }
 
-/// What was looked for.
+/// The pattern and its occurrences.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FoundTotals {
     /// Its parts.
     pub pattern: Vec<FoundPart>,
     /// How often it occurs.
     pub count: u64,
-    /// How many calls of the first function there were.
+    /// The number of calls of the first function.
     pub calls: u64,
 }
 
-/// Blocks of one function that follow each other.
+/// Consecutive blocks of one function.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FoundPart {
-    /// Of which function.
+    /// The function.
     pub function: Function,
-    /// Which.
+    /// The blocks.
     pub blocks: Vec<u32>,
-    /// There, and `true`, if it follows a return instead of a call.
+    /// `true` if it follows a return instead of a call; otherwise absent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub returned: bool,
 }
@@ -411,7 +414,7 @@ pub struct FoundRow {
     pub t: u64,
     /// The time of its last block.
     pub end_t: u64,
-    /// In which call of the first function it is, from 1.
+    /// The number of the call of the first function that contains it, from 1.
     pub call: u64,
     /// The time of that call's first block.
     pub entered_t: u64,

@@ -1,4 +1,4 @@
-//! For a terminal.
+//! Paths for a terminal.
 
 use std::io::Write;
 
@@ -167,10 +167,10 @@ pub fn hot_text(
     left(out, hot.paths - hot.rows.len() as u64, "path")
 }
 
-/// So many blocks of a path are written in a table.
+/// How many blocks of a path to write in a table.
 const LONGEST: usize = 10;
 
-/// The blocks of a path, the first of many.
+/// The blocks of a path, shortened if there are many.
 pub(crate) fn path_blocks(all: &[BlockId]) -> String {
     let mut blocks = dots(&all[..all.len().min(LONGEST)]);
     if all.len() > LONGEST {
@@ -179,7 +179,7 @@ pub(crate) fn path_blocks(all: &[BlockId]) -> String {
     blocks
 }
 
-/// Lines as `lib.c:3-7,9`, those of the file that has most.
+/// Lines as `lib.c:3-7,9`, from the file that has most of them.
 pub(crate) fn path_lines(lines: &[Line], source: &dyn Source) -> String {
     let mut best: &[Line] = &[];
     for of_file in lines.chunk_by(|a, b| a.file == b.file) {
@@ -192,7 +192,7 @@ pub(crate) fn path_lines(lines: &[Line], source: &dyn Source) -> String {
     };
     let mut text = crate::table::plain(source.short_path(first.file));
     text.push(':');
-    // A path seldom touches every line of a stretch: lines near to each other are one.
+    // A path rarely touches every line of a stretch, so neighbouring lines are joined.
     let runs: Vec<_> = best.chunk_by(|a, b| b.number - a.number <= NEAR).collect();
     for (k, run) in runs.iter().take(RUNS).enumerate() {
         if k > 0 {
@@ -210,9 +210,9 @@ pub(crate) fn path_lines(lines: &[Line], source: &dyn Source) -> String {
     text
 }
 
-/// Lines so near to each other are a stretch.
+/// The largest distance between lines of one stretch.
 const NEAR: u32 = 3;
-/// So many stretches are written.
+/// How many stretches to write.
 const RUNS: usize = 3;
 
 /// Writes where a pattern occurs.

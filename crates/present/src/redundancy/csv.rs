@@ -1,4 +1,4 @@
-//! For tables.
+//! Redundancy as a table.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use crate::csv::Csv;
 /// Writes redundant operators as comma-separated values: a row for each, with its first source.
 ///
 /// # Errors
-/// If `out` fails or the module is not that of the program.
+/// If `out` fails or the module does not match the program.
 pub fn redundancy_csv(
     out: &mut dyn Write,
     scene: &RedundancyScene<'_>,

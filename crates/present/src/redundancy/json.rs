@@ -1,4 +1,4 @@
-//! For programs.
+//! Redundancy for programs.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,25 +10,28 @@ use crate::addresses::Shown;
 use crate::document::objects::Instruction;
 use crate::document::{Document, NoRows};
 
-/// Loads that read again what was available, or with `--expressions` operators that computed again what had been computed.
+/// Loads that read again what was available, or with `--expressions`, operators that computed again
+/// what had already been computed.
 ///
-/// A load is redundant if an earlier load or store had covered all bytes that it read, none of which was written since. An expression is redundant if, when it was computed last in the same call, its operands had the same values; the operator that computed it then is the source.
+/// A load is redundant if an earlier load or store covered all bytes that it read, and none of them
+/// was written since. An expression is redundant if its operands had the same values when it was
+/// last computed in the same call. Its source is the operator that computed it then.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RedundancyDocument {
-    /// How many different loads were executed, of the function with `--function`.
+    /// The number of distinct loads that were executed; with `--function`, in that function.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loads: Option<u64>,
-    /// How many operators that only compute were executed.
+    /// The number of pure operators that were executed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expressions: Option<u64>,
     /// How often they were executed.
     pub executions: u64,
     /// How many of these executions were redundant.
     pub redundant: u64,
-    /// For how many it was available since the load's own call began.
+    /// For how many the value was available since the load's own call began.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same_call: Option<u64>,
-    /// How many statements were executed in the whole run, of which moves and constants are none.
+    /// The number of statements executed in the whole run; moves and constants do not count.
     pub instructions: u64,
     /// The operators, those with the most redundant executions first.
     pub entries: Vec<RedundantOperator>,
@@ -40,25 +43,26 @@ impl Document for RedundancyDocument {
     type Row = NoRows;
 }
 
-/// A load, or an operator that only computes.
+/// A load or a pure operator.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RedundantOperator {
-    /// Which.
+    /// The operator.
     #[serde(flatten)]
     pub instruction: Instruction,
     /// How often it was executed.
     pub executions: u64,
     /// How many of these executions were redundant.
     pub redundant: u64,
-    /// For how many it was available since the load's own call began.
+    /// For how many the value was available since the load's own call began.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same_call: Option<u64>,
-    /// What the path alone tells; without `--exact-only`, of the first 20 or as many as `--limit` says.
+    /// What the path alone says: without `--exact-only`, for the first 20 operators or as many as
+    /// `--limit` allows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_path: Option<RedundancyByPath>,
-    /// From what it was available, the latest of several.
+    /// Where the value was available from: the latest source.
     pub sources: Vec<RedundancySource>,
-    /// With `--paths`, how many ways there are.
+    /// With `--paths`, the number of ways.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub all_ways: Option<usize>,
     /// With `--paths N`, the N most frequent ways by which the value came.
@@ -66,43 +70,43 @@ pub struct RedundantOperator {
     pub ways: Option<Vec<Way>>,
 }
 
-/// What the path alone tells, without addresses. It never counts what `same_call` does not.
+/// What the path alone says, without addresses. It never counts what `same_call` does not.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RedundancyByPath {
-    /// For how many executions.
+    /// The number of redundant executions.
     pub redundant: u64,
-    /// How many queries were raised.
+    /// The number of queries raised.
     pub queries: u64,
-    /// From what it was available.
+    /// Where the value was available from.
     pub sources: Vec<RedundancyPathSource>,
 }
 
-/// From what a value was available by the path.
+/// A source of a value according to the path.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RedundancyPathSource {
-    /// What.
+    /// The source.
     #[serde(flatten)]
     pub instruction: Instruction,
-    /// How often.
+    /// How often it was the source.
     pub times: u64,
 }
 
 /// From what a value was available.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RedundancySource {
-    /// What.
+    /// The source.
     #[serde(flatten)]
     pub instruction: Instruction,
     /// Whether it is a store.
     pub store: bool,
-    /// How often.
+    /// How often it was the source.
     pub times: u64,
 }
 
 /// The document.
 ///
 /// # Errors
-/// If the module is not that of the program.
+/// If the module does not match the program.
 pub(crate) fn redundancy_document(
     scene: &RedundancyScene<'_>,
     report: &RedundancyReport,

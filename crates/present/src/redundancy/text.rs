@@ -1,4 +1,4 @@
-//! For a terminal.
+//! Redundancy for a terminal.
 
 use std::io::Write;
 
@@ -12,11 +12,11 @@ use crate::number::{counted, grouped, percent};
 use crate::steps::StepScene;
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
 
-/// Writes redundant operators for a person: what was found in a sentence, then the operators, each with where it had its value from most often, and then, if asked for, through which
-/// paths.
+/// Writes redundant operators for a person: a summary in one sentence, then the operators, each
+/// with its most frequent source and, on request, the paths.
 ///
 /// # Errors
-/// If `out` fails or the module is not that of the program.
+/// If `out` fails or the module does not match the program.
 pub fn redundancy_text(
     out: &mut dyn Write,
     scene: &RedundancyScene<'_>,
@@ -128,7 +128,7 @@ pub fn redundancy_text(
     ways(out, scene, report)
 }
 
-/// A source: where it is, if it is not the load itself.
+/// The place of a source, if it is not the load itself.
 pub(super) fn from(
     scene: &StepScene<'_>,
     operator: &OperatorRedundancy,

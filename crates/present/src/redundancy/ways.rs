@@ -1,4 +1,4 @@
-//! Through which paths what is redundant is available.
+//! The paths through which redundant values are available.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -19,7 +19,7 @@ use crate::number::{counted, grouped, percent};
 use crate::paths::{path_blocks, path_lines};
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
 
-/// Writes, for each operator that is redundant at all, the most frequent ways through paths.
+/// Writes the most frequent ways through paths for each operator that is ever redundant.
 pub(super) fn ways(
     out: &mut dyn Write,
     scene: &RedundancyScene<'_>,
@@ -157,7 +157,7 @@ pub struct Way {
     pub path: Option<WayPath>,
     /// The source.
     pub from: WaySource,
-    /// How often the operator was executed in that path in all.
+    /// How often the operator was executed in that path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub executions_in_path: Option<u64>,
     /// How many of these executions were redundant.
@@ -165,13 +165,13 @@ pub struct Way {
     pub redundant_in_path: Option<u64>,
 }
 
-/// From what a value came, and in which path.
+/// The source of a value, and its path.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct WaySource {
-    /// What.
+    /// The source.
     #[serde(flatten)]
     pub instruction: Instruction,
-    /// In which path.
+    /// Its path.
     pub path: Option<WayPath>,
 }
 

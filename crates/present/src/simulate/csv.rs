@@ -1,4 +1,4 @@
-//! As comma-separated values.
+//! Simulations as comma-separated values.
 
 use std::io::Write;
 
@@ -10,7 +10,8 @@ use crate::PresentError;
 use crate::csv::{Csv, known};
 use crate::steps::StepScene;
 
-/// Writes the rows of simulations, which are all about the same kind of place. What is not known, or not simulated, is an empty field.
+/// Writes the rows of simulations, which all have the same kind of place. Unknown values, and those
+/// not simulated, are empty fields.
 ///
 /// # Errors
 /// If `out` fails.

@@ -30,10 +30,10 @@ pub struct SiteHistory<'a> {
     pub site: usize,
 }
 
-/// Runs of at most so many kinds are taken together.
+/// The largest number of runs to combine into a pattern.
 const MOST_PARTS: usize = 8;
 
-/// Executions up to the next one that was missed behind one that was not, and how often just that followed.
+/// Executions up to the next miss that follows a hit, and how often exactly these followed.
 #[derive(Default)]
 struct Group {
     first: u64,
@@ -73,7 +73,7 @@ impl SiteHistory<'_> {
         runs.map_err(|error| PresentError::Path(Box::new(error)))
     }
 
-    /// The site, and what was counted of it.
+    /// The site and its counts.
     pub(super) fn head(&self, scene: &StepScene<'_>) -> Result<(String, String), PresentError> {
         let place = self.place();
         let shown = Shown::of(scene, place)?;
@@ -112,8 +112,8 @@ impl SiteHistory<'_> {
     }
 }
 
-/// Writes a history for a person: runs of executions that met the same; those that follow each other again and again are one line. Whether there are more than
-/// `limit` lines.
+/// Writes a history for a person. Runs of executions with the same outcome are one entry, and
+/// repetitions of runs are one line. Returns whether there are more than `limit` lines.
 ///
 /// # Errors
 /// If `out` fails or the history is damaged.
@@ -162,7 +162,7 @@ pub fn history_text(
     Ok(lines.len() > limit)
 }
 
-/// Writes what one execution met.
+/// Writes the outcome of one execution.
 ///
 /// # Errors
 /// If `out` fails.
@@ -222,10 +222,10 @@ fn ordinal(number: u64) -> String {
     format!("{}{end}", grouped(number))
 }
 
-/// How each execution of a branch, load or store met a simulation.
+/// The outcome of each execution of a branch, load or store in a simulation.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SimulateHistoryHead {
-    /// What was simulated: the options that ask for it, in full.
+    /// The simulation: the options that request it, in full.
     pub simulation: String,
     /// The branch, load or store.
     #[serde(flatten)]
@@ -243,14 +243,14 @@ impl Document for SimulateHistoryHead {
     type Row = SimulateHistoryRow;
 }
 
-/// Executions after each other that met the same.
+/// Consecutive executions with the same outcome.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SimulateHistoryRow {
-    /// The first of them, from 1.
+    /// The number of the first one, from 1.
     pub first: u64,
-    /// How many.
+    /// How many there are.
     pub executions: u64,
-    /// `hit`, `missed`, or `missed_second`: by both levels.
+    /// `hit`, `missed`, or `missed_second`: in both levels.
     pub outcome: &'static str,
 }
 
@@ -281,7 +281,8 @@ pub fn history_json(
     })
 }
 
-/// Writes a history as comma-separated values: `simulation`, `offset`, `first`, `executions`, `outcome`; with the columns' names, if it is the first one.
+/// Writes a history as comma-separated values: `simulation`, `offset`, `first`, `executions`,
+/// `outcome`; with a header line if it is the first one.
 ///
 /// # Errors
 /// If `out` fails or the history is damaged.
@@ -305,7 +306,7 @@ pub fn history_csv(
     table.finish()
 }
 
-/// Gives all runs, with their outcomes in a word.
+/// Passes all runs to `write`, with their outcomes as words.
 fn each_run(
     history: &SiteHistory<'_>,
     mut write: impl FnMut(OutcomeRun, &'static str) -> Result<(), PresentError>,

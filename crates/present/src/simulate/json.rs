@@ -1,4 +1,4 @@
-//! As lines of JSON, after a head.
+//! Simulations as lines of JSON after a head.
 
 use afterimage_analyses::simulate::{MissesPlace, SiteKind, Spec, Summary, Tally};
 use schemars::JsonSchema;
@@ -10,19 +10,19 @@ use crate::document::objects::{Function, Position};
 use crate::document::{Document, TakeRows};
 use crate::steps::StepScene;
 
-/// What a branch predictor or a cache missed; for each thing simulated a head and rows.
+/// What branch predictors or caches missed: a head and rows for each simulation.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SimulateHead {
-    /// What was simulated: the options that ask for it, in full.
+    /// The simulation: the options that request it, in full.
     pub simulation: String,
-    /// How many blocks were executed.
+    /// The number of executed blocks.
     pub blocks: u64,
-    /// How many instructions.
+    /// The number of executed instructions.
     pub instructions: u64,
-    /// How many branches or accesses, and how many of them were missed.
+    /// The number of branches or accesses, and of misses.
     #[serde(flatten)]
     pub missed: Missed,
-    /// Of caches, how many lines of them.
+    /// For caches, the numbers of lines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lines: Option<CacheLines>,
 }
@@ -33,14 +33,14 @@ impl Document for SimulateHead {
     type Row = SimulateRow;
 }
 
-/// How often something was executed, and missed.
+/// The number of executions, and of misses.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Missed {
-    /// How many executions.
+    /// The number of executions.
     pub executions: u64,
-    /// How many of them were missed.
+    /// How many of them missed.
     pub missed: u64,
-    /// With two levels of cache: how many by the second level, too.
+    /// With two levels of cache: how many also missed in the second level.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missed_second: Option<u64>,
 }
@@ -55,19 +55,19 @@ impl Missed {
     }
 }
 
-/// Lines of caches.
+/// Numbers of cache lines.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CacheLines {
-    /// How many accesses touched.
+    /// The number touched by accesses.
     pub touched: u64,
-    /// How many the first level read.
+    /// The number that the first level read.
     pub first_read: u64,
-    /// How many it wrote back.
+    /// The number that it wrote back.
     pub first_written_back: u64,
-    /// How many the second level read.
+    /// The number that the second level read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub second_read: Option<u64>,
-    /// How many it wrote back.
+    /// The number that it wrote back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub second_written_back: Option<u64>,
 }
@@ -75,13 +75,13 @@ pub struct CacheLines {
 /// A line, function or instruction, as `--by` says.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SimulateRow {
-    /// The function; of `--by function` and `--by instruction`.
+    /// The function; with `--by function` and `--by instruction`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub function: Option<Function>,
-    /// The instruction; of `--by instruction`.
+    /// The instruction; with `--by instruction`.
     #[serde(flatten)]
     pub instruction: Option<SimulatedInstruction>,
-    /// The line, if that is known; of `--by line` and `--by instruction`.
+    /// The line, if known; with `--by line` and `--by instruction`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<Option<Position>>,
     /// How often it was executed, and missed.
@@ -96,11 +96,11 @@ pub struct SimulatedInstruction {
     pub kind: &'static str,
     /// The operator's name in the text format.
     pub operator: String,
-    /// Where it is in the original module.
+    /// Its offset in the original module.
     pub offset: u32,
 }
 
-/// Gives a simulation.
+/// Writes a simulation for programs.
 ///
 /// # Errors
 /// If `to` fails.
@@ -148,7 +148,7 @@ pub fn misses_rows(
     Ok(())
 }
 
-/// What is known of a simulation at once.
+/// The head of a simulation.
 fn head(summary: &Summary) -> SimulateHead {
     let (traffic, is_two) = (summary.traffic, summary.spec.is_two());
     let lines = CacheLines {

@@ -1,4 +1,4 @@
-//! As text for people.
+//! Simulations as text for people.
 
 use std::io::Write;
 
@@ -12,7 +12,8 @@ use crate::number::{grouped, percent};
 use crate::steps::StepScene;
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
 
-/// Writes a simulation: what was found in one sentence, sums by kind, and where most was missed. Whether there are more rows.
+/// Writes a simulation: a summary in one sentence, sums by kind, and the places with most misses.
+/// Returns whether there are more rows.
 ///
 /// # Errors
 /// If `out` fails.
@@ -29,7 +30,7 @@ pub fn misses_text(
     if let Spec::Caches(_) = summary.spec {
         traffic(out, summary)?;
     }
-    // Where nothing was missed is not worth a line.
+    // Places without misses are not worth a line.
     let missed = report.rows.partition_point(|row| row.tally.missed > 0);
     let report = MissReport {
         rows: &report.rows[..missed],
@@ -43,7 +44,7 @@ pub fn misses_text(
     Ok(report.shown().len() < missed)
 }
 
-/// What was found.
+/// The summary.
 fn sentence(summary: &Summary) -> String {
     let all = summary.sum(|_| true);
     let missed = grouped(all.missed);
@@ -105,7 +106,7 @@ fn level(level: &LevelSpec) -> String {
     format!("{size} ({ways}, lines of {} bytes)", level.line)
 }
 
-/// A number for each thousand of others, to two decimals.
+/// A part per thousand of a whole, to two decimals.
 fn per_thousand(part: u64, whole: u64) -> String {
     let hundredths = match whole {
         0 => 0,

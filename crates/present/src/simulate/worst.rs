@@ -1,4 +1,4 @@
-//! Where most was missed, and who is behind it.
+//! Reports the sites with most misses, and what made their addresses and conditions.
 
 use std::io::Write;
 
@@ -17,23 +17,23 @@ use crate::number::{grouped, percent};
 use crate::steps::StepScene;
 use crate::table::{Paint, plain};
 
-/// One of the sites that missed most.
+/// One of the sites with most misses.
 #[derive(Debug)]
 pub struct WorstSite<'a> {
     /// Its history.
     pub history: SiteHistory<'a>,
-    /// Some of the executions that were missed, ascending.
+    /// Some of the executions that missed, ascending.
     pub sample: Vec<u64>,
-    /// Who made its address, or its condition, in these, and in how many of them; `None` if the file has no values.
+    /// Who made its address or condition in these, and how often; `None` if the file has no values.
     pub producers: Option<Vec<(Producer, u64)>>,
     /// The command that shows more.
     pub command: String,
 }
 
-/// Writes the sites of a simulation that missed most. `report` is the simulation that they are of.
+/// Writes the sites of a simulation with most misses. `report` is their simulation.
 ///
 /// # Errors
-/// If `out` fails or the module is not that of the program.
+/// If `out` fails or the module does not match the program.
 pub fn worst_text(
     out: &mut dyn Write,
     scene: &StepScene<'_>,
@@ -88,14 +88,14 @@ pub fn worst_text(
     Ok(())
 }
 
-/// The loads, or branches, that missed most.
+/// The loads, or branches, with most misses.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SimulateWorstHead {
-    /// What was simulated: the options that ask for it, in full.
+    /// The simulation: the options that request it, in full.
     pub simulation: String,
-    /// How many branches or accesses there were.
+    /// The number of branches or accesses.
     pub executions: u64,
-    /// How many of them were missed.
+    /// How many of them missed.
     pub missed: u64,
 }
 
@@ -108,21 +108,21 @@ impl Document for SimulateWorstHead {
 /// One of them.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SimulateWorstRow {
-    /// Which.
+    /// The instruction.
     #[serde(flatten)]
     pub instruction: Instruction,
     /// How often it was executed, and missed.
     #[serde(flatten)]
     pub missed: Missed,
-    /// Executions that were missed, spread over them.
+    /// A sample of the executions that missed, spread evenly.
     pub sample: Vec<u64>,
     /// Who made the address or the condition in these; `null` if the recording has no values.
     pub producers: Option<Vec<SimulateProducer>>,
-    /// What shows the slice behind the last one of the sample.
+    /// The command that shows the slice of the last one in the sample.
     pub command: String,
 }
 
-/// Who made an address or a condition.
+/// The maker of an address or a condition.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SimulateProducer {
     /// `operator`, `constant` or `host`.
@@ -130,14 +130,14 @@ pub struct SimulateProducer {
     /// The operator.
     #[serde(flatten)]
     pub instruction: Option<Instruction>,
-    /// In how many of the sample.
+    /// In how many of the sample it was the maker.
     pub misses: u64,
 }
 
-/// The same as lines of JSON, after a head.
+/// Writes the sites as lines of JSON after a head.
 ///
 /// # Errors
-/// If `out` fails or the module is not that of the program.
+/// If `out` fails or the module does not match the program.
 pub fn worst_json(
     out: &mut dyn Write,
     scene: &StepScene<'_>,

@@ -1,10 +1,10 @@
-//! The command that asks for a slice.
+//! The command that makes a slice.
 
 use afterimage_analyses::slices::{Algorithm, Direction, SliceAbout, SliceAlong, SliceQuery};
 
 use crate::shell::{shell_name, shell_word};
 
-/// The command that asks a recording for a slice, to be pasted into a shell.
+/// The command that asks a recording for a slice, for pasting into a shell.
 pub fn slice_command(file: &str, query: &SliceQuery) -> String {
     let mut command = format!("afterimage slice {}", shell_name(file));
     let mut option = |name: &str, value: &str| {

@@ -11,7 +11,8 @@ use crate::PresentError;
 use crate::dot::quoted;
 use crate::plain::plain;
 
-/// Writes the source lines of a slice, or its statements, and which depended on which in some execution: `edges`. Control is dashed, addresses are dotted. What has no line stands
+/// Writes the source lines of a slice, or its statements, with `edges`: which depended on which in
+/// some execution. Control dependences are dashed, addresses dotted. Code without a line appears
 /// under its function's name.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! A slice as a page: the source files, with the slice marked.
+//! A slice as an HTML page: the source files, with the slice marked.
 
 use std::io::Write;
 
@@ -8,12 +8,12 @@ use crate::number::grouped;
 use crate::page::{self, escaped};
 use crate::sources::{Cache, Sources};
 
-/// The lines that are in the slice, and where it begins.
+/// The lines of the slice, and where it begins.
 const STYLE: &str = "
 tr.out { color: var(--soft) } tr.in { background: var(--some-page) } tr.at { background: var(--at-page); font-weight: 600 }
 ";
 
-/// Writes a page. Files that are not at hand show their lines without text.
+/// Writes a page. Missing files show their lines without text.
 ///
 /// # Errors
 /// If `out` fails.
@@ -39,7 +39,7 @@ pub(super) fn html(
             let one = lines.next_if(|one| one.source.line == number);
             row(out, number, one, text)?;
         }
-        // Of a file that is not at hand, or was longer.
+        // Lines of a file that is missing, or was longer.
         for one in lines {
             row(out, one.source.line, Some(one), "")?;
         }
@@ -63,7 +63,7 @@ pub(super) fn html(
     page::end(out)
 }
 
-/// A line of a file, and what of it is in the slice.
+/// A line of a file, with its part of the slice.
 fn row(
     out: &mut dyn Write,
     number: u32,

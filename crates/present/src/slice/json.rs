@@ -19,20 +19,21 @@ use crate::state::WrittenSince;
 /// A dynamic slice.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SliceReport {
-    /// What is in it, in words.
+    /// Its contents, in words.
     pub title: String,
-    /// How many executions of statements are in it.
+    /// The number of executions of statements in it.
     pub executions: u64,
-    /// Of how many lines the run executed something.
+    /// How many lines the run executed, wholly or in part.
     pub executed_lines: usize,
-    /// How many bytes of memory it depends on that were there before the run.
+    /// How many bytes of memory from before the run it depends on.
     pub initial_bytes: u64,
-    /// If it is of a variable: what wrote to its place since the call began. It may be something else.
+    /// For a variable: what wrote to its place since the call began, so that it may hold something
+    /// else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<WrittenSince>,
-    /// The lines that are in it.
+    /// The lines in it.
     pub lines: Vec<SliceLine>,
-    /// The statements that are in it.
+    /// The statements in it.
     pub statements: Vec<SliceStatement>,
 }
 
@@ -45,39 +46,41 @@ impl Document for SliceReport {
 /// A line of a slice.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SliceLine {
-    /// Which.
+    /// The line.
     pub source: Position,
-    /// How many of its operators are in the slice.
+    /// The number of its operators in the slice.
     pub statements: usize,
-    /// The most executions that one of them has in the slice; with `--algorithm edges` and `nodes` all count.
+    /// The largest number of executions that one of them has in the slice; with `--algorithm edges`
+    /// and `nodes`, all executions count.
     pub sliced: u64,
-    /// How often that one was executed.
+    /// How often that operator was executed.
     pub executed: u64,
-    /// The slice begins there.
+    /// Whether the slice begins there.
     pub criterion: bool,
 }
 
 /// A statement of a slice.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SliceStatement {
-    /// Where it is.
+    /// Its function.
     pub function: Function,
     /// The operator's number in the body.
     pub op: u32,
-    /// Where it is in the original module.
+    /// Its offset in the original module.
     pub offset: u32,
-    /// Its line, if that is known.
+    /// Its line, if known.
     #[serde(serialize_with = "position")]
     #[schemars(with = "Option<Position>")]
     pub source: Option<SourceLine>,
-    /// How many executions are in the slice; with `--algorithm edges` and `nodes` all count.
+    /// The number of executions in the slice; with `--algorithm edges` and `nodes`, all executions
+    /// count.
     pub sliced: u64,
     /// How often it was executed.
     pub executed: u64,
 }
 
 impl SliceReport {
-    /// A slice that `title` describes. `criterion` are the lines that it begins with, ascending.
+    /// A slice that `title` describes. `criterion` are the lines where it begins, ascending.
     pub fn new(
         slice: &SliceCounts,
         title: String,
@@ -118,7 +121,8 @@ impl SliceReport {
     }
 }
 
-/// Writes the lines of a slice, or its statements, as comma-separated values. Behind the lines each function with statements of no known line has a row.
+/// Writes the lines of a slice, or its statements, as comma-separated values. After the lines, each
+/// function with statements without a known line has a row.
 ///
 /// # Errors
 /// If `out` fails.

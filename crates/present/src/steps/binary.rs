@@ -1,4 +1,4 @@
-//! Steps as bytes for other programs. docs/TRACE.md describes them.
+//! Steps in binary form for other programs. docs/TRACE.md describes it.
 
 use std::io::Write;
 
@@ -14,16 +14,16 @@ use crate::value::type_number;
 const MAGIC: &[u8; 8] = b"AFTRACE1";
 /// Stands for no function, or no offset.
 const NONE: u32 = u32::MAX;
-/// The kind of a record that holds one of the values of the entry before it.
+/// The kind of a record with one of the values of the preceding entry.
 const VALUE: u8 = 19;
-/// The kind of a record that holds some of the bytes of the entry before it.
+/// The kind of a record with some of the bytes of the preceding entry.
 const BYTES: u8 = 20;
-/// How many bytes one of these holds.
+/// How many bytes such a record holds.
 const HELD: usize = 16;
-/// What is added to the kind of a record that tells what the operator of the trap before it would have done.
+/// Added to the kind of a record that says what the operator of the preceding trap would have done.
 const TRIED: u8 = 32;
 
-/// Writes steps as fixed records, after a head.
+/// Writes steps as fixed-size records after a head.
 ///
 /// # Errors
 /// If `out` fails or the run cannot be followed.
@@ -199,7 +199,7 @@ impl Record {
         }
     }
 
-    // These give their kind.
+    // These determine its kind.
 
     fn load(&mut self, range: Range) -> u8 {
         self.range(range);
@@ -236,7 +236,7 @@ impl Record {
         (self.address, self.length) = (range.address, range.length);
     }
 
-    /// One of the same place, and nothing else.
+    /// A record with only the same place.
     fn placed(&self) -> Self {
         Self {
             time: self.time,
@@ -246,7 +246,7 @@ impl Record {
         }
     }
 
-    /// Some bytes, at most 16 of them.
+    /// Adds some bytes, at most 16.
     fn hold(&mut self, bytes: &[u8]) {
         let mut held = [0; HELD];
         held[..bytes.len()].copy_from_slice(bytes);

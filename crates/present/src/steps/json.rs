@@ -11,22 +11,23 @@ use crate::document::TakeRows;
 use crate::document::objects::{Function, MemoryRange, Position, TypedValue, digits, position};
 use crate::trace::{Stretch, TraceHead, TraceRow};
 
-/// A statement that was executed, or what the host did to memory.
+/// An executed statement, or an action of the host on memory.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct StepRow {
     /// The time of its block.
     pub t: u64,
-    /// Where it is.
+    /// Its function.
     pub function: Function,
-    /// The operator's name in the text format; `null` if the host did it by itself.
+    /// The operator's name in the text format; `null` if the host acted by itself.
     pub operator: Option<String>,
-    /// Where the operator is in the original module.
+    /// The operator's offset in the original module.
     pub offset: Option<u32>,
-    /// Its line, if that is known.
+    /// Its line, if known.
     #[serde(serialize_with = "position")]
     #[schemars(with = "Option<Position>")]
     pub source: Option<SourceLine>,
-    /// Of a copy, of what was initialised and of what the host read or wrote: the bytes, as hexadecimal digits, if they are 32 at most.
+    /// For a copy, an initialization, or bytes that the host read or wrote: the bytes, in
+    /// hexadecimal, if there are at most 32.
     #[serde(serialize_with = "as_digits", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub contents: Option<Vec<u8>>,
@@ -46,73 +47,73 @@ pub enum StepWhat {
     },
     /// Memory was read.
     Load {
-        /// What was read.
+        /// The bytes read.
         access: MemoryRange,
-        /// What it gave.
+        /// The result.
         value: TypedValue,
     },
     /// Memory was written.
     Store {
-        /// What was written.
+        /// The bytes written.
         access: MemoryRange,
-        /// What is there now.
+        /// The new value.
         value: TypedValue,
     },
     /// Bytes were copied.
     Copy {
-        /// What was written.
+        /// The bytes written.
         access: MemoryRange,
-        /// What was read.
+        /// The bytes read.
         from: MemoryRange,
     },
-    /// Bytes were filled in.
+    /// Bytes were filled.
     Fill {
-        /// What was written.
+        /// The bytes written.
         access: MemoryRange,
-        /// The byte that is there now.
+        /// The new value of each byte.
         byte: u8,
     },
     /// Bytes of a data segment were written.
     Init {
-        /// What was written.
+        /// The bytes written.
         access: MemoryRange,
         /// The data segment.
         segment: u32,
-        /// From where on in the segment.
+        /// The offset of the first byte in the segment.
         offset_in_segment: u64,
     },
-    /// Memory grew, or was to grow.
+    /// Memory grew, or was asked to.
     Grow {
-        /// Which.
+        /// The memory.
         memory: u32,
-        /// By how many pages.
+        /// The number of pages to add.
         pages: u64,
-        /// What it gave.
+        /// The result.
         value: TypedValue,
     },
     /// A global was written.
     #[serde(rename = "set global")]
     SetGlobal {
-        /// Which.
+        /// The global.
         global: u32,
-        /// What it holds now.
+        /// Its new value.
         value: TypedValue,
     },
     /// A table or a segment was changed.
     Change {
-        /// By these operands.
+        /// The operands.
         values: Vec<TypedValue>,
     },
     /// A test turned.
     Branch {
-        /// What decided it.
+        /// The value that decided it.
         value: TypedValue,
     },
     /// A jump.
     Jump,
     /// A call.
     Call {
-        /// What was called.
+        /// The callee.
         callee: Function,
         /// The arguments.
         values: Vec<TypedValue>,
@@ -125,7 +126,7 @@ pub enum StepWhat {
     /// The host returned from a call.
     #[serde(rename = "host return")]
     HostReturn {
-        /// What had been called.
+        /// The callee.
         callee: Function,
         /// The results.
         values: Vec<TypedValue>,
@@ -133,27 +134,27 @@ pub enum StepWhat {
     /// The host read memory.
     #[serde(rename = "host read")]
     HostRead {
-        /// What had been called.
+        /// The callee.
         callee: Function,
-        /// What was read.
+        /// The bytes read.
         access: MemoryRange,
     },
     /// The host wrote memory.
     #[serde(rename = "host write")]
     HostWrite {
-        /// What had been called.
+        /// The callee.
         callee: Function,
-        /// What was written.
+        /// The bytes written.
         access: MemoryRange,
     },
     /// An exception was thrown.
     Throw {
-        /// What came with it.
+        /// Its values.
         values: Vec<TypedValue>,
     },
     /// The run ended with a trap.
     Trap {
-        /// Why.
+        /// The reason.
         trap: String,
         /// If the operator accesses memory, what it would have done.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -167,37 +168,37 @@ pub enum StepWhat {
 pub enum StepTried {
     /// Read memory.
     Load {
-        /// What it would have read.
+        /// The bytes that it would have read.
         access: MemoryRange,
     },
     /// Written memory.
     Store {
-        /// What it would have written.
+        /// The bytes that it would have written.
         access: MemoryRange,
-        /// What it would have put there.
+        /// The value that it would have written.
         value: TypedValue,
     },
     /// Copied bytes.
     Copy {
-        /// What it would have written.
+        /// The bytes that it would have written.
         access: MemoryRange,
-        /// What it would have read.
+        /// The bytes that it would have read.
         from: MemoryRange,
     },
-    /// Filled bytes in.
+    /// Filled bytes.
     Fill {
-        /// What it would have written.
+        /// The bytes that it would have written.
         access: MemoryRange,
-        /// The byte that it would have put there.
+        /// The value that each byte would have.
         byte: u8,
     },
     /// Written bytes of a data segment.
     Init {
-        /// What it would have written.
+        /// The bytes that it would have written.
         access: MemoryRange,
         /// The data segment.
         segment: u32,
-        /// From where on in the segment.
+        /// The offset of the first byte in the segment.
         offset_in_segment: u64,
     },
 }
@@ -206,7 +207,7 @@ fn as_digits<S: serde::Serializer>(bytes: &Option<Vec<u8>>, to: S) -> Result<S::
     bytes.as_ref().map(|bytes| digits(bytes)).serialize(to)
 }
 
-/// Gives steps. `length` is how many blocks the run executed.
+/// Writes steps for programs. `length` is the number of blocks that the run executed.
 ///
 /// # Errors
 /// If `to` fails or the run cannot be followed.
@@ -241,10 +242,10 @@ pub fn step_rows(
 }
 
 impl StepRow {
-    /// A step.
+    /// A step as a row.
     ///
     /// # Errors
-    /// If the module is not that of the program.
+    /// If the module does not match the program.
     pub fn new(scene: &StepScene<'_>, step: &Step) -> Result<Self, PresentError> {
         let operator = scene.operator(step)?;
         let position = operator.position;

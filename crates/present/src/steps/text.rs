@@ -1,4 +1,4 @@
-//! Steps for a person who debugs.
+//! Steps as text, for a person who debugs.
 
 use std::io::Write;
 
@@ -11,18 +11,18 @@ use crate::name::short_function;
 use crate::number::counted;
 use crate::table::{Paint, plain, width};
 
-/// Columns that a source line takes, unless it is longer.
+/// The width of a source line, unless it is longer.
 const SOURCE: usize = 22;
-/// Columns that the place of an operator takes.
+/// The width of an operator's place.
 const PLACE: usize = 9;
-/// Columns that a function takes, unless it is longer.
+/// The width of a function, unless it is longer.
 const FUNCTION: usize = 24;
-/// Columns that an operator takes, unless it is longer.
+/// The width of an operator, unless it is longer.
 const OPERATOR: usize = 16;
 
-/// Writes steps for a person, a line for each. `last` is the last time that may come.
+/// Writes steps for a person, one per line. `last` is the last possible time.
 ///
-/// Returns the step with which it goes on, if there are more than `limit` lines.
+/// Returns the step with which to continue, if there are more than `limit` lines.
 ///
 /// # Errors
 /// If `out` fails or the run cannot be followed.
@@ -66,8 +66,8 @@ pub fn steps_text(
 }
 
 impl StepRow {
-    /// Where it is, in which function, the place that other commands know, and what it did, with the memory if there are several: `memories`; a source
-    /// line has so many columns.
+    /// The source line, the function, the place as commands know it, and the effect; with the
+    /// memory if there are several (`memories`). `source` is the width of the source line.
     pub(crate) fn text(&self, memories: u32, source: usize) -> String {
         let line = self.source.as_ref().map(|line| plain(&line.to_string()));
         let from = match (line, source) {
@@ -87,7 +87,7 @@ impl StepRow {
         line.trim_end().to_owned()
     }
 
-    /// As much of [`text`](Self::text) as has room in so many columns: what it did comes first.
+    /// As much of [`text`](Self::text) as fits into `room` columns; the effect comes first.
     pub(crate) fn text_in(&self, memories: u32, room: Option<usize>) -> String {
         let text = self.text(memories, 0);
         if room.is_none_or(|room| width(&text) <= room) {
@@ -96,7 +96,7 @@ impl StepRow {
         format!("{}  {}", self.doing(), self.effect(memories))
     }
 
-    /// What it did to memory, where the source has it, and the place that other commands know.
+    /// The effect on memory, the source line, and the place as commands know it.
     pub(crate) fn sentence(&self, memories: u32) -> String {
         let function = plain(&short_function(&self.function.name));
         let place = self.offset.map(|offset| format!("@0x{offset:x}"));
@@ -119,7 +119,7 @@ impl StepRow {
         .to_owned()
     }
 
-    /// What is done, in a word or two: the operator, unless it is the host that does it.
+    /// The action in a word or two: the operator, unless the host acts.
     fn doing(&self) -> &str {
         match &self.what {
             StepWhat::HostRead { .. } => "host read",
@@ -129,7 +129,7 @@ impl StepRow {
         }
     }
 
-    /// What an operator did, and the bytes that it moved.
+    /// The effect of an operator, and the bytes that it moved.
     fn effect_and_contents(&self, memories: u32) -> String {
         let effect = self.effect(memories);
         match self.contents.as_deref() {
@@ -222,7 +222,7 @@ fn all(values: &[TypedValue]) -> String {
     texts.collect::<Vec<_>>().join(", ")
 }
 
-/// Bytes as a text, if all are characters of one, otherwise as hexadecimal digits.
+/// Bytes as text if all are printable characters, otherwise in hexadecimal.
 fn bytes_text(bytes: &[u8]) -> String {
     let is_text = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t');
     if bytes.iter().all(is_text) {
@@ -232,7 +232,7 @@ fn bytes_text(bytes: &[u8]) -> String {
     digits.collect::<Vec<_>>().join(" ")
 }
 
-/// The first address and how many bytes there are, with the memory where there are several: `memories`.
+/// The first address and the number of bytes, with the memory if there are several (`memories`).
 pub fn range_text(memories: u32, range: Range) -> String {
     let bytes = counted(range.length, "byte");
     match memories {

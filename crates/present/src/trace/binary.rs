@@ -1,4 +1,4 @@
-//! Traces as bytes for other programs. docs/TRACE.md describes them.
+//! Traces in binary form for other programs. docs/TRACE.md describes it.
 
 use std::io::{self, Write};
 
@@ -12,7 +12,7 @@ use crate::PresentError;
 const MAGIC: &[u8; 8] = b"AFTRACE1";
 /// Stands for no function, or no block.
 const NONE: u32 = u32::MAX;
-/// Bytes are handed on when there are so many.
+/// How many bytes to collect before writing them.
 const FULL: usize = 1 << 16;
 
 /// Writes a stretch of a run, block by block or path by path.
@@ -114,7 +114,7 @@ where
     Ok(())
 }
 
-/// Bytes that have not been handed on.
+/// Bytes that were not written yet.
 struct Bytes(Vec<u8>);
 
 impl Bytes {

@@ -1,4 +1,4 @@
-//! The activations of a stretch, as a tree or one by one.
+//! Reports the activations of a stretch, as a tree or one by one.
 
 use std::io::Write;
 
@@ -18,9 +18,9 @@ use crate::name::without_parameters;
 use crate::number::{counted, grouped};
 use crate::table::{Paint, plain};
 
-/// How many of the activations around a stretch are shown: the innermost.
+/// How many of the activations around a stretch to show: the innermost ones.
 const AROUND: usize = 8;
-/// Columns that a place takes, unless it is longer.
+/// The width of a place, unless it is longer.
 const PLACE: usize = 22;
 
 /// An activation of a function.
@@ -28,23 +28,25 @@ const PLACE: usize = 22;
 pub struct CallRow {
     /// The time of its first block.
     pub t: u64,
-    /// The time of its last block, or of the last in what it called; `null` if it had not ended when the run did.
+    /// The time of its last block, or of the last in what it called; `null` if it had not ended
+    /// when the run did.
     pub end_t: Option<u64>,
-    /// How many blocks were executed meanwhile.
+    /// The number of blocks executed meanwhile.
     pub blocks: u64,
-    /// In how many activations it is.
+    /// The number of activations around it.
     pub depth: usize,
-    /// Of which function.
+    /// The function.
     pub function: Function,
-    /// With `--function` only: which call of the function it is in the whole run, from 1.
+    /// Only with `--function`: the number of the call in the whole run, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<u64>,
-    /// What called: the last block that was executed before; `null` if the host did, or that block was left out of the path.
+    /// The call site: the last block that was executed before; `null` if the host called, or that
+    /// block was left out of the path.
     pub from: Option<CallSite>,
 }
 
 impl CallRow {
-    /// A call, and which of its function it is.
+    /// A call, with its number among those of its function.
     pub(crate) fn new<S: Segments>(
         scene: &Scene<'_, S>,
         call: &CallEntry,
@@ -66,13 +68,13 @@ impl CallRow {
 /// Where a call was made.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CallSite {
-    /// In which function.
+    /// Its function.
     pub function: Function,
-    /// In which block of it.
+    /// Its block.
     pub block: u32,
     /// The line of the block's last instruction.
     pub source: Option<Position>,
-    /// The functions that were inlined there, the innermost first. Absent if there are none.
+    /// The functions inlined there, the innermost first. Absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inlined: Vec<String>,
 }
@@ -92,7 +94,7 @@ impl CallSite {
     }
 }
 
-/// Gives activations.
+/// Writes activations for programs.
 ///
 /// # Errors
 /// If `to` fails or the path cannot be read.
@@ -118,9 +120,10 @@ where
     Ok(())
 }
 
-/// Writes activations for a person: what is open around, then each with its time, how many blocks it and its callees executed, and where it was called.
+/// Writes activations for a person: those open around the stretch, then each with its time, the
+/// number of blocks it and its callees executed, and its call site.
 ///
-/// Returns the time at which it goes on, if there are more than `limit`.
+/// Returns the time at which to continue, if there are more than `limit`.
 ///
 /// # Errors
 /// If `out` fails or the path cannot be read.
@@ -148,7 +151,7 @@ where
     let around = calls.around().to_vec();
     let hidden = around.len().saturating_sub(AROUND);
     if stretch.reverse {
-        // What is indented least comes last.
+        // The least indented comes last.
         indent.of(hidden);
     }
     let more = |out: &mut dyn Write| match hidden {
@@ -187,7 +190,7 @@ where
             left,
             site,
         } = call;
-        // What had not ended went on for that long at least.
+        // A call that had not ended took at least that long.
         let lasted = grouped(call.blocks(length)) + if left.is_some() { " " } else { "+" };
         let site = site.map(|site| CalledAt::new(scene, site)).transpose()?;
         let CalledAt { line: place, by } = site.unwrap_or_default();

@@ -13,7 +13,8 @@ use crate::document::objects::{Function, Position};
 use crate::document::{Document, TakeRows};
 use crate::{PresentError, StepRow};
 
-/// A stretch of a run: its blocks, paths, calls, lines, statements or accesses, a line each, in the order of time. Times count executed blocks, from 1.
+/// A stretch of a run: its blocks, paths, calls, lines, statements or accesses, one per line, in
+/// the order of time. Times count executed blocks, from 1.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TraceHead {
     /// What has a line: `block`, `path`, `call`, `line`, `statement` or `memory`.
@@ -22,14 +23,14 @@ pub struct TraceHead {
     pub first: u64,
     /// The time of its last block.
     pub last: u64,
-    /// How many blocks the run executed.
+    /// The number of blocks that the run executed.
     pub length: u64,
     /// What the path lacks, in words.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub left_out: String,
-    /// Whether the lines go backwards.
+    /// Whether the lines go backward.
     pub reverse: bool,
-    /// The only function that is shown.
+    /// The only function shown.
     pub function: Option<Function>,
 }
 
@@ -47,7 +48,7 @@ pub enum TraceRow {
     Block(BlockRow),
     /// At level `path`.
     Path(PathRow),
-    /// What was left out of the recording, at both.
+    /// Gaps in the recording, at both of these levels.
     LeftOut(LeftOutRow),
     /// At level `call`.
     Call(CallRow),
@@ -57,50 +58,50 @@ pub enum TraceRow {
     Line(LineRow),
 }
 
-/// A block that was executed.
+/// An executed block.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct BlockRow {
     /// Its time.
     pub t: u64,
-    /// In how many activations its activation is.
+    /// The number of activations around its own.
     pub depth: usize,
-    /// Where it is.
+    /// Its function.
     pub function: Function,
-    /// Which block of the function.
+    /// Its number in the function.
     pub block: u32,
-    /// Where it begins in the original module.
+    /// Its offset in the original module.
     pub offset: u32,
     /// The line of its first instruction that has one.
     pub source: Option<Position>,
 }
 
-/// A path that was executed. Paths that the stretch cuts are there as a whole.
+/// An executed path. Paths that the stretch cuts are included as a whole.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PathRow {
     /// The time of its first block.
     pub t: u64,
-    /// In how many activations its activation is.
+    /// The number of activations around its own.
     pub depth: usize,
-    /// Where it is.
+    /// Its function.
     pub function: Function,
     /// Its blocks.
     pub path: Vec<u32>,
-    /// The line of the first.
+    /// The line of the first block.
     pub source: Option<Position>,
 }
 
 /// Blocks that were left out of the recording.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LeftOutRow {
-    /// The time of the first.
+    /// The time of the first block.
     pub t: u64,
-    /// Where they are.
+    /// Their function.
     pub function: Function,
-    /// How many they are.
+    /// Their number.
     pub left_out: u64,
 }
 
-/// Gives a stretch of a run, block by block or path by path.
+/// Writes a stretch of a run for programs, block by block or path by path.
 ///
 /// # Errors
 /// If `to` fails or the path cannot be read.
@@ -176,7 +177,7 @@ where
     Ok(())
 }
 
-/// Gives the head.
+/// Writes the head.
 pub(super) fn head<S: Segments>(
     to: &mut dyn TakeRows<TraceHead>,
     scene: &Scene<'_, S>,

@@ -1,4 +1,4 @@
-//! A run line by line, with the variables that changed.
+//! Reports a run line by line, with the variables that changed.
 
 use std::io::Write;
 
@@ -22,38 +22,39 @@ use crate::{PresentError, Sources, Style};
 pub struct LineEntry {
     /// The time of its block.
     pub time: u64,
-    /// The operator that comes next; `None` if the run ended on the way to it.
+    /// The next operator; `None` if the run ended on the way to it.
     pub op: Option<OpId>,
-    /// Where that is.
+    /// The offset of that operator.
     pub offset: Option<OrigOffset>,
     /// The function.
     pub function: FuncId,
-    /// What it is called.
+    /// The function's name.
     pub name: String,
-    /// The inlined function that the line is in.
+    /// The inlined function that contains the line.
     pub inlined: Option<String>,
     /// The line.
     pub line: SourceLine,
-    /// In how many activations its activation is.
+    /// The number of activations around its own.
     pub depth: usize,
     /// The time of the activation's first block.
     pub entered: u64,
-    /// It is the activation's first line.
+    /// Whether it is the activation's first line.
     pub begins: bool,
-    /// The variables that changed since the activation's line before; at its first line, the parameters. Or why they are not known.
+    /// The variables that changed since the activation's previous line; at its first line, the
+    /// parameters. Or why they are unknown.
     pub changed: Result<Vec<ChangedVariable>, String>,
 }
 
 /// A variable that changed.
 #[derive(Clone, Debug)]
 pub struct ChangedVariable {
-    /// What it holds now.
+    /// Its value now.
     pub now: Shown,
-    /// What it held before, if it had a value.
+    /// Its previous value, if it had one.
     pub before: Option<String>,
 }
 
-/// Gives the next line; `None` at the end.
+/// Returns the next line; `None` at the end.
 pub type NextLine<'s> = dyn FnMut() -> Result<Option<LineEntry>, PresentError> + 's;
 
 /// An arrival at a line. The variables are as they were on arrival, before the line was executed.
@@ -61,27 +62,28 @@ pub type NextLine<'s> = dyn FnMut() -> Result<Option<LineEntry>, PresentError> +
 pub struct LineRow {
     /// The time of its block.
     pub t: u64,
-    /// In how many activations its activation is.
+    /// The number of activations around its own.
     pub depth: usize,
-    /// In whose code it is.
+    /// The function whose code it is.
     pub function: Function,
-    /// The name of the inlined function that the line is in.
+    /// The name of the inlined function that contains the line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inlined: Option<String>,
     /// The time of the activation's first block.
     pub entered_t: u64,
     /// Whether it is the activation's first line.
     pub begins: bool,
-    /// The operator that comes next, in the original module; `null` if the run ended before it.
+    /// The offset in the original module of the next operator; `null` if the run ended before it.
     pub offset: Option<u32>,
     /// The line.
     #[serde(serialize_with = "position")]
     #[schemars(with = "Option<Position>")]
     pub source: Option<SourceLine>,
-    /// The variables that changed since the activation's line before; at its first line, its parameters.
+    /// The variables that changed since the activation's previous line; at its first line, the
+    /// parameters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changed: Option<Vec<ChangedRow>>,
-    /// Why these are not known.
+    /// Why these are unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unavailable: Option<String>,
 }
@@ -89,10 +91,10 @@ pub struct LineRow {
 /// A variable that changed.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ChangedRow {
-    /// What it holds now.
+    /// Its value now.
     #[serde(flatten)]
     pub variable: StateVariable,
-    /// What it held before, if it had a value.
+    /// Its previous value, if it had one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
 }
@@ -122,7 +124,7 @@ impl From<&LineEntry> for LineRow {
     }
 }
 
-/// Gives lines. `length` is how many blocks the run executed.
+/// Writes lines for programs. `length` is the number of blocks that the run executed.
 ///
 /// # Errors
 /// If `to` fails or the run cannot be followed.
@@ -153,20 +155,21 @@ pub fn line_rows(
     Ok(())
 }
 
-/// Columns that a place takes, unless it is longer.
+/// The width of a place, unless it is longer.
 const PLACE: usize = 16;
-/// Columns that a line of source takes, unless it is longer and nothing changed.
+/// The width of a line of source, unless it is longer and nothing changed.
 const SOURCE: usize = 44;
-/// The fewest columns that a line of source takes.
+/// The least width of a line of source.
 const LEAST_SOURCE: usize = 20;
 /// How many levels of calls are indented.
 const LEVELS: usize = 8;
-/// Most characters of a value.
+/// The largest number of characters in a value.
 const VALUE: usize = 60;
 
-/// Writes lines for a person. A heading names the function wherever control enters it or returns to it. `last` is the largest possible time.
+/// Writes lines for a person. A heading names the function wherever control enters it or returns to
+/// it. `last` is the largest possible time.
 ///
-/// Returns the entry with which it goes on, if there are more than `limit`.
+/// Returns the entry with which to continue, if there are more than `limit`.
 ///
 /// # Errors
 /// If `out` fails or the run cannot be followed.
@@ -178,7 +181,7 @@ pub fn lines_text(
     limit: Option<u64>,
 ) -> Result<Option<LineEntry>, PresentError> {
     let time = last.to_string().len().max(4) + "t=".len();
-    // Half of what a narrow terminal has left is for the variables.
+    // On a narrow terminal, half of the remaining width is for the variables.
     let narrow = |columns: usize| (columns.saturating_sub(time + PLACE + 6) / 2).max(LEAST_SOURCE);
     let source = style.width.map_or(SOURCE, narrow).min(SOURCE);
     let mut cache = Cache::new(sources);
@@ -231,7 +234,7 @@ pub fn lines_text(
 }
 
 impl LineEntry {
-    /// In which function its line is: with the arguments where it begins.
+    /// The heading with the function of the line; with the arguments where it begins.
     fn header(&self) -> String {
         let name = plain(without_parameters(&self.name));
         if let Some(inlined) = &self.inlined {
@@ -257,7 +260,7 @@ impl LineEntry {
         let Ok(changed) = &self.changed else {
             return String::new();
         };
-        // The parameters stand in the header.
+        // The parameters are in the heading.
         let own = changed
             .iter()
             .filter(|one| !(self.begins && one.now.parameter));
@@ -289,7 +292,8 @@ impl LineEntry {
 /// At most this many changed members are listed instead of the whole structure.
 const MEMBERS: usize = 3;
 
-/// The members of a structure that changed, with their new values, and what joins their names to the structure's. `None` if there are too many, or it is no structure.
+/// The members of a structure that changed, with their new values, and the separator between the
+/// structure's name and theirs. `None` if there are too many, or it is not a structure.
 fn members<'t>(before: &str, now: &'t str) -> Option<(&'static str, Vec<(&'t str, &'t str)>)> {
     let (head, inside) = now.split_once("{ ")?;
     let (head_before, inside_before) = before.split_once("{ ")?;
@@ -319,10 +323,11 @@ fn members<'t>(before: &str, now: &'t str) -> Option<(&'static str, Vec<(&'t str
     (are_few && changed.iter().all(|(name, _)| is_name(name))).then_some((joined, changed))
 }
 
-/// The members that a text lists, with their values: `a = 1, b = { 2, 3 }`. `None` if it lists something else.
+/// The members listed in a text, with their values: `a = 1, b = { 2, 3 }`. `None` if it lists
+/// something else.
 fn parts(text: &str) -> Option<Vec<(&str, &str)>> {
     let (mut found, mut begin, mut depth) = (Vec::new(), 0, 0u32);
-    // Within a text or a character, and behind a backslash there.
+    // Whether inside a string or character, and after a backslash there.
     let (mut quote, mut escaped) = (None, false);
     for (at, sign) in text.char_indices() {
         match (quote, sign) {
@@ -333,7 +338,7 @@ fn parts(text: &str) -> Option<Vec<(&str, &str)>> {
             (None, '"' | '\'') => quote = Some(sign),
             (None, '{' | '(' | '<') => depth += 1,
             (None, '}' | ')') => depth = depth.checked_sub(1)?,
-            // That of an arrow closes nothing.
+            // The `>` of an arrow closes nothing.
             (None, '>') if !text[..at].ends_with('-') => depth = depth.checked_sub(1)?,
             (None, ',') if depth == 0 => {
                 found.push(text[begin..at].trim().split_once(" = ")?);
@@ -368,7 +373,7 @@ mod tests {
             members("{ x = 1, y = 2 }", "{ x = 1, y = 3 }"),
             Some((".", vec![("y", "3")]))
         );
-        // What is no structure, or another one, is shown as a whole.
+        // A value that is not a structure, or a different one, is shown as a whole.
         for (before, now) in [
             ("{ 1, 2 }", "{ 1, 3 }"),
             ("{ x = 1 }", "{ x = 2 }"),

@@ -1,4 +1,4 @@
-//! A trace for a person who debugs.
+//! A trace as text, for a person who debugs.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -16,18 +16,19 @@ use crate::number::grouped;
 use crate::sources::Cache;
 use crate::table::{Paint, plain, width};
 
-/// Columns that a place takes, unless it is longer.
+/// The width of a place, unless it is longer.
 const PLACE: usize = 22;
-/// Columns that an offset takes.
+/// The width of an offset.
 const OFFSET: usize = 10;
-/// Columns that a function takes with its indentation, unless it is longer.
+/// The width of a function with its indentation, unless it is longer.
 const FUNCTION: usize = 30;
-/// An activation is not indented more than so many levels, and never less than nothing.
+/// The largest number of levels by which an activation is indented.
 pub(super) const LEVELS: usize = 20;
 
-/// Writes a stretch of a run: a line for each block, or for each path. A path that is executed several times in a row is one line.
+/// Writes a stretch of a run: a line for each block or path. Consecutive executions of a path share
+/// a line.
 ///
-/// Returns the time at which it goes on, if there are more than `limit` lines.
+/// Returns the time at which to continue, if there are more than `limit` lines.
 ///
 /// # Errors
 /// If `out` fails or the path cannot be read.
@@ -60,7 +61,7 @@ where
     S::Error: Send + Sync,
 {
     let mut written = 0;
-    // Stretches that were left out one after the other are one line.
+    // Consecutive gaps share a line.
     let mut gap: Option<Range<u64>> = None;
     while let Some(visit) = visits.next_visit().map_err(unreadable)? {
         let depth = visits.depth();
@@ -112,7 +113,7 @@ where
     Ok(None)
 }
 
-/// A path that is executed some times in a row, and the first and last execution; or stretches that were left out one after the other.
+/// Consecutive executions of a path, with the first and the last one; or consecutive gaps.
 struct Row {
     first: Visit,
     last: Visit,
@@ -130,7 +131,7 @@ impl Row {
         }
     }
 
-    /// From the first block to behind the last.
+    /// From the first block to one past the last.
     fn range(&self) -> Range<u64> {
         let start = self.first.start.min(self.last.start);
         start..self.first.last().max(self.last.last()) + 1
@@ -185,13 +186,13 @@ where
 struct Lines<'s, 'a, S> {
     scene: &'s Scene<'a, S>,
     level: TraceLevel,
-    /// How many columns a time takes.
+    /// The width of a time.
     time: usize,
     place: usize,
     functions: Functions<'a>,
     indent: Indent,
     texts: Cache<'a>,
-    /// The source line that was written last.
+    /// The source line that was last written.
     shown: Option<(FuncId, u32)>,
 }
 
@@ -251,7 +252,7 @@ impl<'s, 'a, S> Lines<'s, 'a, S> {
             Short(block),
             "",
         )?;
-        // Source text once for as long as control stays on its line.
+        // Source text is shown once while control stays on its line.
         let arrived = place.position.map(|position| (function, position.line));
         if arrived != self.shown
             && let Some(position) = place.position
@@ -311,7 +312,7 @@ impl<'s, 'a, S> Lines<'s, 'a, S> {
     }
 }
 
-/// `file.c:42`, or where the line is not known the offset in the module.
+/// `file.c:42`, or the offset in the module if the line is unknown.
 pub(super) fn shown_place<S>(scene: &Scene<'_, S>, place: BlockPlace) -> String {
     match place.position {
         Some(position) => shown_line(scene, position),
@@ -325,7 +326,7 @@ pub(super) fn shown_line<S>(scene: &Scene<'_, S>, position: Location) -> String 
     plain(&format!("{file}:{}", position.line))
 }
 
-/// The names of functions, made harmless once.
+/// The names of functions, each made harmless once.
 pub(super) struct Functions<'a> {
     names: &'a Names,
     known: HashMap<FuncId, String>,
@@ -347,12 +348,12 @@ impl<'a> Functions<'a> {
     }
 }
 
-/// Indents by depth, against the least depth so far.
+/// Indents by depth, relative to the least depth so far.
 #[derive(Default)]
 pub(super) struct Indent(Option<usize>);
 
 impl Indent {
-    /// How many blanks stand before what is so deep.
+    /// The number of spaces before an entry of this depth.
     pub(super) fn of(&mut self, depth: usize) -> usize {
         let least = self.0.map_or(depth, |least| least.min(depth));
         self.0 = Some(least);

@@ -1,4 +1,4 @@
-//! When a condition about variables holds.
+//! Reports when a condition about variables holds.
 
 use std::io::Write;
 
@@ -13,52 +13,54 @@ use crate::plain::plain;
 use crate::render::Render;
 use crate::{PresentError, Style};
 
-/// When a condition holds, of all times that the run was at a place: right before the line, after a function's prologue. docs/EXPRESSIONS.md says what conditions mean.
+/// When a condition holds, among all times the run was at a place: right before the line, after a
+/// function's prologue. docs/EXPRESSIONS.md says what conditions mean.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ConditionReport {
-    /// The condition, as it was written.
+    /// The condition as written.
     pub condition: String,
-    /// The place, as it was named.
+    /// The place as named by the user.
     pub at: String,
     /// How often a line was arrived at, an instruction executed, or a function called.
     pub count: u64,
-    /// How many of these were looked at: fewer than all if only the first or the last that holds is wanted, or only some.
+    /// How many of these were examined: fewer than all if only the first or last time when it holds
+    /// is requested, or only some.
     pub looked_at: u64,
     /// In how many of these it holds.
     pub holds: u64,
-    /// In how many something that it depends on has no value, and why.
+    /// In how many something that it depends on has no value, with the reasons.
     pub unknown: Vec<VariableMissing>,
-    /// Those in which it holds.
+    /// The times when it holds.
     pub instances: Vec<ConditionInstance>,
     /// How many more of them there are.
     pub more: u64,
-    /// What is counted, in words: arrived at, executed, called.
+    /// The verb for what is counted: arrived at, executed, called.
     #[serde(skip)]
     pub happened: &'static str,
 }
 
-/// A time at which a condition holds.
+/// A time when a condition holds.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ConditionInstance {
-    /// Which time it is, from 1.
+    /// The number of the time, from 1.
     pub number: u64,
     /// The time of its block.
     pub t: u64,
-    /// In which function.
+    /// The function.
     pub function: Function,
-    /// What the condition names, in its order.
+    /// The values of what the condition names, in its order.
     pub values: Vec<ConditionValue>,
 }
 
 /// What a variable holds.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ConditionValue {
-    /// The variable, or expression, as it was written.
+    /// The variable, or expression, as written.
     pub name: String,
-    /// The value, as C would write it.
+    /// The value in C notation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// Why it has none.
+    /// Why it has no value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unavailable: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! A variable of the source, again and again.
+//! Reports the values of a source variable over time.
 
 use std::io::Write;
 
@@ -13,12 +13,13 @@ use crate::plain::plain;
 use crate::render::Render;
 use crate::{PresentError, Style, WrittenSince};
 
-/// The value of a variable, or of an expression, each time that the run was at a place: right before the line, after a function's prologue.
+/// The value of a variable, or of an expression, each time the run was at a place: right before the
+/// line, after a function's prologue.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VariableReport {
-    /// The variable, as it was named.
+    /// The variable as named by the user.
     pub variable: String,
-    /// The place, as it was named.
+    /// The place as named by the user.
     pub at: String,
     /// How often a line was arrived at, an instruction executed, or a function called.
     pub count: u64,
@@ -27,7 +28,7 @@ pub struct VariableReport {
     pub rows: VariableRows,
     /// How many instances, or values, are left out.
     pub more: u64,
-    /// What is counted, in words: arrived at, executed, called.
+    /// The verb for what is counted: arrived at, executed, called.
     #[serde(skip)]
     pub happened: &'static str,
 }
@@ -46,22 +47,22 @@ pub enum VariableRows {
     Instances {
         /// The times.
         instances: Vec<VariableInstance>,
-        /// They were asked for one by one: text does not tell that there are others.
+        /// Whether they were requested one by one, so that text does not mention others.
         #[serde(skip)]
         named: bool,
     },
     /// With `--stats` and `--histogram`.
     Summary {
-        /// For each type.
+        /// The statistics for each type.
         stats: Vec<VariableStats>,
         /// The most frequent values first.
         counts: Vec<VariableCount>,
-        /// How often there was no value, and why.
+        /// How often there was no value, with the reasons.
         missing: Vec<VariableMissing>,
-        /// At how many moments the place may hold something else.
+        /// The number of moments at which the place may hold something else.
         #[serde(skip_serializing_if = "is_zero")]
         marked: u64,
-        /// Text shows the first of these, and not the second.
+        /// Whether text shows only the statistics.
         #[serde(skip)]
         brief: bool,
     },
@@ -70,18 +71,18 @@ pub enum VariableRows {
 /// A variable at a moment.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VariableInstance {
-    /// Which time it is, from 1.
+    /// The number of the moment, from 1.
     pub number: u64,
     /// The time of its block.
     pub t: u64,
-    /// In which function.
+    /// The function.
     pub function: Function,
     /// The value, or why there is none.
     #[serde(flatten)]
     pub value: VariableValue,
 }
 
-/// What a variable holds.
+/// The value of a variable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum VariableValue {
@@ -90,38 +91,38 @@ pub enum VariableValue {
         /// Its type.
         #[serde(rename = "type")]
         type_name: String,
-        /// The value, as C would write it.
+        /// The value in C notation.
         value: String,
-        /// What wrote to its place since the call began: it may be something else.
+        /// What wrote to its place since the call began, so that it may hold something else.
         #[serde(skip_serializing_if = "Option::is_none")]
         written: Option<WrittenSince>,
     },
-    /// None.
+    /// No value.
     Unavailable {
-        /// Why.
+        /// The reason.
         unavailable: String,
     },
 }
 
-/// The values of one type, summed up.
+/// A summary of the values of one type.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VariableStats {
     /// The type.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// How many different values.
+    /// The number of distinct values.
     pub different: usize,
-    /// The smallest, as C would write it.
+    /// The smallest value in C notation.
     pub smallest: String,
-    /// Which time it was held first, from 1.
+    /// The number of the time when it was first held, from 1.
     pub smallest_first: u64,
     /// The largest.
     pub largest: String,
-    /// Which time it was held first.
+    /// The number of the time when it was first held.
     pub largest_first: u64,
     /// The most frequent.
     pub most: String,
-    /// How often that is.
+    /// How often it was held.
     pub most_times: u64,
 }
 
@@ -131,20 +132,20 @@ pub struct VariableCount {
     /// Its type.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// The value, as C would write it.
+    /// The value in C notation.
     pub value: String,
-    /// Its bits, as hexadecimal digits.
+    /// Its bits, in hexadecimal.
     pub bits: String,
-    /// How often.
+    /// How often it was held.
     pub times: u64,
 }
 
 /// How often a variable had no value.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VariableMissing {
-    /// Why.
+    /// The reason.
     pub unavailable: String,
-    /// How often.
+    /// How often this was so.
     pub times: u64,
 }
 
@@ -239,7 +240,7 @@ impl VariableReport {
         });
         self.head(out, kind)?;
         let several = rows.iter().any(|row| row.function != rows[0].function);
-        // Rows in succession without a value, for the same reason, are one row.
+        // Consecutive rows without a value, for the same reason, are one row.
         let same = |a: &VariableInstance, b: &VariableInstance| {
             let is_missing = matches!(a.value, VariableValue::Unavailable { .. });
             is_missing && a.value == b.value && a.function == b.function

@@ -7,19 +7,20 @@ use super::{WhyEnd, WhyEntry, WhyMade, WhyMove, WhyPlace, expression};
 use crate::number::counted;
 use crate::{PresentError, grouped};
 
-/// Writes the way back as a graph, entry by entry: what was computed where, with arrows to what it was computed from. What an arrow says is how the value was moved; operands that are not gone
-/// on from are dashed. A loop of steps is a dotted arrow.
+/// Writes the way back as a graph, entry by entry: each computation with its place, and arrows to
+/// what it was computed from. The label of an arrow says how the value was moved. Operands that are
+/// not followed are dashed. A loop of steps is a dotted arrow.
 pub struct WhyDot<'o> {
-    /// Where to.
+    /// The receiver.
     pub out: &'o mut dyn Write,
     vertices: u64,
-    /// What the next arrow says, and how it is drawn.
+    /// The label and style of the next arrow.
     label: Vec<String>,
     style: &'static str,
 }
 
 impl<'o> WhyDot<'o> {
-    /// Begins the graph with what was asked about.
+    /// Begins the graph with the subject.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -131,7 +132,7 @@ impl<'o> WhyDot<'o> {
         Ok(())
     }
 
-    /// A vertex that the one before leads to: its number.
+    /// Writes a vertex after the previous one, and returns its number.
     fn vertex(
         &mut self,
         what: &str,
@@ -166,7 +167,7 @@ impl<'o> WhyDot<'o> {
     }
 }
 
-/// Lines as a label, each from the left.
+/// Lines as a left-aligned label.
 fn quoted(lines: &[&str]) -> String {
     let mut text = String::from("\"");
     for (k, line) in lines.iter().enumerate() {

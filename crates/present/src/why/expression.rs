@@ -1,8 +1,8 @@
-//! How a value was computed, as people write it.
+//! Writes computations as people do.
 
 use super::{WhyHow, WhyMade};
 
-/// Operators that are written between their operands.
+/// Infix operators.
 const BETWEEN: [(&str, &str); 29] = [
     ("add", "+"),
     ("sub", "-"),
@@ -35,8 +35,9 @@ const BETWEEN: [(&str, &str); 29] = [
     ("eqz", "=="),
 ];
 
-/// The operator with its operands' values: `360 + 12`, `i32.clz(7)`; of a read of a constant table, the address. Operators that take their operands as unsigned are
-/// written by name, if one of the operands is negative as it is shown.
+/// The operator with the values of its operands: `360 + 12`, `i32.clz(7)`; for a read of a constant
+/// table, the address. Operators on unsigned operands are written by name if one of the operands is
+/// displayed as negative.
 pub fn expression(made: &WhyMade) -> String {
     let values = made.operands.iter().map(|operand| operand.value.as_str());
     let values = Vec::from_iter(values);

@@ -1,4 +1,4 @@
-//! The way back as JSON: a head, then an entry a line.
+//! The way back as JSON: a head, then one entry per line.
 
 use std::io::Write;
 
@@ -16,10 +16,11 @@ use crate::name::without_parameters;
 use crate::plain::plain;
 use crate::state::WrittenSince;
 
-/// Where a value came from. The lines after the first one are the way back, as it is found: how the value was moved, how it was computed, and where it came from in the end.
+/// Where a value came from. The lines after the first are the way back, in the order of discovery:
+/// how the value was moved, how it was computed, and its origin.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct WhyHead {
-    /// What is explained, in words.
+    /// The subject, in words.
     pub about: String,
     /// The value, as text.
     pub value: String,
@@ -28,28 +29,28 @@ pub struct WhyHead {
     /// With `--trap`, if the run ended in a library: how it ended in terms of the user's own code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub death: Option<WhyDeath>,
-    /// What wrote to the variable's place since the call began: it may be something else.
+    /// What wrote to the variable's place since the call began, so that it may hold something else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<WrittenSince>,
 }
 
-/// How a run that ended in a library ended: the library's message, and the line of the user's own code.
+/// How a run ended in a library: the library's message, and the line of the user's own code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyDeath {
-    /// What happened: `panicked`, `assertion failed`, `aborted`, or how the run ended.
+    /// The event: `panicked`, `assertion failed`, `aborted`, or how the run ended.
     pub what: String,
-    /// What was printed about it, if anything.
+    /// The printed message, if any.
     pub message: Option<String>,
     /// Where the user's own code called the library.
     pub place: WhyPlace,
-    /// Which line of the user's own code called that function.
+    /// The line of the user's own code that called that function.
     #[serde(serialize_with = "position")]
     #[schemars(with = "Option<Position>")]
     pub called_from: Option<SourceLine>,
 }
 
 impl WhyDeath {
-    /// As one sentence.
+    /// The text as one sentence.
     pub fn text(&self) -> String {
         let message = match self.message.as_deref() {
             Some(message) => {
@@ -76,7 +77,7 @@ impl Document for WhyHead {
     type Row = WhyEntry;
 }
 
-/// Writes what is asked about; entries follow with [`row`].
+/// Writes the subject; entries follow with [`row`].
 ///
 /// # Errors
 /// If `out` fails.

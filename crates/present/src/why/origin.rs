@@ -1,12 +1,13 @@
-//! Where a value came from, in one sentence.
+//! The origin of a value, in one sentence.
 
 use super::{WhyEntry, expression};
 use crate::{counted, grouped};
 
-/// The kind of an end that says that operands were looked for in a part of the run only. It is behind the end of the way itself.
+/// The kind of an end that says that only a part of the run was searched for operands. It follows
+/// the end of the way itself.
 pub const SEARCHED: &str = "searched";
 
-/// What was found, behind what it was found of.
+/// The origin, to follow the subject in a sentence.
 pub fn why_origin(begun: &[WhyEntry], links: u64) -> String {
     let back = |links: u64| match links {
         0 => String::new(),
@@ -34,7 +35,7 @@ pub fn why_origin(begun: &[WhyEntry], links: u64) -> String {
                 format!("constants, {}", expression(made))
             };
             let at = made.place.line_or_at();
-            // The last one of the steps is this one.
+            // This step is the last one.
             let back = back(links.saturating_sub(1));
             format!("comes from {of} at {at}{back}")
         }

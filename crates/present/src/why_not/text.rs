@@ -12,7 +12,7 @@ use crate::table::wrapped;
 use crate::why::why_origin;
 use crate::{PresentError, WhyPlace, WhyText};
 
-/// So many steps in a library are shown.
+/// How many steps in a library to show.
 const FEW: u64 = 4;
 
 pub(super) fn report(
@@ -85,7 +85,7 @@ pub(super) fn report(
     Ok(())
 }
 
-/// That a place was not executed, to stand before why.
+/// The clause that a place was not executed, to precede the reason.
 pub fn not_executed(at: &str, after: u64, before: Option<&WhyNotBefore>) -> String {
     let at = plain(at);
     if after == 0 {
@@ -110,7 +110,7 @@ pub fn not_executed(at: &str, after: u64, before: Option<&WhyNotBefore>) -> Stri
     )
 }
 
-/// A cause in one sentence, to stand behind the place.
+/// A cause in one sentence, to follow the place.
 fn words(cause: &WhyNotCause, after: u64) -> String {
     let which = if after == 0 {
         "the last time"
@@ -209,7 +209,7 @@ fn words(cause: &WhyNotCause, after: u64) -> String {
     }
 }
 
-/// How often something was executed in the whole run, if that is more than what was asked about.
+/// How often something was executed in the whole run, if that is more than in the part in question.
 fn in_all(count: u64, executions: u64) -> String {
     if executions == count {
         String::new()

@@ -1,5 +1,6 @@
-//! `docs/json` holds the JSON Schemas of all documents, and `docs/JSON.md` describes them in words. Both are made of the structs
-//! and their comments: `BLESS=1 cargo test -p afterimage-present --test it documents::` writes them, otherwise they are compared.
+//! Keeps the JSON Schemas of all documents in `docs/json`, and their descriptions in
+//! `docs/JSON.md`. Both are made from the structs and their comments: `BLESS=1 cargo test -p
+//! afterimage-present --test it documents::` writes them; without it, they are compared.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

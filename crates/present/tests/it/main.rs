@@ -1,4 +1,4 @@
-//! Tests of what is presented from outside.
+//! Tests of reports from outside the crate.
 
 mod common;
 mod documents;

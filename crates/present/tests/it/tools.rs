@@ -1,5 +1,5 @@
-//! Other tools' formats, read back: by parsers written here, and by the tools themselves
-//! where they are installed.
+//! Reads other tools' formats back: with parsers written here, and with the tools themselves if
+//! they are installed.
 
 use std::collections::BTreeMap;
 use std::io::Read;

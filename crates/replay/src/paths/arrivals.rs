@@ -1,4 +1,4 @@
-//! The arrivals at a source line, as marks of a path.
+//! Finds the arrivals at a source line, as marks on a path.
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
@@ -16,21 +16,22 @@ use afterimage_profile::lines::{Arrival, arrivals, line_of};
 use afterimage_profile::walk::{code_blocks, positions};
 use afterimage_profile::{Line, OperatorCount, ProfileError, Source, Stop};
 
-/// Where somebody arrives at a line in a function, as long as no exception leads there.
+/// Where a function arrives at a line, if no exception leads there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineArrivals {
     /// The function.
     pub function: FuncId,
-    /// In which blocks, and how often in each.
+    /// The blocks with arrivals inside, and how many in each.
     pub inside: Vec<(BlockId, u64)>,
-    /// Where an activation begins.
+    /// Whether the beginning of an activation is an arrival.
     pub entry: bool,
-    /// Between two blocks, executed one after the other.
+    /// Pairs of consecutive blocks with an arrival in between.
     pub over: Vec<(BlockId, BlockId)>,
 }
 
-/// Where somebody arrives at a line in a function. `None` if which blocks are executed does not tell that alone: where exceptions arrive, and
-/// where two edges join the same blocks. Linear in the function's body.
+/// Finds where a function arrives at a line. `None` if the executed blocks do not determine it:
+/// where exceptions arrive, and where two edges join the same blocks. Linear in the function's
+/// body.
 ///
 /// # Errors
 /// If the module's bytes are not those of the program.
@@ -75,34 +76,37 @@ pub fn line_arrivals(
     }))
 }
 
-/// Where somebody arrives at a line in a function.
+/// Where a function arrives at a line.
 struct Places<'a> {
     cfg: &'a Cfg,
-    /// The operators in each block where that happens, ascending.
+    /// The operators in each block at which control arrives, ascending.
     inside: HashMap<BlockId, Vec<OpId>>,
-    /// It happens where an activation begins.
+    /// Whether the beginning of an activation is an arrival.
     entry: bool,
-    /// The pairs of vertices that an edge leads between on which that happens, and those with one where it does not.
+    /// The pairs of vertices with an edge that is an arrival; `not_over` has those with one that is
+    /// not.
     over: HashSet<(BlockId, BlockId)>,
     not_over: HashSet<(BlockId, BlockId)>,
-    /// The first operator of each block that is somewhere; a block of nothing but a jump that is passed over has none.
+    /// The first operator of each block that has a position. A block with only a skipped jump has
+    /// none.
     first: HashMap<BlockId, OpId>,
-    /// The operators of blocks that have some of the line, jumps left out, and whether they are of the line.
+    /// For blocks with code of the line: their operators, without jumps, and whether each is of the
+    /// line.
     steps: HashMap<BlockId, Vec<(OpId, bool)>>,
 }
 
-/// The arrivals at a line, as marks of a path's nodes.
+/// The arrivals at a line, as marks on a path's nodes.
 pub(super) struct Arrivals<'a, S> {
     path: &'a WholePath<S>,
     places: HashMap<FuncId, Places<'a>>,
-    /// The positions in nodes, of those that have any.
+    /// The positions of arrivals in nodes that have any.
     inside: HashMap<NodeId, Vec<u64>>,
-    /// Something depended on more than what a path says.
+    /// Whether a question depended on more than a path says.
     ambiguous: Cell<bool>,
 }
 
 impl<'a, S: Segments> Arrivals<'a, S> {
-    /// None yet.
+    /// No arrivals yet.
     pub(super) fn new(path: &'a WholePath<S>) -> Self {
         Self {
             path,
@@ -112,7 +116,7 @@ impl<'a, S: Segments> Arrivals<'a, S> {
         }
     }
 
-    /// Adds those of a function. Linear in its body and in the blocks of all nodes.
+    /// Adds the arrivals of a function. Linear in its body and in the blocks of all nodes.
     pub(super) fn add(
         &mut self,
         program: &'a Program,
@@ -153,8 +157,10 @@ impl<'a, S: Segments> Arrivals<'a, S> {
         Ok(())
     }
 
-    /// The positions of all marks in nodes, those of joinings included, if which nodes are executed tells them: a joining that depends on what was executed before it
-    /// stands behind the node before, if that always leads there. `None` if that is not so. Linear in the blocks of all nodes and the edges at their ends.
+    /// The positions of all marks in nodes, including joinings, if the executed nodes determine
+    /// them. A joining that depends on what was executed before it is placed after the preceding
+    /// node, if that node always leads there; otherwise the result is `None`. Linear in the blocks
+    /// of all nodes and the edges at their ends.
     pub(super) fn by_nodes(&self) -> Option<ByNodes> {
         let mut ends: HashMap<FuncId, Ends<'_>> = HashMap::new();
         for (id, node) in self.path.nodes().iter() {
@@ -211,12 +217,12 @@ impl<'a, S: Segments> Arrivals<'a, S> {
         nodes.any(|node| node.left_out > 0 && self.places.contains_key(&node.function))
     }
 
-    /// Whether something that was asked depended on more than what a path says.
+    /// Whether a question depended on more than a path says.
     pub(super) fn is_ambiguous(&self) -> bool {
         self.ambiguous.get()
     }
 
-    /// How many arrivals in the last block were not come to when the run ended.
+    /// How many arrivals in the last block were not reached when the run ended.
     pub(super) fn unreached(&self, stops: &[Stop]) -> u64 {
         let mut sum = 0;
         for stop in stops {
@@ -227,7 +233,7 @@ impl<'a, S: Segments> Arrivals<'a, S> {
         sum
     }
 
-    /// How many arrivals there are between two blocks of which one follows the other in an activation.
+    /// How many arrivals lie between two consecutive blocks of an activation.
     fn over(&self, places: &Places<'_>, from: BlockId, to: BlockId) -> u64 {
         let over = places.over.contains(&(from, to));
         let not_over = places.not_over.contains(&(from, to));
@@ -246,11 +252,11 @@ impl<'a, S: Segments> Arrivals<'a, S> {
 /// The positions of marks in nodes.
 pub(super) struct ByNodes {
     pub(super) positions: Vec<(NodeId, Vec<u64>)>,
-    /// Some stand behind their node's last block.
+    /// Whether some are after their node's last block.
     pub(super) behind: bool,
 }
 
-/// With what the executed nodes of a function begin and end.
+/// The first and last blocks of a function's executed nodes.
 #[derive(Default)]
 struct Ends<'a> {
     nodes: Vec<(NodeId, &'a Node)>,
@@ -258,17 +264,17 @@ struct Ends<'a> {
     lasts: HashSet<BlockId>,
 }
 
-/// When somebody arrives at a line where a node begins.
+/// When control arrives at a line at the beginning of a node.
 enum Joins {
     Never,
     Always,
-    /// If the node before ends with one of these blocks.
+    /// If the preceding node ends with one of these blocks.
     After(Vec<BlockId>),
 }
 
 impl<'a> Places<'a> {
-    /// When somebody arrives at the line where a node begins with this block; what is executed before it in an activation ends with one of `lasts`. `None` if that does
-    /// not tell.
+    /// When control arrives at the line at the beginning of a node with this first block. What its
+    /// activation executes before ends with one of `lasts`. `None` if this does not decide it.
     fn joins(&self, first: BlockId, lasts: &HashSet<BlockId>) -> Option<Joins> {
         let graph = &self.cfg.graph;
         // The beginning of an activation, and the dispatch of an exception.
@@ -296,7 +302,8 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Whether control that comes to the end of a node that ends with `last` goes on right away with a node that begins with `first`.
+    /// Whether control always continues from the end of a node that ends with `last` directly to a
+    /// node that begins with `first`.
     fn only_leads(&self, last: BlockId, first: BlockId, firsts: &HashSet<BlockId>) -> bool {
         let graph = &self.cfg.graph;
         let is_plain = matches!(
@@ -378,7 +385,7 @@ impl<'a> Places<'a> {
         edges.any(|&edge| self.is_dispatch(graph.to(edge)))
     }
 
-    /// Whether somebody arrives where an exception is caught by this block; `None` if none is.
+    /// Whether catching an exception in this block is an arrival; `None` if it catches none.
     fn caught(&self, block: BlockId) -> Option<bool> {
         let graph = &self.cfg.graph;
         let edges = graph.in_edges(block).iter().copied();
@@ -388,7 +395,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// Arrivals as marks that look at them where they are.
+/// Shared arrivals, as marks that examine each node.
 pub(super) struct Shared<'a, S>(pub Rc<Arrivals<'a, S>>);
 
 impl<S: Segments> Marking for Shared<'_, S> {
@@ -421,18 +428,18 @@ pub struct ArrivalTimes<'a, S> {
 
 /// How arrivals are found.
 pub(super) enum Times<'a, S> {
-    /// Nodes alone tell where they are, and only segments that hold what is asked for are opened.
+    /// The nodes determine them. Only segments that contain what is asked for are opened.
     Nodes {
         all: WppOccurrences<'a, S>,
-        /// Some are behind nodes: of these, what would follow the last node of all is not executed.
+        /// Whether some are after nodes. An arrival after the very last node was not executed.
         behind: bool,
     },
-    /// All segments were looked at.
+    /// All segments were examined.
     Marks(Marks<'a, S, Shared<'a, S>>),
 }
 
 impl<S: Segments> Times<'_, S> {
-    /// How many there are.
+    /// The number of arrivals.
     pub(super) fn count(&self) -> Result<u64, PathError<S::Error>> {
         Ok(match self {
             Self::Nodes { all, behind } => {
@@ -453,12 +460,13 @@ impl<S: Segments> Times<'_, S> {
     }
 }
 
-/// An arrival at a line: right before its first operator is executed.
+/// An arrival at a line: the moment before its first operator is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArrivedAt {
-    /// The time of the operator's block, which comes after the arrival's where jumps lead to the line.
+    /// The time of the operator's block. It is later than the arrival if jumps lead to the line.
     pub time: u64,
-    /// The operator; `None` if the run ended on the way to it, and the time is that of the arrival.
+    /// The operator; `None` if the run ended on the way to it. The time is then that of the
+    /// arrival.
     pub op: Option<OpId>,
 }
 
@@ -467,14 +475,14 @@ pub struct ArrivedAt {
 pub struct Step {
     /// The time of its block.
     pub time: u64,
-    /// The function that it is in.
+    /// Its function.
     pub function: FuncId,
     /// The operator.
     pub op: OpId,
 }
 
 impl<'a, S: Segments> ArrivalTimes<'a, S> {
-    /// Of these, the first `count`.
+    /// The first `count` arrivals.
     pub(super) fn new(
         path: &'a WholePath<S>,
         arrivals: Rc<Arrivals<'a, S>>,
@@ -489,29 +497,32 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
         }
     }
 
-    /// How many there are.
+    /// The number of arrivals.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The positions of the blocks of a node in which there are arrivals, ascending, one for each; those where the node begins are not among them.
+    /// The positions of a node's blocks with arrivals, ascending, one entry per arrival. Arrivals
+    /// at the beginning of the node are not included.
     pub fn inside(&self, node: NodeId) -> &[u64] {
         let inside = self.arrivals.inside.get(&node);
         inside.map_or(&[], Vec::as_slice)
     }
 
-    /// How many there are where a node begins, which follows another one in its activation, or begins it.
+    /// How many arrivals are at the beginning of a node that follows `before` in its activation, or
+    /// begins it.
     pub fn joining(&self, before: Option<NodeId>, node: NodeId) -> u64 {
         Shared(Rc::clone(&self.arrivals)).joining(before, node)
     }
 
-    /// The operators in a block with an arrival right before them, ascending.
+    /// The operators of a block at which control arrives, ascending.
     pub fn operators(&self, function: FuncId, block: BlockId) -> &[OpId] {
         let places = self.arrivals.places.get(&function);
         places.map_or(&[], |places| places.inside_of(block))
     }
 
-    /// When the k-th is, from 1; `None` if there are not so many. Linear in the grammar of its segment.
+    /// The time of the k-th arrival, from 1; `None` if there are fewer. Linear in the grammar of
+    /// its segment.
     ///
     /// # Errors
     /// If the segment cannot be read.
@@ -523,7 +534,8 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
         }
     }
 
-    /// How many there are at block T and before. O(log arrivals) times what [`time`](Self::time) takes.
+    /// How many arrivals there are up to and including block T. O(log arrivals) calls of
+    /// [`time`](Self::time).
     ///
     /// # Errors
     /// If a segment cannot be read.
@@ -539,7 +551,7 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
         Ok(low)
     }
 
-    /// The k-th, from 1; `None` if there are not so many.
+    /// The k-th arrival, from 1; `None` if there are fewer.
     ///
     /// # Errors
     /// If a segment cannot be read.
@@ -562,7 +574,8 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
             (Some(block), Some(places)) => places.inside_of(block),
             _ => &[],
         };
-        // Of a block's arrivals that at its start is the first one, and those inside follow in the order of its operators.
+        // Among a block's arrivals, the one at its start comes first. Those inside follow in the
+        // order of its operators.
         let mut later = 0;
         while self.times.select(number + later + 1)? == Some(time) {
             later += 1;
@@ -572,7 +585,7 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
             let op = Some(op);
             return Ok(Some(ArrivedAt { time, op }));
         }
-        // Jumps lead on in the same activation.
+        // Jumps continue in the same activation.
         let mut at = time;
         while let (Some(block), Some(places)) = (block(&visit, at), places) {
             if let Some(&op) = places.first.get(&block) {
@@ -590,9 +603,11 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
         Ok(Some(ArrivedAt { time, op: None }))
     }
 
-    /// The line's operators that the k-th executes, from 1, in the order of time: those up to where its activation leaves the line or arrives there
-    /// again, whatever it calls on the way. No operator twice. Where the run ended in the last block, the operators behind that are among them. None
-    /// if there are not so many arrivals, or the run ended on the way to the line. Takes what [`get`](Self::get) takes, and O(1) for each node of the activation.
+    /// The line's operators that the k-th arrival executes, from 1, in the order of time: until its
+    /// activation leaves the line or arrives there again, whatever it calls on the way. Each
+    /// operator is listed once. If the run ended in the last block, operators after the end are
+    /// included. Empty if there are fewer arrivals, or if the run ended on the way to the line.
+    /// Takes as long as [`get`](Self::get), plus O(1) for each node of the activation.
     ///
     /// # Errors
     /// If a segment cannot be read.
@@ -618,7 +633,7 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
                 }
                 before = Some(block);
                 let Some(steps) = places.steps.get(&block) else {
-                    // A jump leads on.
+                    // A jump continues.
                     if places.first.contains_key(&block) {
                         return Ok(found);
                     } else {

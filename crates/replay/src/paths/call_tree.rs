@@ -1,4 +1,4 @@
-//! The calls of a stretch of a run.
+//! The calls in a stretch of a run.
 
 use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap};
 use afterimage_wpp::{
@@ -10,32 +10,36 @@ use super::Window;
 /// An activation of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallEntry {
-    /// Of which function.
+    /// The function.
     pub function: FuncId,
-    /// In how many activations it is.
+    /// The number of activations around it.
     pub depth: usize,
     /// The time of its first block.
     pub entered: u64,
-    /// The time of its last block, or of the last in what it called; `None` if it had not ended when the run did.
+    /// The time of its last block, or of the last in what it called; `None` if it had not ended
+    /// when the run did.
     pub left: Option<u64>,
-    /// The function and block that made the call; after a tail call, these are not of the activation that goes on afterwards. `None`: the host.
+    /// The function and block that made the call; `None` for the host. After a tail call, this is
+    /// not the activation that continues afterwards.
     pub site: Option<(FuncId, BlockId)>,
 }
 
 impl CallEntry {
-    /// How many blocks were executed until it ended, or the run of so many blocks.
+    /// How many blocks were executed until it ended, or until the end of the run at block `length`.
     pub fn blocks(&self, length: u64) -> u64 {
         (self.left.unwrap_or(length) + 1).saturating_sub(self.entered)
     }
 }
 
-/// The activations that begin in a window, as a tree in the order of time or backwards, down to some depth.
+/// The activations that begin in a window, as a tree in the order of time or backward, down to some
+/// depth.
 ///
-/// What is deeper is skipped: forwards in O(1), backwards in O(log n) for each rule on the way down.
+/// Deeper activations are skipped: forward in O(1), backward in O(log n) for each rule on the way
+/// down.
 pub struct CallTree<'a, S: Segments> {
     path: &'a WholePath<S>,
     window: Window,
-    /// Activations that are in so many or more are left out.
+    /// Activations with this many around them, or more, are left out.
     limit: usize,
     order: Order<'a, S>,
     cursor: Cursor<'a, S>,
@@ -44,15 +48,15 @@ pub struct CallTree<'a, S: Segments> {
     room: u64,
 }
 
-/// In which order activations come.
+/// The order in which activations come.
 enum Order<'a, S: Segments> {
     Forwards(Calls<'a, S>),
     Backwards(Beginnings<'a, S>),
 }
 
 impl<'a, S: Segments> CallTree<'a, S> {
-    /// The activations that begin in a window of the run. Those that are in `depth` or more that began in it, or in what is
-    /// open where it begins, are left out.
+    /// The activations that begin in a window of the run. Leaves out those inside `depth` or more
+    /// activations that began in the window or were open at its beginning.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -80,7 +84,7 @@ impl<'a, S: Segments> CallTree<'a, S> {
         })
     }
 
-    /// Leaves out all but the last so many: the first, going backwards.
+    /// Keeps only the last `entries` activations; going backward, the first.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -105,7 +109,8 @@ impl<'a, S: Segments> CallTree<'a, S> {
         Ok(())
     }
 
-    /// The activations that began before the window, or before the last so many that were kept, and are open there, the outermost first.
+    /// The activations that are open at the beginning of the window, or of the last activations
+    /// that were kept. The outermost comes first.
     pub fn around(&self) -> &[Activation] {
         &self.around
     }
@@ -180,12 +185,13 @@ fn next<S: Segments>(
     Ok(None)
 }
 
-/// The beginnings of all activations, backwards.
+/// The beginnings of all activations, backward.
 struct Beginnings<'a, S> {
-    /// Executions of what an activation may begin with: its function's block 0, which nothing precedes, or something that was left out.
+    /// Executions of what an activation may begin with: its function's block 0, without a
+    /// predecessor, or a gap.
     candidates: Occurrences<'a, S>,
     nodes: &'a PrimaryMap<NodeId, Node>,
-    /// The last block that was not looked at.
+    /// The last block that was not examined yet.
     last: u64,
 }
 
@@ -203,8 +209,8 @@ impl<'a, S: Segments> Beginnings<'a, S> {
         })
     }
 
-    /// The one before, if it begins at block `first` or later. Those that are in `limit` activations or more are stepped over with
-    /// all that they are in and that is so deep.
+    /// The preceding activation, if it begins at block `first` or later. Activations inside `limit`
+    /// or more others are skipped with everything in them.
     fn previous(
         &mut self,
         cursor: &mut Cursor<'_, S>,
@@ -222,7 +228,7 @@ impl<'a, S: Segments> Beginnings<'a, S> {
             let depth = cursor.depth().saturating_sub(1);
             if depth >= limit {
                 let stack = cursor.stack()?;
-                // The outermost of those that are too deep is the next to be looked at, and is stepped over itself.
+                // The outermost activation that is too deep is examined next, and skipped itself.
                 self.last = stack.get(limit).map_or(self.last, |deep| deep.entered - 1);
                 continue;
             }
@@ -243,13 +249,14 @@ impl<'a, S: Segments> Beginnings<'a, S> {
     }
 }
 
-/// The activations of one function that begin in a window, in either direction. Each takes O(log n) for each rule on the way down to it.
+/// The activations of one function that begin in a window, in either direction. Each takes O(log n)
+/// for each rule on the way down to it.
 pub struct CallsOf<'a, S: Segments> {
     path: &'a WholePath<S>,
     function: FuncId,
     occurrences: Occurrences<'a, S>,
     cursor: Cursor<'a, S>,
-    /// The numbers of those that are still to come.
+    /// The range of numbers still to come.
     first: u64,
     last: u64,
     reverse: bool,
@@ -259,7 +266,7 @@ impl<'a, S: Segments> CallsOf<'a, S> {
     /// The activations of a function that begin in a window of the run.
     ///
     /// # Errors
-    /// If the path cannot be read, or they are too many to be counted.
+    /// If the path cannot be read, or has too many activations to count.
     pub fn new(
         path: &'a WholePath<S>,
         window: Window,
@@ -283,12 +290,12 @@ impl<'a, S: Segments> CallsOf<'a, S> {
         (self.last + 1).saturating_sub(self.first)
     }
 
-    /// Leaves out all but the last so many.
+    /// Keeps only the last `entries` activations.
     pub fn keep_last(&mut self, entries: u64) {
         self.first = self.first.max((self.last + 1).saturating_sub(entries));
     }
 
-    /// The next one, and the how many-th activation of its function it is in the whole path, from 1.
+    /// The next activation, with its number in the whole path among those of its function, from 1.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -310,11 +317,12 @@ impl<'a, S: Segments> CallsOf<'a, S> {
     }
 }
 
-/// The k-th activation of a function, counted from 1, and before it the activations that it is in, the outermost first. Empty if there are
-/// not so many. O(log n) for each of them and each rule on the way down, but for those that do not begin and end in one segment.
+/// The k-th activation of a function, from 1, preceded by the activations around it, the outermost
+/// first. Empty if there are fewer. O(log n) for each of them and each rule on the way down, except
+/// for those that do not begin and end in one segment.
 ///
 /// # Errors
-/// If the path cannot be read, or the activations are too many to be counted.
+/// If the path cannot be read, or has too many activations to count.
 pub fn kth_call<S: Segments>(
     path: &WholePath<S>,
     function: FuncId,
@@ -336,7 +344,7 @@ pub fn kth_call<S: Segments>(
     Ok(calls)
 }
 
-/// What is known of an activation that begins at block T. Moves the cursor.
+/// The entry for an activation that begins at block T. Moves the cursor.
 fn entry<S: Segments>(
     path: &WholePath<S>,
     cursor: &mut Cursor<'_, S>,
@@ -351,7 +359,7 @@ fn entry<S: Segments>(
         function,
         depth: depth.unwrap_or(inside),
         entered: time,
-        // Where the block is of another activation, this one executes none.
+        // If the block belongs to another activation, this one executes none.
         left: if same {
             cursor.activation_end()?
         } else {

@@ -1,10 +1,11 @@
-//! Calling contexts: which chains of calls executed how much (Ammons, Ball and Larus, "Exploiting Hardware Performance
-//! Counters with Flow and Context Sensitive Profiling", 1997).
+//! Calling contexts: how much each chain of calls executed (Ammons, Ball and Larus, "Exploiting
+//! Hardware Performance Counters with Flow and Context Sensitive Profiling", 1997).
 //!
-//! A context is a chain of functions: those that the module defines, which are called, and those that the compiler inlined into them.
+//! A context is a chain of functions: called functions of the module, and functions that the
+//! compiler inlined into them.
 //!
-//! The run is not expanded. Activations that call the same activations equally often are looked at once, and once for
-//! each context in which they occur.
+//! The run is not expanded. Activations that make the same calls equally often are examined once,
+//! and once for each context in which they occur.
 
 mod activations;
 mod clip;
@@ -23,21 +24,21 @@ use super::Window;
 
 pub use self::inlining::{Inlinee, InlineeId, Inlining};
 
-/// What is not told apart.
+/// Which contexts are summed up instead of listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContextLimits {
-    /// Functions that are called or inlined in so many others are summed up.
+    /// Functions with this many others around them, called or inlined, are summed up.
     pub depth: usize,
-    /// Contexts in which fewer blocks are executed, what they call included, are summed up.
+    /// Contexts with fewer executed blocks, callees included, are summed up.
     pub min: u64,
 }
 
 /// Calls that are summed up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rest {
-    /// How many, those that they make included.
+    /// How many calls there are, including those that they make.
     pub calls: u64,
-    /// How many blocks they execute, or lack.
+    /// How many blocks they execute or lack.
     pub blocks: u64,
     /// How many of these were left out of the path.
     pub left_out: u64,
@@ -50,7 +51,7 @@ pub enum Frame {
     Host,
     /// A function's of the module.
     Function(FuncId),
-    /// That of a function that was inlined into the one around it.
+    /// A function's that was inlined into the one around it.
     Inlined(InlineeId),
 }
 
@@ -59,40 +60,42 @@ pub enum Frame {
 pub struct Context {
     /// The innermost function.
     pub frame: Frame,
-    /// The chain without its last call: its position; `None` for the host.
+    /// The index of the context without the last call; `None` for the host.
     pub parent: Option<usize>,
-    /// How many activations begin in this way. An inlined function has none.
+    /// How many activations begin in this context. An inlined function has none.
     pub calls: u64,
-    /// How many blocks are executed that come from the innermost function itself.
+    /// How many executed blocks come from the innermost function itself.
     pub own: u64,
-    /// How many blocks were left out of the path while they were the innermost that it has.
+    /// How many blocks were left out of the path while this was the innermost known context.
     pub left_out: u64,
-    /// How many blocks are executed while they are open.
+    /// How many blocks are executed while the calls are open.
     pub total: u64,
-    /// The chains with one call more: their positions, those with the most blocks first.
+    /// The indices of the contexts with one more call, those with the most blocks first.
     pub children: Vec<usize>,
-    /// Calls that are made here to functions that are called too little.
+    /// Calls from here to functions that execute too little.
     pub shorter: Rest,
-    /// Calls that are made here and are too deep.
+    /// Calls from here that are too deep.
     pub deeper: Rest,
 }
 
-/// The calling contexts of a stretch of a run. `own`, `left_out`, the children's `total` and what is summed up make the `total`, in every one.
+/// The calling contexts of a stretch of a run. In each context, `own`, `left_out`, the children's
+/// `total` and the calls summed up add up to `total`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContextTree {
-    /// The contexts, parents before children; the first one is the host.
+    /// The contexts, parents before children; the host is the first.
     pub contexts: Vec<Context>,
     /// The stretch.
     pub window: Window,
-    /// What is summed up.
+    /// Which contexts are summed up.
     pub limits: ContextLimits,
 }
 
 impl ContextTree {
-    /// The contexts of a window of a run. An activation that is open where the window begins counts for its blocks, not as a call.
-    /// By default, `inlining` makes the contexts those of the module's functions.
+    /// The contexts of a window of a run. For an activation that is open at the beginning of the
+    /// window, only its blocks count, not the call. By default, `inlining` makes the contexts those
+    /// of the module's functions.
     ///
-    /// Linear in the grammars, and for each context in the different activations that occur in it.
+    /// Linear in the grammars, and for each context in the distinct activations that occur in it.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -110,7 +113,7 @@ impl ContextTree {
         })
     }
 
-    /// The contexts in depth-first order, parents first, with their depths: the host's is 0.
+    /// The contexts in depth-first order, parents first, with their depths; the host's is 0.
     pub fn walk(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         let mut open = vec![(0, 0)];
         std::iter::from_fn(move || {
@@ -123,11 +126,12 @@ impl ContextTree {
 }
 
 impl ContextTree {
-    /// The same tree in which what some functions execute counts for those that called them, if these were not called by the host. Linear.
+    /// The same tree, in which the blocks of some functions count for their callers, unless the
+    /// host called them. Linear.
     #[must_use]
     pub fn folding(&self, is_folded: impl Fn(Frame) -> bool) -> Self {
         let mut contexts: Vec<Context> = Vec::new();
-        // Where each context of this tree has gone.
+        // Where each context of this tree went.
         let mut places: Vec<usize> = Vec::with_capacity(self.contexts.len());
         let mut known = HashMap::new();
         for context in &self.contexts {
@@ -189,7 +193,7 @@ impl Context {
     }
 }
 
-/// Different activations, and how many of each there are.
+/// Distinct activations, with the number of each.
 type Many = BTreeMap<u32, u64>;
 
 /// Activations of one function in one context.
@@ -205,11 +209,11 @@ struct Here {
     own: u64,
     left_out: u64,
     callees: BTreeMap<FuncId, Many>,
-    /// Blocks that are executed in it, in what it calls, and in longer chains.
+    /// The blocks executed in it, in its callees, and in longer chains.
     total: u64,
 }
 
-/// Where what is done in a chain counts.
+/// Where the work of a chain counts.
 #[derive(Clone, Copy)]
 enum Place {
     Context { at: usize, depth: usize },
@@ -251,7 +255,7 @@ fn expand(
 }
 
 impl Expansion<'_> {
-    /// Makes contexts of what some activations do.
+    /// Makes contexts from what some activations do.
     fn look(&mut self, pending: Pending) {
         let first = self.contexts.len();
         let mut places: BTreeMap<ChainId, Place> = BTreeMap::new();
@@ -326,7 +330,8 @@ impl Expansion<'_> {
         }
     }
 
-    /// Where a function counts in which so many blocks are executed, and that a context calls or has inlined: in a new context, if it is large enough.
+    /// Where to count a function that a context calls or has inlined, and that executes `blocks`
+    /// blocks: in a new context if it is large enough.
     fn place(&mut self, parent: usize, depth: usize, frame: Frame, blocks: u64) -> Place {
         if depth >= self.limits.depth {
             return Place::Deeper(parent);
@@ -350,7 +355,8 @@ impl Expansion<'_> {
         }
     }
 
-    /// What some activations do in each chain of inlined functions, shorter chains included in which they do nothing.
+    /// What some activations do in each chain of inlined functions, including shorter chains in
+    /// which they do nothing.
     fn chains(&self, activations: Many) -> BTreeMap<ChainId, Here> {
         let all = self.all;
         let mut chains: BTreeMap<ChainId, Here> = BTreeMap::new();
@@ -359,7 +365,7 @@ impl Expansion<'_> {
         let mut open: BTreeMap<(u32, ChainId), u64> = whole
             .map(|(id, times)| ((id, ChainId::ITSELF), times))
             .collect();
-        // Parts have smaller numbers than what they are parts of.
+        // Parts have smaller numbers than what contains them.
         while let Some(((id, around), times)) = open.pop_last() {
             for item in all.items(id) {
                 let chain = match item.chain {

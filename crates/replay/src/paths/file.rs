@@ -1,4 +1,4 @@
-//! Opening the path in a trace file.
+//! Opens the path in a trace file.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,13 +14,13 @@ use afterimage_wpp::{
 /// The whole path of a run, read from a file.
 pub type RecordedPath = WholePath<FileSegments>;
 
-/// Most bytes that the directory of a path may have.
+/// The largest directory of a path, in bytes.
 const LARGEST_DIRECTORY: u64 = 1 << 30;
-/// Most rules and symbols that a segment may have.
+/// The largest number of rules and symbols in a segment.
 const LARGEST_SEGMENT: usize = 1 << 26;
-/// Most activations that may be open at once.
+/// The largest number of activations that may be open at once.
 const DEEPEST: usize = 1 << 26;
-/// Most blocks that the nodes may have together.
+/// The largest number of blocks in all nodes together.
 const LONGEST_NODES: usize = 1 << 28;
 
 /// Why a file's path cannot be read.
@@ -42,47 +42,47 @@ pub enum PathFileError {
         /// The block.
         block: afterimage_ids::BlockId,
     },
-    /// There are more or fewer segments than the directory says.
+    /// The number of segments differs from that in the directory.
     #[error("the path has {found} segments, its directory says {expected}")]
     Segments {
-        /// By the directory.
+        /// The number in the directory.
         expected: usize,
-        /// In the file.
+        /// The number in the file.
         found: usize,
     },
     /// A segment.
     #[error("a segment of the path is damaged: {0}")]
     Segment(CodecError),
-    /// There are more or fewer opened grammars than segments.
+    /// The number of opened grammars differs from that of segments.
     #[error("the path has {expected} segments, and {found} opened grammars")]
     Grammars {
-        /// By the directory.
+        /// The number in the directory.
         expected: usize,
-        /// In the file.
+        /// The number in the file.
         found: usize,
     },
     /// An opened grammar.
     #[error("an opened grammar of the path is damaged: {0}")]
     Grammar(CodecError),
-    /// A segment that had to be made cannot be.
+    /// A segment cannot be built on demand.
     #[error(transparent)]
     Made(#[from] Box<dyn std::error::Error + Send + Sync>),
-    /// The answer needs more segments than are made for one question.
+    /// The answer needs more segments than are built for one question.
     #[error(
         "more than {0} stretches of the path are needed: build all of it (afterimage build --lens paths)"
     )]
     TooMany(usize),
-    /// What the segments are said to hold is impossible.
+    /// The contents that the directory claims for the segments are impossible.
     #[error("the segments of the path do not follow each other: {0}")]
     Follow(String),
 }
 
-/// What is stored of a path beside its segments.
+/// What is stored of a path besides its segments.
 pub type RecordedDirectory = Directory;
 
-/// Who makes segments that are in no file when they are needed.
+/// Makes segments that are not in a file when they are needed.
 pub trait MakeSegment: std::fmt::Debug + Send + Sync {
-    /// A segment of which the directory says what it holds.
+    /// Makes a segment whose contents the directory summarizes.
     ///
     /// # Errors
     /// If it cannot be made.
@@ -93,13 +93,13 @@ pub trait MakeSegment: std::fmt::Debug + Send + Sync {
     ) -> Result<Segment, Box<dyn std::error::Error + Send + Sync>>;
 }
 
-/// Where segments are.
+/// Where segments come from.
 #[derive(Debug)]
 enum Source {
-    /// In the file, and which of its sections has their opened grammars.
+    /// From the file, with the section of their opened grammars.
     File(Option<usize>),
     Memory(Vec<Arc<Segment>>),
-    /// They are made, at most so many times; and how many were.
+    /// Made on demand: the largest number to make, and how many were made.
     Made(Box<dyn MakeSegment>, usize, AtomicUsize),
 }
 
@@ -122,12 +122,12 @@ impl FileSegments {
         &self.directory
     }
 
-    /// How many bytes the segments have, as they are stored.
+    /// The stored size of the segments, in bytes.
     pub fn stored(&self) -> u64 {
         self.reader().map_or(0, |reader| reader.stored())
     }
 
-    /// Which of the file's sections has the path's opened grammars, if one has them.
+    /// The file's section with the path's opened grammars, if any.
     pub fn grammars(&self) -> Option<usize> {
         match self.source {
             Source::File(grammars) => grammars,
@@ -143,7 +143,7 @@ impl FileSegments {
         }
     }
 
-    /// Whether more than half of the allowed segments have been made.
+    /// Whether more than half of the allowed segments were made.
     pub fn are_many(&self) -> bool {
         match &self.source {
             Source::Made(_, most, made) => made.load(Ordering::Relaxed) > most / 2,
@@ -151,7 +151,7 @@ impl FileSegments {
         }
     }
 
-    /// A segment as its bytes in PATHS make it, whether or not its opened grammar is there.
+    /// A segment decoded from its bytes in PATHS, even if its opened grammar exists.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -163,11 +163,11 @@ impl FileSegments {
         segment.map(Arc::new).map_err(PathFileError::Segment)
     }
 
-    /// Adds the opened grammars of all segments to a file, from which [`Segments::load`] then reads: several times faster. The caller commits.
-    /// Linear in the path; memory for one segment.
+    /// Adds the opened grammars of all segments to a file. [`Segments::load`] then reads those,
+    /// several times faster. The caller commits. Linear in the path; memory for one segment.
     ///
     /// # Errors
-    /// If a segment cannot be read, or the file not be written.
+    /// If a segment cannot be read, or the file cannot be written.
     pub fn write_grammars(&self, out: &TraceWriter) -> Result<(), PathFileError> {
         let mut section = out.section(Kind::PATH_GRAMMARS, None)?;
         let mut end = 0;
@@ -194,7 +194,8 @@ impl FileSegments {
     }
 }
 
-/// Which section has the opened grammars of the path that holds: the last one, if it was written after the path was.
+/// The section with the opened grammars of the current path: the last one, if it was written after
+/// the path.
 fn grammars(file: &TraceFile) -> Option<usize> {
     let sections = (0..).map_while(|position| file.section(position));
     let mut found = None;
@@ -244,10 +245,10 @@ impl Segments for FileSegments {
     }
 }
 
-/// The path of a file, `None` if there is none yet.
+/// The path of a file; `None` if there is none yet.
 ///
 /// # Errors
-/// If it is damaged, or not one of this program.
+/// If it is damaged, or does not belong to this program.
 pub fn recorded_path(
     file: &TraceFile,
     program: &Program,
@@ -255,7 +256,8 @@ pub fn recorded_path(
     recorded_path_of(file, program, recorded_directory(file)?)
 }
 
-/// The directory of a file's path, `None` if there is no path yet: most of the work of opening one, for which no program is needed. Linear in its size.
+/// The directory of a file's path; `None` if there is no path yet. This is most of the work of
+/// opening a path, and needs no program. Linear in its size.
 ///
 /// # Errors
 /// If it is damaged.
@@ -281,7 +283,7 @@ fn decoded<T>(
     directory.map(Some).map_err(PathFileError::Directory)
 }
 
-/// The stretches of a file's path. `None` if the file has none, or an earlier version made them.
+/// The stretches of a file's path; `None` if the file has none, or an earlier version made them.
 ///
 /// # Errors
 /// If it is damaged.
@@ -294,10 +296,11 @@ pub fn stretches_of_path(file: &TraceFile) -> Result<Option<StretchDirectory>, P
     })
 }
 
-/// Of a file without a program so many functions are enough.
+/// The number of functions to allow in a file without a program.
 const WITHOUT_PROGRAM: u32 = 1 << 12;
 
-/// No more functions than this are in a file's program: each takes a byte of it at least. Whether it has those that are spoken of is looked at when it is there.
+/// The largest number of functions in a file's program: each takes at least one byte. Whether the
+/// named functions exist is checked when the program is available.
 fn most_functions(file: &TraceFile) -> Result<u32, PathFileError> {
     let sections = file.sections()?;
     let module = sections.iter().find(|one| one.kind == Kind::MODULE);
@@ -305,10 +308,10 @@ fn most_functions(file: &TraceFile) -> Result<u32, PathFileError> {
     Ok(bytes.unwrap_or(WITHOUT_PROGRAM))
 }
 
-/// As [`recorded_path`], with what [`recorded_directory`] gave for the file.
+/// Like [`recorded_path`], with the result of [`recorded_directory`] for the file.
 ///
 /// # Errors
-/// As there.
+/// As for [`recorded_path`].
 pub fn recorded_path_of(
     file: &TraceFile,
     program: &Program,
@@ -319,10 +322,11 @@ pub fn recorded_path_of(
         .transpose()
 }
 
-/// The same as [`recorded_path`], read from PATHS alone: for whoever writes the opened grammars again, which may be damaged.
+/// Like [`recorded_path`], but reads only PATHS. For rewriting the opened grammars, which may be
+/// damaged.
 ///
 /// # Errors
-/// As there.
+/// As for [`recorded_path`].
 pub fn coded_path(
     file: &TraceFile,
     program: &Program,
@@ -356,10 +360,10 @@ fn opened(
     whole(segments)
 }
 
-/// The path of a run whose stretches are made when they are needed, no more than so many.
+/// The path of a run whose stretches are made when needed, up to a limit.
 ///
 /// # Errors
-/// If what is told of them is not of this program.
+/// If the stretches do not belong to this program.
 pub fn path_of_stretches(
     file: &TraceFile,
     program: &Program,
@@ -370,7 +374,7 @@ pub fn path_of_stretches(
     whole(checked(file, program, directory, source)?)
 }
 
-/// Segments whose directory names only what the program has.
+/// Checks that the directory of the segments names only what the program has.
 fn checked(
     file: &TraceFile,
     program: &Program,
@@ -404,7 +408,7 @@ fn checked(
     })
 }
 
-/// The path of a file that consists of these segments, which are not in the file.
+/// The path that consists of these segments, which are not in the file.
 ///
 /// # Errors
 /// If the segments do not follow each other.

@@ -1,4 +1,4 @@
-//! Block sequences as people write them, and where they occur.
+//! Block sequences as users write them, and where they occur.
 //!
 //! ```text
 //! 2.3.4              blocks that an activation of a function executes one after the other,
@@ -9,6 +9,7 @@
 //!                    ends with an exception, which main catches, counts as well
 //! main:3>f:0.9<main:4  … all of it
 //! ```
+//!
 //! Blocks have the numbers that `afterimage cfg` shows.
 
 use afterimage_ids::{BlockId, EntityRef, FuncId};
@@ -21,15 +22,15 @@ use afterimage_wpp::{
 
 use super::Numbering;
 
-/// Why a text is no pattern of a program.
+/// Why a text is not a pattern of a program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternTextError {
-    /// It is not written as a pattern is.
+    /// It is not written as a pattern.
     #[error(
         "\"{0}\" is no sequence of blocks: write numbers with dots between them, as in 2.3.4, main:2.3, main:2.3>f:0.1 for a call, or f:0.1<main:4 for a return"
     )]
     Form(String),
-    /// Blocks are those of a function.
+    /// It does not name the function of the blocks.
     #[error(
         "\"{0}\" does not say whose blocks these are: name the function, with --function or as in main:{0}"
     )]
@@ -45,12 +46,12 @@ pub enum PatternTextError {
     NoBlock {
         /// The function's name.
         function: String,
-        /// The block that was asked for.
+        /// The requested block.
         block: u64,
         /// The last one.
         last: u32,
     },
-    /// Vertices that are no code are not in a trace.
+    /// Vertices without code are not in a trace.
     #[error("vertex {block} of {function} is no code: nothing is executed there")]
     NoCode {
         /// The function's name.
@@ -70,7 +71,7 @@ pub enum PatternTextError {
         from: u32,
         /// The block after.
         to: u32,
-        /// Which blocks may follow.
+        /// The blocks that may follow.
         next: Vec<u32>,
     },
     /// The block does not call that function.
@@ -80,12 +81,12 @@ pub enum PatternTextError {
         function: String,
         /// The block.
         block: u32,
-        /// The name of the function that is said to be called.
+        /// The name of the alleged callee.
         callee: String,
         /// How the block ends.
         end: String,
     },
-    /// The block ends no call.
+    /// The block does not end a call.
     #[error(
         "block {block} of {function} does not end a call of it{}",
         ending(ends)
@@ -95,20 +96,20 @@ pub enum PatternTextError {
         function: String,
         /// The block.
         block: u32,
-        /// Which blocks do.
+        /// The blocks that do.
         ends: Vec<u32>,
     },
-    /// Who was called returns to who called.
+    /// A callee returns to its caller.
     #[error("{callee} is called by {caller} there, so it does not return to {function}")]
     NotCaller {
-        /// Who returns.
+        /// The function that returns.
         callee: String,
-        /// Who called it.
+        /// The function that called it.
         caller: String,
-        /// Where it is said to return to.
+        /// The function that it is said to return to.
         function: String,
     },
-    /// The block is behind no call.
+    /// The block follows no call.
     #[error("no call in {function} goes on with its block {block}, so nobody returns there")]
     NotBehind {
         /// The function's name.
@@ -121,9 +122,9 @@ pub enum PatternTextError {
     NotFirst {
         /// The function's name.
         function: String,
-        /// What it begins with.
+        /// The block that it begins with.
         root: u32,
-        /// What was asked for.
+        /// The requested block.
         block: u32,
     },
     /// There are too many parts.
@@ -151,10 +152,11 @@ fn ending(ends: &[u32]) -> String {
     }
 }
 
-/// Reads a pattern, and makes sure that the program's graphs allow it. `function`: whose blocks the first part has, unless it says so.
+/// Reads a pattern, and checks that the program's graphs allow it. `function` is the function of
+/// the first part's blocks, unless the part names one.
 ///
 /// # Errors
-/// If it is none, or can never occur.
+/// If it is not a pattern, or can never occur.
 pub fn pattern(
     text: &str,
     function: Option<FuncId>,
@@ -163,7 +165,7 @@ pub fn pattern(
     source: &SourceMap<'_>,
 ) -> Result<Pattern, PatternTextError> {
     let mut parts: Vec<Part> = Vec::new();
-    // The parts that the activations that are known to be open were in last, the innermost last.
+    // The last part in each activation that is known to be open, the innermost last.
     let mut open: Vec<usize> = Vec::new();
     for (link, name, blocks) in pieces(text)? {
         let own = match name {
@@ -198,10 +200,11 @@ pub fn pattern(
     Ok(Pattern::new(parts)?)
 }
 
-/// How a part follows the one before, its function's name, if there is one, and its blocks.
+/// How a part follows the one before, the name of its function if given, and its blocks.
 type Piece<'t> = (Link, Option<&'t str>, &'t str);
 
-/// Cuts a text where a part ends. Names may hold `<`, `>`, `:` and dots too, so what counts is that blocks come before a `<`, a `>` or the end.
+/// Splits a text into parts. Since names may contain `<`, `>`, `:` and dots, a part ends where
+/// blocks come before a `<`, a `>` or the end.
 fn pieces(text: &str) -> Result<Vec<Piece<'_>>, PatternTextError> {
     let wrong = || PatternTextError::Form(text.to_owned());
     let mut pieces = Vec::new();
@@ -264,7 +267,7 @@ fn blocks_of(
     Ok(blocks)
 }
 
-/// The blocks that may be executed after one, ascending: what stands between is no code.
+/// The blocks that may be executed after one, ascending. Vertices without code are passed through.
 fn successors(function: &Function, from: BlockId) -> Vec<BlockId> {
     let cfg = &function.cfg;
     let mut found = Vec::new();
@@ -289,7 +292,7 @@ fn successors(function: &Function, from: BlockId) -> Vec<BlockId> {
     found
 }
 
-/// Makes sure that a part can be called by the one before.
+/// Checks that a part can be called by the one before.
 fn check_call(
     program: &Program,
     names: &Names,
@@ -314,7 +317,8 @@ fn check_call(
     else {
         return Ok(());
     };
-    // Whom a call through a table reaches, and what imports and tail calls lead to, only the run tells.
+    // Only the run shows which function a call through a table reaches, and where imports and tail
+    // calls lead.
     let end = match function.cfg.blocks[last].end {
         BlockEnd::Call(Callee::Direct(called)) if called == callee => return Ok(()),
         BlockEnd::Call(Callee::Direct(called))
@@ -338,7 +342,7 @@ fn check_call(
     })
 }
 
-/// Makes sure that a part can be what follows the end of the one before, which `caller`, if that is known, called.
+/// Checks that a part can follow the end of the one before, which `caller` called, if known.
 fn check_return(
     program: &Program,
     names: &Names,
@@ -393,7 +397,7 @@ fn check_return(
     )
 }
 
-/// Makes sure that a block can follow another.
+/// Checks that a block can follow another.
 fn check_edge(
     function: &Function,
     from: BlockId,
@@ -412,7 +416,8 @@ fn check_edge(
     })
 }
 
-/// Whether an activation may end with a block: it returns, calls a tail or throws, or lets through what somebody else throws.
+/// Whether an activation may end with a block: by a return, a tail call, a throw, or an exception
+/// that passes through.
 fn ends(function: &Function, block: BlockId) -> bool {
     let cfg = &function.cfg;
     let (mut seen, mut next) = (vec![block], vec![block]);
@@ -440,26 +445,26 @@ fn tail_calls(function: &Function) -> bool {
 /// An occurrence of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occurrence {
-    /// When it is.
+    /// Where it is.
     pub at: Match,
-    /// Which call of the first part's function it is in, from 1.
+    /// The number of the call of the first part's function that it is in, from 1.
     pub call: u64,
 }
 
 /// The occurrences of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Occurrences {
-    /// What was looked for.
+    /// The pattern.
     pub pattern: Pattern,
-    /// How many there are.
+    /// The number of occurrences.
     pub count: u64,
-    /// The first ones, in the order of their last blocks.
+    /// The first occurrences, in the order of their last blocks.
     pub first: Vec<Occurrence>,
-    /// How many calls the first part's function had.
+    /// The number of calls of the first part's function.
     pub calls: u64,
 }
 
-/// Why they cannot be found. `E` is why a segment cannot be loaded.
+/// Why they cannot be found. `E` says why a segment cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OccurrencesError<E> {
     /// The path.
@@ -468,15 +473,15 @@ pub enum OccurrencesError<E> {
     /// The calls.
     #[error(transparent)]
     Calls(#[from] TargetError),
-    /// Something of a function of the pattern was left out of the path.
+    /// Code of a function in the pattern was left out of the path.
     #[error(
         "blocks of {0} were left out when the path was built; build the whole path with `afterimage build --lens paths --again`"
     )]
     LeftOut(String),
 }
 
-/// Counts the occurrences of a pattern and lists the first `most`. As [`WholePath::find`]. `numbering` tells of which functions something
-/// was left out.
+/// Counts the occurrences of a pattern and lists the first `most`, as [`WholePath::find`] does.
+/// `numbering` says which functions have code left out.
 ///
 /// # Errors
 /// If the path cannot be read, or lacks blocks of the pattern's functions.

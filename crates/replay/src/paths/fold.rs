@@ -1,27 +1,27 @@
-//! Sequences for people: what comes several times in a row is said once.
+//! Folds sequences for display: consecutive repetitions are written once.
 
 use std::rc::Rc;
 
 use afterimage_ids::BlockId;
 
-/// A repetition that is longer than this is not recognized.
+/// The longest repetition that is recognized.
 const LONGEST: usize = 64;
 
 /// A part of a folded sequence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fold {
-    /// A block, or a dynamic basic block by its first.
+    /// A block, or a dynamic basic block by its first block.
     Block(BlockId),
-    /// These, so many times over, at least twice.
+    /// These parts, repeated at least twice.
     Repeat(Rc<[Fold]>, u64),
 }
 
 /// The beginning of a sequence, folded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Folded {
-    /// What it consists of.
+    /// Its parts.
     pub parts: Vec<Fold>,
-    /// How many elements of the sequence these stand for.
+    /// How many elements of the sequence they stand for.
     pub length: u64,
 }
 
@@ -34,7 +34,7 @@ impl Fold {
         }
     }
 
-    /// How many elements are written of it.
+    /// How many elements are written.
     pub fn written(&self) -> usize {
         match self {
             Self::Block(_) => 1,
@@ -43,8 +43,8 @@ impl Fold {
     }
 }
 
-/// Folds the first `most` elements of a sequence: from left to right, the shortest repetition first. O(1) an element; linear in the
-/// lengths of the repetitions that are found.
+/// Folds the first `most` elements of a sequence from left to right, the shortest repetition first.
+/// O(1) per element, and linear in the lengths of the repetitions found.
 pub fn fold(sequence: impl IntoIterator<Item = BlockId>, most: usize) -> Folded {
     let mut parts: Vec<Fold> = Vec::new();
     let mut length = 0;
@@ -59,7 +59,7 @@ pub fn fold(sequence: impl IntoIterator<Item = BlockId>, most: usize) -> Folded 
     Folded { parts, length }
 }
 
-/// How many parts at the end can be replaced by which one.
+/// How many parts at the end can be replaced, and by which part.
 fn shorten(parts: &[Fold]) -> Option<(usize, Fold)> {
     let last = parts.last()?;
     for period in 1..=LONGEST.min(parts.len().saturating_sub(1)) {
@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(folded(&[1, 2, 3, 2, 3, 2, 3, 6]), "1.(2.3)*3.6");
         // A loop in a loop.
         assert_eq!(folded(&[0, 1, 2, 2, 3, 1, 2, 2, 3, 4]), "0.(1.(2)*2.3)*2.4");
-        // From left to right: what was folded stays so.
+        // From left to right: what was folded stays folded.
         assert_eq!(folded(&[1, 2, 2, 1, 2, 2, 2]), "(1.(2)*2)*2.2");
     }
 }

@@ -1,11 +1,11 @@
-//! What several questions compute of a segment's grammar before they answer.
+//! Facts about a segment's grammar that several questions need.
 
 use std::sync::Arc;
 
 use afterimage_ids::{PrimaryMap, RuleId};
 use afterimage_wpp::{Grammar, Kind, PathError, Root, Segment, Segments, Symbol, WholePath};
 
-/// Loads a segment and checks all that a walk over its grammar relies on. Linear.
+/// Loads a segment and checks everything that a walk over its grammar relies on. Linear.
 pub(super) fn checked<S: Segments>(
     path: &WholePath<S>,
     number: usize,
@@ -36,13 +36,13 @@ pub(super) fn multiplicities(segment: &Segment) -> PrimaryMap<RuleId, u64> {
     executions(&segment.grammar, run)
 }
 
-/// How often each rule is executed if some symbols are so often. Linear.
+/// How often each rule is executed if some symbols are executed as often as given. Linear.
 pub(super) fn executions(
     grammar: &Grammar,
     executed: impl IntoIterator<Item = (Symbol, u64)>,
 ) -> PrimaryMap<RuleId, u64> {
     let mut times: PrimaryMap<RuleId, u64> = grammar.rules.keys().map(|_| 0).collect();
-    // What is executed can be counted; rules that are not executed have no say.
+    // What is executed can be counted; rules that are not executed do not matter.
     let add = |times: &mut PrimaryMap<RuleId, u64>, symbol: Symbol, more: u64| {
         if let Some(rule) = symbol.as_rule() {
             times[rule] = times[rule].saturating_add(more);

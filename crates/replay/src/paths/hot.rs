@@ -19,15 +19,15 @@ pub struct HotPath {
     pub function: FuncId,
     /// Its blocks.
     pub blocks: Box<[BlockId]>,
-    /// Where its activation goes on.
+    /// Where its activation continues.
     pub then: Continuation,
     /// How often it was executed.
     pub count: u64,
-    /// How many executions of blocks that makes.
+    /// How many blocks were executed in it.
     pub executed: u64,
     /// How many instructions were executed in it.
     pub instructions: u64,
-    /// The source lines that it comes from, ascending.
+    /// The source lines of its code, ascending.
     pub lines: Vec<Line>,
 }
 
@@ -36,7 +36,7 @@ pub struct HotPath {
 pub struct HotPaths {
     /// The hottest first.
     pub rows: Vec<HotPath>,
-    /// How many different paths were executed.
+    /// The number of distinct executed paths.
     pub paths: u64,
     /// How many times a path was executed.
     pub executions: u64,
@@ -46,19 +46,19 @@ pub struct HotPaths {
     pub instructions: u64,
 }
 
-/// Why hot paths cannot be had. `E` is why a segment cannot be loaded.
+/// Why hot paths cannot be found. `E` says why a segment cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum HotError<E> {
     /// The path.
     #[error(transparent)]
     Path(#[from] PathError<E>),
-    /// The program's bodies.
+    /// The program's bodies cannot be read.
     #[error(transparent)]
     Profile(#[from] ProfileError),
-    /// A path is of a function that the program does not have.
+    /// A path belongs to a function that the program does not have.
     #[error("the path names {0}, which the program does not define")]
     NoFunction(FuncId),
-    /// The numbers of a damaged file.
+    /// The numbers are too large, as in a damaged file.
     #[error("the path is longer than any run can be")]
     TooMany,
 }
@@ -67,25 +67,28 @@ fn add<E>(a: u64, b: u64) -> Result<u64, HotError<E>> {
     a.checked_add(b).ok_or(HotError::TooMany)
 }
 
-/// A program: its graphs, the bytes that it was parsed from, and where these come from.
+/// A program: its graphs, the bytes that it was parsed from, and the source of its code.
 #[derive(Clone, Copy)]
 pub struct Code<'a> {
     /// The graphs.
     pub program: &'a Program,
     /// The bytes.
     pub module: &'a [u8],
-    /// Where they come from.
+    /// The source of its code.
     pub source: &'a dyn Source,
 }
 
 impl HotPaths {
-    /// The `top` paths in which most instructions were executed, of one function or of all. `stops` say where the activations stood that were open at
-    /// the end of the run: what follows there was not executed. `continuations` say of each node where its activation goes on. The sums are over all paths of the functions asked for.
+    /// The `top` paths in which most instructions were executed, for one function or all. The sums
+    /// are over all paths of these functions. `stops` says where the open activations stood at the
+    /// end of the run: what follows was not executed. `continuations` says for each node where its
+    /// activation continues.
     ///
-    /// Linear in the number of nodes and segments, and in the bodies of functions that were executed; one segment is opened.
+    /// Linear in the number of nodes and segments, and in the bodies of executed functions. Opens
+    /// one segment.
     ///
     /// # Errors
-    /// If the path or a body cannot be read, or these do not go together.
+    /// If the path or a body cannot be read, or they do not fit together.
     pub fn of<S: Segments>(
         path: &WholePath<S>,
         continuations: &[Continuation],
@@ -113,7 +116,7 @@ impl HotPaths {
         let mut hot = Self::default();
         let mut body = Vec::new();
         let missed = missed(path, program, module, stops)?;
-        // How many instructions the blocks have of the function at hand.
+        // The number of instructions in each block of the current function.
         let mut lengths: (Option<FuncId>, SecondaryMap<BlockId, u64>) = Default::default();
         for (function, id) in order {
             if lengths.0 != Some(function) {
@@ -138,7 +141,7 @@ impl HotPaths {
                 then: continuations.get(id.index()).copied().unwrap_or_default(),
                 count: counts[id],
                 executed: times(node.length())?,
-                // The last block is one of the path's.
+                // The last block belongs to the path.
                 instructions: times(once)? - cut,
                 lines: Vec::new(),
             };
@@ -188,9 +191,10 @@ impl HotPaths {
     }
 }
 
-/// The path that was executed last, and how many instructions of its last block were not, if the run ended in the block.
+/// The path that was executed last, and how many instructions of its last block were not executed,
+/// if the run ended in that block.
 ///
-/// The activations below it stand at calls, behind which their blocks end.
+/// The activations below it stand at calls, which end their blocks.
 fn missed<S: Segments>(
     path: &WholePath<S>,
     program: &Program,
@@ -206,7 +210,8 @@ fn missed<S: Segments>(
     let node = &path.nodes()[visit.node];
     let own =
         |stop: &&Stop| stop.function == node.function && node.blocks.last() == Some(&stop.block);
-    // Of several stops in the block the innermost activation's is the one that is not behind a call.
+    // Of several stops in the block, that of the innermost activation is the only one not after a
+    // call.
     let Some(stop) = stops.iter().filter(own).min_by_key(|stop| stop.next) else {
         return Ok(None);
     };

@@ -1,4 +1,4 @@
-//! Which call of the whole run a call is that a filter kept.
+//! Numbers calls as in the whole run when a filter kept only some of them.
 
 use std::collections::BTreeMap;
 
@@ -6,37 +6,38 @@ use afterimage_ids::FuncId;
 use afterimage_wpp::{Directory, Partial};
 use thiserror::Error;
 
-/// Calls keep the numbers that they have in the whole run, whatever a filter left out. By default nothing was.
+/// The numbers of calls in the whole run, whatever a filter left out. By default, nothing was left
+/// out.
 #[derive(Clone, Debug, Default)]
 pub struct Numbering {
     partial: BTreeMap<FuncId, Partial>,
-    /// Something was left out, but whose it was is not known.
+    /// Whether code of unknown functions was left out.
     unknown: bool,
 }
 
-/// Why a call of the whole run cannot be found in what was kept.
+/// Why a call of the whole run cannot be found among those that were kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum NumberError {
     /// It was left out.
     #[error("call {number} was left out when the path was built, {}", kept(*nearest))]
     LeftOut {
-        /// Which call it is, from 1.
+        /// The number of the call, from 1.
         number: u64,
-        /// The nearest that was kept, if any was.
+        /// The nearest call that was kept, if any was.
         nearest: Option<u64>,
     },
-    /// There was none.
+    /// There was no call.
     #[error("it was never called")]
     Never,
-    /// There were not so many.
+    /// There were fewer calls.
     #[error("it was called {}, so there is no call {number}; the last is call {of}", times(*of))]
     Fewer {
-        /// Which was asked for.
+        /// The requested number.
         number: u64,
-        /// How many there were.
+        /// The number of calls.
         of: u64,
     },
-    /// Which of all calls were kept is not known.
+    /// It is unknown which calls were kept.
     #[error(
         "which of all its calls were kept when the path was built is not in the file; name a time, or build the path again with `afterimage build --lens paths --again`"
     )]
@@ -58,7 +59,7 @@ fn times(count: u64) -> String {
 }
 
 impl Numbering {
-    /// That of a stored path.
+    /// The numbering of a stored path.
     pub fn of(directory: &Directory) -> Self {
         let partial = directory.partial.iter().flatten().cloned();
         Self {
@@ -72,7 +73,7 @@ impl Numbering {
         self.unknown || self.partial.contains_key(&function)
     }
 
-    /// How many calls a function had, of which so many were kept. `None` if that is not known.
+    /// How many calls a function had, if `kept` of them were kept; `None` if unknown.
     pub fn calls(&self, function: FuncId, kept: u64) -> Option<u64> {
         let left_out = self
             .partial
@@ -81,7 +82,8 @@ impl Numbering {
         kept.checked_add(left_out).filter(|_| !self.unknown)
     }
 
-    /// Which call of the whole run the k-th of those is that were kept, both from 1. `None` if that is not known. O(log n).
+    /// The number in the whole run of the k-th call that was kept, both from 1; `None` if unknown.
+    /// O(log n).
     pub fn of_kept(&self, function: FuncId, kept: u64) -> Option<u64> {
         if self.unknown {
             return None;
@@ -95,10 +97,11 @@ impl Numbering {
         number.checked_add(kept - first)
     }
 
-    /// Which of a function's calls that were kept, so many, is call `number` of the whole run; all from 1. O(log n).
+    /// The position, among the `count` kept calls of a function, of call `number` of the whole run;
+    /// all from 1. O(log n).
     ///
     /// # Errors
-    /// If it was left out, or there was none.
+    /// If it was left out, or there was no such call.
     pub fn kept(&self, function: FuncId, number: u64, count: u64) -> Result<u64, NumberError> {
         let of = self.calls(function, count).ok_or(NumberError::Unknown)?;
         match number {
@@ -131,10 +134,10 @@ impl Numbering {
         Err(NumberError::LeftOut { number, nearest })
     }
 
-    /// Which of a function's calls that were kept is the last of the whole run.
+    /// The position, among the kept calls of a function, of the last call of the whole run.
     ///
     /// # Errors
-    /// If it was left out, or there was none.
+    /// If it was left out, or there was no call.
     pub fn last(&self, function: FuncId, count: u64) -> Result<u64, NumberError> {
         let of = self.calls(function, count).ok_or(NumberError::Unknown)?;
         self.kept(function, of, count)
@@ -145,7 +148,7 @@ impl Numbering {
 mod tests {
     use super::*;
 
-    /// Whatever is kept, numbers are those of a list of all calls.
+    /// Whatever is kept, the numbers are those in a list of all calls.
     #[test]
     fn numbers_are_those_of_the_whole_run() {
         let function = FuncId::from_u32(7);

@@ -1,19 +1,19 @@
-//! What one activation executes itself.
+//! Iterates over what one activation executes itself.
 
 use afterimage_wpp::{Cursor, PathError, Segments, Visit, WholePath};
 
-/// The executions of nodes of an activation, over all that its callees do in between.
+/// The executions of nodes of an activation, without those of its callees.
 pub(super) struct OwnVisits<'a, S: Segments> {
     cursor: Cursor<'a, S>,
     depth: usize,
     /// The time of its last block; `None` if it does not end.
     end: Option<u64>,
-    /// What it began from, before that was told.
+    /// The execution that it begins with, until it was returned.
     first: Option<Visit>,
 }
 
 impl<'a, S: Segments> OwnVisits<'a, S> {
-    /// From the execution that contains block T.
+    /// Begins with the execution that contains block T.
     pub(super) fn from(path: &'a WholePath<S>, time: u64) -> Result<Self, PathError<S::Error>> {
         let mut cursor = path.cursor();
         let first = cursor.seek(time)?;
@@ -25,7 +25,8 @@ impl<'a, S: Segments> OwnVisits<'a, S> {
         })
     }
 
-    /// The next one; first the one that it began from. O(1) amortised, and what [`Cursor::skip_activation`] takes for each call.
+    /// The next execution, beginning with the first. O(1) amortised, plus a call of
+    /// [`Cursor::skip_activation`] for each call.
     pub(super) fn next(&mut self) -> Result<Option<Visit>, PathError<S::Error>> {
         if let Some(first) = self.first.take() {
             return Ok(Some(first));

@@ -1,4 +1,4 @@
-//! Where blocks come from.
+//! Source places of blocks.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -16,16 +16,16 @@ use afterimage_profile::{ProfileError, Source, inlined_names};
 pub struct BlockPlace {
     /// Its first operator, in the original module.
     pub offset: OrigOffset,
-    /// Where its first instruction with a position comes from.
+    /// The position of its first instruction that has one.
     pub position: Option<Location>,
-    /// Where its last instruction comes from: the call, if it ends with one.
+    /// The position of its last instruction: the call, if it ends with one.
     pub end: Option<Location>,
     /// Its last instruction, in the original module.
     pub last: OrigOffset,
 }
 
-/// Finds where blocks come from. A function is looked at when it is first asked about, in time linear in its body; after that a
-/// question takes O(1).
+/// Finds the source places of blocks. The first question about a function takes time linear in its
+/// body, later ones O(1).
 pub struct Places<'a> {
     program: &'a Program,
     module: &'a [u8],
@@ -34,7 +34,7 @@ pub struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    /// The blocks of a program; `module` is what it was parsed from.
+    /// The blocks of a program. `module` is what it was parsed from.
     pub fn new(program: &'a Program, module: &'a [u8], source: &'a dyn Source) -> Self {
         Self {
             program,
@@ -44,7 +44,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Whether lines of source files are known at all.
+    /// Whether source lines are known at all.
     pub fn has_files(&self) -> bool {
         !self.source.files().is_empty()
     }
@@ -56,17 +56,17 @@ impl<'a> Places<'a> {
         path.map_or("", String::as_str)
     }
 
-    /// As much of the path of a source file as is shown.
+    /// The path of a source file as displayed.
     pub fn shown(&self, location: Location) -> &str {
         self.source.shown_path(location.file)
     }
 
-    /// The names of the functions that were inlined at an operator, the innermost first.
+    /// The names of the functions inlined at an operator, the innermost first.
     pub fn inlined(&self, offset: OrigOffset) -> Vec<String> {
         inlined_names(self.source, offset)
     }
 
-    /// Where a basic block is; `None` if there is no such block.
+    /// The place of a basic block; `None` if there is no such block.
     ///
     /// # Errors
     /// If the module's bytes are not those of the program.

@@ -1,4 +1,4 @@
-//! Positions in a run, as people write them.
+//! Positions in a run, as users write them.
 //!
 //! ```text
 //! 123456, t=123,456  the block that is executed as the 123456th
@@ -9,14 +9,18 @@
 //! file.c:42#3        the block in which line 42 is arrived at for the 3rd time
 //! @0x1f3#3, f+0x2a#3 the block with this operator, executed for the 3rd time
 //! ```
-//! `#last` is the last time; a place without `#` is its first time. Places are written as [`afterimage_profile::location`] describes.
 //!
-//! *Arrivals at a line* are those that a profile counts as the line's executions, so `#K` counts
-//! up to that number. An arrival within a block is at the time of the block. An arrival over an edge is at the time of the first
-//! block after the edge, even if that is an unconditional jump on the way to the line.
+//! `#last` is the last time; a place without `#` stands for its first time. Places are written as
+//! in [`afterimage_profile::location`].
 //!
-//! Where it matters what there is *at* a place, a position is a [moment](Positions::moment) within a block: right before the first operator of
-//! the line, before the operator, or behind the function's prologue. `func+0` is a function's very first operator.
+//! *Arrivals at a line* are those that a profile counts as the line's executions, so `#K` goes up
+//! to that number. An arrival within a block is at the time of the block. An arrival over an edge
+//! is at the time of the first block after the edge, even if that is an unconditional jump on the
+//! way to the line.
+//!
+//! To look at values *at* a place, a position becomes a [moment](Positions::moment) within a block:
+//! right before the first operator of the line, before the operator, or after the function's
+//! prologue. `func+0` is a function's very first operator.
 
 use std::collections::HashSet;
 use std::error::Error;
@@ -41,7 +45,7 @@ use afterimage_profile::{Line, ProfileError, PrologueEnd, Remarks, Resolver, Sto
 pub struct At {
     /// The time of the block.
     pub time: u64,
-    /// Which of the block's operators; `None` for its start.
+    /// The operator within the block; `None` for its start.
     pub op: Option<OpId>,
 }
 
@@ -55,13 +59,13 @@ impl At {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prologue {
     end: Option<PrologueEnd>,
-    /// The last block in which its end may have been come to.
+    /// The last block in which its end may have been reached.
     until: u64,
 }
 
 impl Prologue {
-    /// The moment behind it in an activation that begins at a time; where the activation begins, if it has none that is known, or the run ended
-    /// in it.
+    /// The moment after the prologue in an activation that begins at `entered`. Where no prologue
+    /// is known, or the run ended in it, the beginning of the activation.
     pub fn behind(&self, entered: u64) -> At {
         let end = self.end.filter(|end| entered + end.blocks <= self.until);
         end.map_or(At::block(entered), |end| At {
@@ -83,10 +87,10 @@ pub struct Positions<'a, S> {
     remarks: Option<&'a dyn Remarks>,
 }
 
-/// Why a text is no position of a run. `E` is why a segment of its path cannot be loaded.
+/// Why a text is not a position of a run. `E` says why a segment of its path cannot be loaded.
 #[derive(Debug, ThisError)]
 pub enum PositionError<E: Error + 'static> {
-    /// It is no place of the program.
+    /// It is not a place of the program.
     #[error(transparent)]
     Place(#[from] ResolveError),
     /// The run executed nothing.
@@ -97,28 +101,28 @@ pub enum PositionError<E: Error + 'static> {
         "the run has {length} blocks, from t=1 to t={length}; there is no {text}; the nearest is t={nearest}"
     )]
     Outside {
-        /// What was written.
+        /// The text.
         text: String,
         /// How many blocks were executed.
         length: u64,
-        /// The nearest time that there is.
+        /// The nearest existing time.
         nearest: u64,
     },
-    /// After `t=` stands no number.
+    /// No number follows `t=`.
     #[error("\"{0}\" is no time: write a number of executed blocks, from t=1 to t={1}")]
     Time(String, u64),
-    /// It is no part of a whole.
+    /// It is not a percentage.
     #[error("\"{0}\" is no part of the run: write 0% to 100%, with at most nine decimals")]
     Percent(String),
-    /// It was never there.
+    /// The place was never reached.
     #[error("{what} was never {happened}")]
     Never {
         /// The place.
         what: String,
-        /// Called, executed, or reached.
+        /// How it is counted: called, executed, or reached.
         happened: &'static str,
     },
-    /// It was not there so often.
+    /// The place was reached fewer times.
     #[error(
         "{what} was {happened} {}, so there is no #{number}; the last is #{count}",
         times(*count)
@@ -126,11 +130,11 @@ pub enum PositionError<E: Error + 'static> {
     Fewer {
         /// The place.
         what: String,
-        /// Called, executed, or reached.
+        /// How it is counted: called, executed, or reached.
         happened: &'static str,
-        /// How often.
+        /// How often it was.
         count: u64,
-        /// Which time was asked for.
+        /// The requested number.
         number: u64,
     },
     /// Functions of the host are not part of a path.
@@ -144,12 +148,12 @@ pub enum PositionError<E: Error + 'static> {
     /// Arrivals are counted by line.
     #[error("\"{0}\" names a column, but arrivals are counted by line: leave the column out")]
     Column(String),
-    /// It cannot be told from the path.
+    /// The path does not determine the arrivals.
     #[error(
         "the arrivals at {0} cannot be told apart: a call there may return or throw to the same block; write another line, or a time"
     )]
     Ambiguous(String),
-    /// Something was left out of the path.
+    /// Code was left out of the path.
     #[error(
         "the path lacks code of functions with {0}, so executions of it cannot be counted; write a time, or build the whole path with `afterimage build --lens paths --again`"
     )]
@@ -160,7 +164,7 @@ pub enum PositionError<E: Error + 'static> {
     /// The path cannot be read.
     #[error(transparent)]
     Path(#[from] PathError<E>),
-    /// There is too much of it.
+    /// The path is too long to count.
     #[error(transparent)]
     Target(#[from] TargetError),
     /// There are too many arrivals.
@@ -171,10 +175,11 @@ pub enum PositionError<E: Error + 'static> {
     Module(#[from] ProfileError),
 }
 
-/// The time of a position that is written as a number or a part of the run, `None` if it names a place. O(1).
+/// The time of a position that is a number or a percentage of the run; `None` if it names a place.
+/// O(1).
 ///
 /// # Errors
-/// If a run of so many blocks has no such time.
+/// If a run of `length` blocks has no such time.
 pub fn time_of<E: Error + 'static>(
     text: &str,
     length: u64,
@@ -206,7 +211,7 @@ pub fn time_of<E: Error + 'static>(
         && digits
             .chars()
             .all(|c| c.is_ascii_digit() || ",_".contains(c));
-    // What is too large for a number is too late.
+    // A number too large to represent is too late.
     let time = match location::number(digits) {
         None if is_number && digits.bytes().all(|byte| byte.is_ascii_digit()) => Some(u64::MAX),
         time => time,
@@ -224,7 +229,8 @@ pub fn time_of<E: Error + 'static>(
 }
 
 impl<'a, S: Segments> Positions<'a, S> {
-    /// Positions of a path of this program; `module` is what that was parsed from, and `stops` is where the run ended.
+    /// Positions of a path of this program. `module` is what the program was parsed from; `stops`
+    /// says where the run ended.
     pub fn new(
         path: &'a WholePath<S>,
         program: &'a Program,
@@ -245,7 +251,7 @@ impl<'a, S: Segments> Positions<'a, S> {
         }
     }
 
-    /// The same; `remarks` hears what a text is taken for, if that is not what it says.
+    /// The same, where `remarks` hears how a text was interpreted, if not literally.
     #[must_use]
     pub fn heard_by(self, remarks: &'a dyn Remarks) -> Self {
         Self {
@@ -254,17 +260,18 @@ impl<'a, S: Segments> Positions<'a, S> {
         }
     }
 
-    /// Of a path of which something was left out: calls have the numbers that they have in the whole run.
+    /// For a path with code left out: calls have the numbers that they have in the whole run.
     #[must_use]
     pub fn numbered(self, numbering: Numbering) -> Self {
         Self { numbering, ..self }
     }
 
-    /// The time of a position. A number is found in O(1); the k-th call or execution in O(log n) for each rule on the way down, after a
-    /// look at the grammar of one segment; an arrival at a line in time linear in all grammars.
+    /// The time of a position. A number takes O(1). The k-th call or execution takes O(log n) for
+    /// each rule on the way down, plus a look at the grammar of one segment. An arrival at a line
+    /// takes time linear in all grammars.
     ///
     /// # Errors
-    /// If it is none of this run; the error says what is nearest.
+    /// If it is not a position of this run; the error names the nearest one.
     pub fn time(&self, text: &str) -> Result<u64, PositionError<S::Error>> {
         match time_of(text, self.path.length())? {
             Some(time) => Ok(time),
@@ -272,12 +279,13 @@ impl<'a, S: Segments> Positions<'a, S> {
         }
     }
 
-    /// The moment of a position, to look at what there is then: where a place is written, right before its first operator is executed; of a
-    /// function, [behind its prologue](afterimage_profile::prologue_end), as debuggers break there. The block of the moment may come after that of the
-    /// [time](Self::time): behind jumps to a line, and behind a prologue.
+    /// The moment of a position, to look at the state then. For a line or an operator, it is right
+    /// before the first operator. For a function, it is [after its
+    /// prologue](afterimage_profile::prologue_end), where debuggers also stop. Its block may come
+    /// after that of the [time](Self::time): after jumps to a line, and after a prologue.
     ///
     /// # Errors
-    /// As [`time`](Self::time).
+    /// As for [`time`](Self::time).
     pub fn moment(&self, text: &str) -> Result<At, PositionError<S::Error>> {
         match time_of(text, self.path.length())? {
             Some(time) => Ok(At::block(time)),
@@ -285,11 +293,12 @@ impl<'a, S: Segments> Positions<'a, S> {
         }
     }
 
-    /// The arrival of a position, to begin or to end with line by line: of a line, the moment right before its first operator; of an operator, that one. A number, and the call of a
-    /// function, name a whole block.
+    /// The arrival of a position, for ranges of lines: for a line, the moment right before its
+    /// first operator; for an operator, that operator. A number, or the call of a function, names a
+    /// whole block.
     ///
     /// # Errors
-    /// As [`time`](Self::time).
+    /// As for [`time`](Self::time).
     pub fn arrived(&self, text: &str) -> Result<At, PositionError<S::Error>> {
         if let Some(time) = time_of(text, self.path.length())? {
             return Ok(At::block(time));
@@ -299,11 +308,12 @@ impl<'a, S: Segments> Positions<'a, S> {
         self.place(text, !is_function)
     }
 
-    /// The exact statement of a position, to begin or to end with: of a line, the first one that the arrival executes; of an operator, that one. A number, and the call
-    /// of a function, name a whole block. Where the line has no statement, the moment right before its first operator.
+    /// The exact statement of a position, for ranges of statements: for a line, the first one that
+    /// the arrival executes, or the moment right before its first operator if it has no statement;
+    /// for an operator, that one. A number, or the call of a function, names a whole block.
     ///
     /// # Errors
-    /// As [`time`](Self::time).
+    /// As for [`time`](Self::time).
     pub fn statement(&self, text: &str) -> Result<At, PositionError<S::Error>> {
         if let Some(time) = time_of(text, self.path.length())? {
             return Ok(At::block(time));
@@ -315,7 +325,7 @@ impl<'a, S: Segments> Positions<'a, S> {
             Place::Line(..) => {
                 let types = Types::new(self.program, self.module);
                 let is_statement = |step: &Step| {
-                    // A function's last operator is told as its return.
+                    // A function's last operator is reported as its return.
                     let code = self.program.function(step.function);
                     let is_end = code.is_some_and(|code| step.op.as_u32() + 1 == code.operators);
                     let ssa = types.statements(step.function);
@@ -330,7 +340,7 @@ impl<'a, S: Segments> Positions<'a, S> {
         }
     }
 
-    /// A place, and which time somebody is there: the first, unless the text says another.
+    /// A place, and its occurrence: the first, unless the text says otherwise.
     fn resolved(&self, text: &str) -> Result<(Place, Occurrence), ResolveError> {
         let resolver = Resolver::new(self.program, self.module, self.names, self.source);
         let resolver = resolver.heard_by(self.remarks);
@@ -339,7 +349,7 @@ impl<'a, S: Segments> Positions<'a, S> {
         Ok((resolved.place, which))
     }
 
-    /// Within its block only if that is wanted.
+    /// Finds a place; within its block only if `within`.
     fn place(&self, text: &str, within: bool) -> Result<At, PositionError<S::Error>> {
         let (place, which) = self.resolved(text)?;
         match place {
@@ -375,8 +385,9 @@ impl<'a, S: Segments> Positions<'a, S> {
         }
     }
 
-    /// The position of the execution of an operator in block T, as [`statement`](Self::statement) takes it: `@0x1f3#3`. `None` if the operator is in
-    /// no block, or its block was not executed then.
+    /// The position of the execution of an operator in block T, as [`statement`](Self::statement)
+    /// reads it: `@0x1f3#3`. `None` if the operator is in no block, or its block was not executed
+    /// then.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -416,7 +427,7 @@ impl<'a, S: Segments> Positions<'a, S> {
         Ok(self.path.executions(targets)?)
     }
 
-    /// How many executions of a block ended before an operator of it, by the end of the run.
+    /// How many executions of a block had ended before its operator `op` when the run ended.
     fn unreached(&self, function: FuncId, block: BlockId, op: OpId) -> u64 {
         let stops = self.stops.iter();
         let here = stops.filter(|stop| stop.function == function && stop.block == block);
@@ -433,7 +444,7 @@ impl<'a, S: Segments> Positions<'a, S> {
             Some(code) => prologue_end(self.program, self.module, self.source, code)?,
             None => None,
         };
-        // The last block may have been left before the operator.
+        // The run may have ended in the last block before the operator.
         let unreached = end.is_some_and(|end| {
             let block = code.and_then(|code| code.block_of(end.op));
             block.is_none_or(|block| self.unreached(function, block, end.op) > 0)
@@ -488,12 +499,15 @@ impl<'a, S: Segments> Positions<'a, S> {
         }))
     }
 
-    /// The operators that were executed when the run was at a place, in the order of time: of a line, those of the k-th
-    /// [arrival](ArrivalTimes::executed); of a function, the first execution of each in the k-th call; of an operator, that one. Takes what finding the
-    /// place takes; of a function besides, a step for each node of the call up to where all that is ever executed of it was seen.
+    /// The operators executed at a place, in the order of time: for a line, those of the k-th
+    /// [arrival](ArrivalTimes::executed); for a function, the first execution of each in the k-th
+    /// call; for an operator, that one.
+    ///
+    /// Takes the time of finding the place. For a function, it also takes a step for each node of
+    /// the call, until all operators that it ever executes were seen.
     ///
     /// # Errors
-    /// As [`time`](Self::time). A number or part of the run is no place.
+    /// As for [`time`](Self::time). A number or percentage is not a place.
     pub fn executed(&self, text: &str) -> Result<Vec<Step>, PositionError<S::Error>> {
         let text = text.trim();
         let (place, which) = self.resolved(text)?;
@@ -517,7 +531,7 @@ impl<'a, S: Segments> Positions<'a, S> {
         }
     }
 
-    /// The first execution of each operator of a function in the call that begins at a time.
+    /// The first execution of each operator of a function in the call that begins at `time`.
     fn in_call(&self, function: FuncId, time: u64) -> Result<Vec<Step>, PositionError<S::Error>> {
         let mut found = Vec::new();
         let Some(code) = self.program.function(function) else {
@@ -543,11 +557,11 @@ impl<'a, S: Segments> Positions<'a, S> {
         Ok(found)
     }
 
-    /// All arrivals at a line that is in these functions. Linear in the nodes, and in all grammars where it depends on what was executed before a node whether somebody
-    /// arrives with it.
+    /// All arrivals at a line that is in these functions. Linear in the nodes; also linear in all
+    /// grammars if it depends on earlier nodes whether a node begins with an arrival.
     ///
     /// # Errors
-    /// If the path does not tell them.
+    /// If the path does not determine them.
     pub fn arrivals(
         &self,
         line: Line,
@@ -576,13 +590,13 @@ impl<'a, S: Segments> Positions<'a, S> {
         if arrivals.is_ambiguous() {
             return Err(PositionError::Ambiguous(what()));
         }
-        // What the last block did not come to any more would have been the last.
+        // Arrivals that the last block did not reach would have been the last.
         let count = times.count()? - unreached;
         Ok(ArrivalTimes::new(self.path, arrivals, times, count))
     }
 }
 
-/// Arrivals are told by line.
+/// Refuses a column, since arrivals are counted by line.
 fn refuse_column<E: Error + 'static>(text: &str) -> Result<(), PositionError<E>> {
     let place = split_occurrence(text).map_or(text, |split| split.0);
     match form(place) {
@@ -600,7 +614,7 @@ fn times(count: u64) -> String {
     }
 }
 
-/// Which of so many it is.
+/// Resolves an occurrence among `count`.
 fn number<E: Error + 'static>(
     which: Occurrence,
     count: u64,
@@ -623,7 +637,8 @@ fn number<E: Error + 'static>(
     }
 }
 
-/// So many percent of a whole, rounded down. Exact: no floating-point number has 64 bits of precision.
+/// A percentage of a whole, rounded down. Computed exactly: no floating-point number has 64 bits of
+/// precision.
 fn part(percent: &str, whole: u64) -> Option<u64> {
     const DECIMALS: usize = 9;
     let (integer, decimals) = percent.split_once('.').unwrap_or((percent, "0"));

@@ -1,8 +1,9 @@
-//! The calls of a run in the order of time, so coarse that they can be looked at.
+//! The calls of a run in the order of time, coarse enough to be viewed.
 //!
-//! Calls that are too short or too deep are merged with their neighbours into stretches that say how many there
-//! are and how many blocks they execute. What has only such calls in it is stepped over in O(1). What a filter left out of the path is nobody's
-//! own: it is shown as a stretch of its own kind.
+//! Calls that are too short or too deep are merged with their neighbours into stretches. A stretch
+//! says how many calls it has and how many blocks they execute. Whatever contains only such calls
+//! is skipped in O(1). Code that a filter left out of the path belongs to no call: it is shown as a
+//! stretch of its own kind.
 
 mod known;
 mod lengths;
@@ -18,13 +19,13 @@ pub use self::lengths::CallLengths;
 use super::Window;
 use super::grammar::checked;
 
-/// What is merged.
+/// Which calls are merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimelineLimits {
-    /// Calls that are in so many others.
+    /// Calls inside this many others.
     pub depth: usize,
-    /// Calls during which fewer blocks are executed. Not those that are open where the stretch begins or ends, or between two segments of the
-    /// path.
+    /// Calls that execute fewer blocks, except those that are open at the beginning or end of the
+    /// window, or between two segments of the path.
     pub min: u64,
 }
 
@@ -35,36 +36,36 @@ pub enum Merging {
     Shorter,
     /// They are deep.
     Deeper,
-    /// They are no calls: the path lacks what was executed there, by whomever.
+    /// They are not calls: the path lacks what was executed there.
     LeftOut,
 }
 
-/// What happens, and after how many blocks of the run.
+/// An event, with the number of blocks executed before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimelineEvent {
-    /// An activation begins, or is open where the stretch begins.
+    /// An activation begins, or is open at the beginning of the window.
     Begin {
-        /// Of which function.
+        /// The function.
         function: FuncId,
-        /// Blocks before it.
+        /// The number of blocks before it.
         time: u64,
     },
-    /// The innermost activation that has begun ends, or is open where the stretch ends.
+    /// The innermost activation ends, or is open at the end of the window.
     End {
-        /// Blocks until then.
+        /// The number of blocks until then.
         time: u64,
     },
-    /// Calls that were merged, in the innermost activation that has begun.
+    /// Merged calls in the innermost activation.
     Merged {
-        /// Why.
+        /// Why they were merged.
         why: Merging,
-        /// Blocks before the first of them.
+        /// The number of blocks before the first of them.
         from: u64,
-        /// Blocks until the end of the last.
+        /// The number of blocks until the end of the last.
         to: u64,
-        /// How many calls, those that they make included.
+        /// The number of calls, including those that they make.
         calls: u64,
-        /// How many blocks are executed in them.
+        /// The number of blocks executed in them.
         blocks: u64,
         /// How many of these were left out of the path.
         left_out: u64,
@@ -76,19 +77,19 @@ pub struct Timeline<'a, S> {
     path: &'a WholePath<S>,
     window: Window,
     limits: TimelineLimits,
-    /// The next segment, and the one that is walked through.
+    /// The next segment, and the current one.
     next: usize,
     segment: Option<Walked>,
     tasks: Vec<Task>,
-    /// How many blocks were executed before what comes next.
+    /// How many blocks were executed before the current point.
     at: u64,
-    /// The open activations: whether each was announced.
+    /// For each open activation, whether it was announced.
     open: Vec<bool>,
     merged: Option<Merged>,
     events: VecDeque<TimelineEvent>,
-    /// The first segment was opened.
+    /// Whether the first segment was opened.
     begun: bool,
-    /// The first block of the window was met; until then, these are open.
+    /// Whether the first block of the window was reached. Until then, these activations are open.
     started: bool,
     waiting: Vec<FuncId>,
 }
@@ -99,7 +100,7 @@ struct Walked {
     item: usize,
 }
 
-/// What is left to be done in an item of the root, the next one last.
+/// The remaining tasks in an item of the root, the next one last.
 enum Task {
     Symbols(RuleId, u32),
     Repeat(Symbol, u64),
@@ -143,12 +144,12 @@ impl<'a, S: Segments> Timeline<'a, S> {
         self.window
     }
 
-    /// What is merged.
+    /// Which calls are merged.
     pub fn limits(&self) -> TimelineLimits {
         self.limits
     }
 
-    /// The next event; all that begins ends.
+    /// The next event. Every activation that begins also ends.
     ///
     /// # Errors
     /// If a segment cannot be read.
@@ -168,7 +169,7 @@ impl<'a, S: Segments> Timeline<'a, S> {
         Ok(self.events.pop_front())
     }
 
-    /// Where the window begins, in blocks before it.
+    /// The number of blocks before the window.
     fn from(&self) -> u64 {
         self.window.first.saturating_sub(1)
     }
@@ -199,7 +200,7 @@ impl<'a, S: Segments> Timeline<'a, S> {
         Ok(true)
     }
 
-    /// Begins the next item of the root; false if there is none.
+    /// Begins the next item of the root; `false` if there is none.
     fn item(&mut self) -> bool {
         let Some(walked) = &mut self.segment else {
             return false;
@@ -231,7 +232,7 @@ impl<'a, S: Segments> Timeline<'a, S> {
             Task::Repeat(symbol, times) => {
                 let round = self.known(symbol).length;
                 let before = self.from().saturating_sub(self.at);
-                // Rounds that precede the window.
+                // Repetitions before the window.
                 let skipped = before.checked_div(round).unwrap_or(0).min(times);
                 self.at += skipped * round;
                 if skipped < times {
@@ -272,7 +273,7 @@ impl<'a, S: Segments> Timeline<'a, S> {
             left_out: 0,
         };
         if is_whole && in_deep {
-            // All of it is in something deep.
+            // All of it is inside something deep.
             self.merge(Merged {
                 calls: what.calls,
                 left_out: what.left_out,
@@ -333,7 +334,7 @@ impl<'a, S: Segments> Timeline<'a, S> {
         }
     }
 
-    /// Announces what is open where the window begins.
+    /// Announces the activations that are open at the beginning of the window.
     fn start(&mut self) {
         if !self.started {
             self.started = true;
@@ -408,7 +409,7 @@ impl<'a, S: Segments> Timeline<'a, S> {
         }
     }
 
-    /// What is still open ends with the window.
+    /// Ends the activations that are still open with the window.
     fn end(&mut self) {
         self.at = self.at.min(self.window.last);
         while !self.open.is_empty() {

@@ -1,11 +1,11 @@
-//! A stretch of a run, path by path, in either direction.
+//! Iterates over a stretch of a run, path by path, in either direction.
 
 use std::ops::Range;
 
 use afterimage_ids::{FuncId, NodeId};
 use afterimage_wpp::{Cursor, Occurrences, PathError, Segments, TargetError, Visit, WholePath};
 
-/// How many paths of other functions are stepped over before the next one is searched.
+/// How many paths of other functions are skipped before the next one is searched for.
 const STEPS: u32 = 32;
 
 /// The blocks from one time to another, both included. Times count executed blocks from 1.
@@ -13,12 +13,12 @@ const STEPS: u32 = 32;
 pub struct Window {
     /// The time of the first block.
     pub first: u64,
-    /// The time of the last.
+    /// The time of the last block.
     pub last: u64,
 }
 
 impl Window {
-    /// Which of the blocks of an executed path are in the window, as positions in the path.
+    /// The blocks of an executed path that are in the window, as positions in the path.
     pub fn part(&self, visit: Visit) -> Range<u64> {
         let first = self.first.max(visit.start);
         let last = self.last.min(visit.last());
@@ -30,9 +30,11 @@ impl Window {
     }
 }
 
-/// The paths that were executed in a window, those that it cuts included: forwards or backwards, of all functions or of one.
+/// The paths executed in a window, including those that it cuts: forward or backward, for all
+/// functions or one.
 ///
-/// A step takes O(1), amortised. Where a function is rarely executed, the way to its next path is found in O(log n) for each rule on the way.
+/// A step takes amortised O(1). If a function is executed rarely, its next path is found in O(log
+/// n) for each rule on the way.
 pub struct Visits<'a, S: Segments> {
     path: &'a WholePath<S>,
     window: Window,
@@ -56,7 +58,8 @@ enum State {
 }
 
 impl<'a, S: Segments> Visits<'a, S> {
-    /// The executed paths of a window, which must be part of the run, in the order of time or backwards; with `function`, only those of this one.
+    /// The executed paths of a window, which must be part of the run, in the order of time or
+    /// backward; with `function`, only those of that function.
     ///
     /// # Errors
     /// If the function executed 2^64 paths or more.
@@ -90,12 +93,12 @@ impl<'a, S: Segments> Visits<'a, S> {
         self.window
     }
 
-    /// Whether it goes backwards.
+    /// Whether it goes backward.
     pub fn is_reverse(&self) -> bool {
         self.reverse
     }
 
-    /// In how many activations the last answer's activation is.
+    /// The number of activations around that of the last path.
     pub fn depth(&self) -> usize {
         self.cursor.depth().saturating_sub(1)
     }
@@ -128,7 +131,7 @@ impl<'a, S: Segments> Visits<'a, S> {
         Ok(None)
     }
 
-    /// How many paths there are in the window in all that begin in it.
+    /// How many paths begin in the window.
     ///
     /// # Errors
     /// If the path cannot be read. `Ok(None)` if they cannot be counted.
@@ -163,7 +166,7 @@ impl<'a, S: Segments> Visits<'a, S> {
         }
     }
 
-    /// Goes to the next path of the function.
+    /// Searches for the next path of the function.
     fn search(&mut self, from: Visit) -> Result<Option<Visit>, PathError<S::Error>> {
         let Some(filter) = &self.function else {
             return self.step();
@@ -180,7 +183,7 @@ impl<'a, S: Segments> Visits<'a, S> {
     }
 }
 
-/// What the last so many entries of a window are counted by.
+/// What is counted in the last entries of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Executed blocks.
@@ -189,8 +192,9 @@ pub enum Unit {
     Path,
 }
 
-/// The window that holds only the last so many entries of a window, of all functions or of one. It is found by going
-/// backwards, in time linear in the number unless blocks of all functions are wanted.
+/// The window that contains only the last `entries` entries of a window, for all functions or one.
+/// It is found by going backward, in time linear in the number, unless blocks of all functions are
+/// counted.
 ///
 /// # Errors
 /// If the path cannot be read.
@@ -226,13 +230,13 @@ pub fn last<S: Segments>(
     Ok(Window { first, ..window })
 }
 
-/// Why a stretch of a run cannot be shown. `E` is why a segment cannot be loaded.
+/// Why a stretch of a run cannot be shown. `E` says why a segment cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TraceError<E> {
     /// The path cannot be read.
     #[error(transparent)]
     Path(#[from] PathError<E>),
-    /// There is too much of it.
+    /// There is too much to count.
     #[error(transparent)]
     Target(#[from] TargetError),
 }

@@ -8,7 +8,7 @@ use afterimage_wpp::twpp::{
 use afterimage_wpp::{Segments, TargetError, WholePath};
 use serde::{Deserialize, Serialize};
 
-/// In which order functions are listed.
+/// The order in which functions are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CountOrder {
@@ -23,25 +23,25 @@ pub enum CountOrder {
     Program,
 }
 
-/// The calls and unique path traces of all functions, in numbers.
+/// The number of calls and unique path traces of all functions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceCounts {
     /// A row for each function that was called.
     pub rows: Vec<PathCounts>,
-    /// How many functions were called.
+    /// The number of functions that were called.
     pub functions: u64,
     /// The sums.
     pub calls: u64,
-    /// Of all functions of which nothing was left out.
+    /// The total for all functions without gaps.
     pub paths: u64,
-    /// Of all functions.
+    /// The total for all functions.
     pub blocks: u64,
-    /// Of all functions.
+    /// The total for all functions.
     pub unfinished: u64,
 }
 
 impl TraceCounts {
-    /// Counts, as [`count_paths`] does; the rows in this order, the first `top` of them.
+    /// Counts like [`count_paths`]. The rows are in this order, limited to the first `top`.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -80,16 +80,17 @@ impl TraceCounts {
 pub struct Traces {
     /// The compacted traces, those that most calls took first.
     pub compacted: FunctionTraces,
-    /// How many calls there were.
+    /// The number of calls.
     pub calls: u64,
-    /// How many of them never returned.
+    /// How many calls never returned.
     pub unfinished: u64,
     /// How many blocks they executed themselves.
     pub blocks: u64,
 }
 
 impl Traces {
-    /// The traces of a function; none if it was not called. As [`function_paths`], and linear in the blocks of the traces.
+    /// The traces of a function, as [`function_paths`] finds them; none if it was not called. Also
+    /// linear in the blocks of the traces.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -110,7 +111,7 @@ impl Traces {
         })
     }
 
-    /// How many there are.
+    /// The number of traces.
     pub fn len(&self) -> usize {
         self.compacted.paths.len()
     }
@@ -132,32 +133,32 @@ impl Traces {
     }
 }
 
-/// Whose dynamic control-flow graph it is.
+/// What a dynamic control-flow graph shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
-    /// That of a call.
+    /// A call.
     Call {
-        /// Which, from 1.
+        /// The number of the call, from 1.
         number: u64,
-        /// Of how many.
+        /// The number of calls.
         of: u64,
         /// The time of its first block.
         entered: u64,
         /// Whether it returned.
         returned: bool,
     },
-    /// That of a unique path trace.
+    /// A unique path trace.
     Trace {
-        /// Which, from 1.
+        /// The number of the trace, from 1.
         number: usize,
-        /// Of how many.
+        /// The number of traces.
         of: usize,
         /// How many calls took it.
         calls: u64,
     },
 }
 
-/// What the nodes of a dynamic control-flow graph are.
+/// The nodes of a dynamic control-flow graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GraphNodes {
     /// Dynamic basic blocks.
@@ -171,13 +172,13 @@ pub enum GraphNodes {
 pub struct DynamicGraph {
     /// The function.
     pub function: FuncId,
-    /// Whose graph it is.
+    /// What the graph shows.
     pub whose: Whose,
     /// What its nodes are.
     pub nodes: GraphNodes,
     /// How many blocks were executed.
     pub blocks: u64,
-    /// How many steps the trace has: the last timestamp.
+    /// The number of steps of the trace: the last timestamp.
     pub steps: u64,
     /// The graph.
     pub graph: DynamicCfg,
@@ -195,22 +196,22 @@ pub enum GraphError<E> {
     /// The function was not called.
     #[error("it was not called in this run")]
     NeverCalled,
-    /// There were not so many calls.
+    /// There were fewer calls.
     #[error("there is no call {number}: it was called {}", times(*.of))]
     NoCall {
-        /// Which was asked for.
+        /// The requested number.
         number: u64,
-        /// How many there were.
+        /// The number of calls.
         of: u64,
     },
-    /// There are not so many path traces.
+    /// There are fewer path traces.
     #[error(
         "there is no path trace {number}: its calls took {of}, numbered from 1, the one that most took first"
     )]
     NoTrace {
-        /// Which was asked for.
+        /// The requested number.
         number: usize,
-        /// How many there are.
+        /// The number of traces.
         of: usize,
     },
 }

@@ -1,7 +1,8 @@
-//! Whether the path in a file can be the path of its run: every rule that the program, the counts and the recorded end impose.
+//! Verifies that the path in a file can be the path of its run. Checks every rule that the program,
+//! the counts and the recorded end impose.
 //!
-//! Nothing is expanded. A rule of a segment's grammar is looked at once, however often it is executed, so that the time is
-//! linear in the grammars, the nodes and the program.
+//! Nothing is expanded. A rule of a segment's grammar is examined once, however often it is
+//! executed, so the time is linear in the grammars, the nodes and the program.
 
 mod counts;
 mod flow;
@@ -21,34 +22,37 @@ use self::nodes::Nodes;
 use super::{FileSegments, PathFileError, recorded_path};
 use afterimage_profile::stops;
 
-/// Of each rule no more findings than this are listed.
+/// The largest number of findings to list for each rule.
 const MAX_FINDINGS: usize = 10;
 
-/// What must hold for the path in a file.
+/// A rule for the path in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PathRule {
-    /// The directory can be read, and names only functions and blocks that the program has.
+    /// The directory is readable, and names only functions and blocks that the program has.
     Index,
-    /// There are as many segments as the directory says, each stands in its place, and an empty chunk ends them.
+    /// There are as many segments as the directory says, each in its place, and an empty chunk ends
+    /// them.
     Place,
-    /// Every segment can be read and is sound in itself.
+    /// Every segment is readable and sound in itself.
     Segment,
-    /// Every opened grammar stands in its place and is what its segment makes, and an empty chunk ends them.
+    /// Every opened grammar is in its place and matches its segment, and an empty chunk ends them.
     Grammar,
-    /// Every segment holds what the directory says of it.
+    /// Every segment contains what the directory says.
     Summary,
-    /// Every segment begins where, and with the activations with which, the one before ends.
+    /// Every segment begins where the one before ends, with the same activations.
     Continuity,
     /// The blocks of a node are joined by edges, and only the last one ends with a call.
     Edges,
-    /// A node goes on where an edge leads from its last block, and says that it calls if that ends with a call.
+    /// A node continues where an edge leads from its last block, and says that it calls if that
+    /// block ends with a call.
     Continuation,
     /// Every activation begins at its function's root.
     Entry,
-    /// What an activation executes next begins where the node before goes on, or where an exception is handled.
+    /// The next node of an activation begins where the node before continues, or where an exception
+    /// is handled.
     Sequel,
-    /// A call is followed by whom it names, or somebody of its type; nobody is called by a node that calls nobody; and the host calls
-    /// what is exported.
+    /// A call is followed by the function that it names, or by one of its type. A node without a
+    /// call is followed by no activation. The host calls only exported functions.
     Callee,
     /// An activation ends where its function is left.
     Return,
@@ -56,14 +60,14 @@ pub enum PathRule {
     CallCounts,
     /// Every block is executed as often as COUNTS says.
     BlockCounts,
-    /// Every edge out of a block is taken as often as COUNTS says. Edges with the same ends count together, and so do
-    /// return and exception where the path does not tell which it was.
+    /// Every edge out of a block is taken as often as COUNTS says. Edges with the same ends count
+    /// together; so do return and exception where the path does not distinguish them.
     EdgeCounts,
-    /// The path ends in the activations, and in the blocks, in which END says that the run did.
+    /// The path ends in the activations and blocks in which END says that the run did.
     Stack,
 }
 
-/// Where a rule does not hold.
+/// A place where a rule does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathFinding {
     /// The rule.
@@ -78,22 +82,22 @@ impl fmt::Display for PathFinding {
     }
 }
 
-/// What checking a path came to.
+/// The result of checking a path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PathReport {
-    /// Where rules do not hold: at most ten places for each.
+    /// The places where rules do not hold: at most ten for each rule.
     pub findings: Vec<PathFinding>,
-    /// Segments that were read.
+    /// The number of segments read.
     pub segments: u64,
-    /// Different paths.
+    /// The number of distinct paths.
     pub nodes: u64,
-    /// Executed blocks.
+    /// The number of executed blocks.
     pub blocks: u64,
-    /// What the path lacks, in words; empty for nothing.
+    /// What the path lacks, in words; empty if it is complete.
     pub left_out: String,
-    /// The counts were compared with those of the file.
+    /// Whether the counts were compared with those of the file.
     pub counts: bool,
-    /// The end was compared with that of the file.
+    /// Whether the end was compared with that of the file.
     pub end: bool,
 }
 
@@ -109,11 +113,11 @@ impl PathReport {
     }
 }
 
-/// Checks everything about the path in a file, `None` if it has none. `module` is what the program was parsed from. What other
-/// sections say is believed: whether it holds is for others to check.
+/// Checks everything about the path in a file; `None` if it has none. `module` is what the program
+/// was parsed from. Other sections are taken as correct: other checks cover them.
 ///
-/// Linear in the size of the grammars, of the nodes and of the program; memory for one segment, and for each node and
-/// each activation that is open between segments.
+/// Linear in the size of the grammars, the nodes and the program. Memory for one segment, plus each
+/// node and each activation that is open between segments.
 pub fn verify_path(file: &TraceFile, program: &Program, module: &[u8]) -> Option<PathReport> {
     let mut report = PathReport::default();
     let path = match recorded_path(file, program) {
@@ -148,7 +152,7 @@ pub fn verify_path(file: &TraceFile, program: &Program, module: &[u8]) -> Option
     let mut flow = Flow::new(&nodes);
     let mut open = Vec::new();
     for at in 0..segments.summaries().len() {
-        // What follows a segment that cannot be read is not judged.
+        // What follows an unreadable segment is not judged.
         let Some(segment) = segment(segments, at, &open, &mut report) else {
             return Some(report);
         };
@@ -173,7 +177,7 @@ pub fn verify_path(file: &TraceFile, program: &Program, module: &[u8]) -> Option
     Some(report)
 }
 
-/// The chunks say where in the run they begin.
+/// Checks that the chunks say where in the run they begin.
 fn places(
     section: Option<SectionReader>,
     segments: &FileSegments,

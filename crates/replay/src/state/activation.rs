@@ -1,4 +1,4 @@
-//! One activation at a moment: which register each of its variables is.
+//! An activation at a moment: which register holds each of its variables.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ use super::written::Sets;
 use crate::paths::RecordedPath;
 use crate::values::{Bits, Instance, RecordedValues};
 
-/// The bodies of functions that were asked about.
+/// The bodies of functions, read on demand.
 pub struct Bodies<'a> {
     pub(super) program: &'a Program,
     pub(super) module: &'a [u8],
@@ -22,12 +22,12 @@ pub struct Bodies<'a> {
     offsets: RefCell<HashMap<(FuncId, OpId), OrigOffset>>,
     /// Nodes up to an operator.
     codes: RefCell<HashMap<(FuncId, OpId), Vec<Prefix>>>,
-    /// By function and local.
+    /// The writes to each local of a function.
     pub(super) sets: RefCell<HashMap<(FuncId, u32), Sets>>,
 }
 
 impl<'a> Bodies<'a> {
-    /// Those of a program; `module` is what it was parsed from.
+    /// The bodies of a program. `module` is what it was parsed from.
     pub fn new(program: &'a Program, module: &'a [u8]) -> Self {
         Self {
             program,
@@ -39,7 +39,7 @@ impl<'a> Bodies<'a> {
         }
     }
 
-    /// Where an operator is; O(operators) when it is first asked for.
+    /// The offset of an operator; O(operators) when first asked for.
     fn offset(&self, function: &Function, op: OpId) -> Option<OrigOffset> {
         let key = (function.id, op);
         if let Some(known) = self.offsets.borrow().get(&key) {
@@ -64,7 +64,7 @@ impl<'a> Bodies<'a> {
             return Ok(Rc::clone(code));
         }
         let code = Rc::new(compile_before(self.program, body, blocks, op)?);
-        // Few nodes lead to an operator; of a function with more, the first ones are kept.
+        // Few nodes lead to an operator. If there are more, only the first are kept.
         if known.len() < PREFIXES {
             known.push((blocks.into(), Rc::clone(&code)));
         }
@@ -84,7 +84,7 @@ impl<'a> Bodies<'a> {
     }
 }
 
-/// How many nodes are kept for each operator.
+/// How many nodes to keep for each operator.
 const PREFIXES: usize = 64;
 
 /// The blocks of a node up to an operator, and their code.
@@ -92,20 +92,20 @@ type Prefix = (Box<[BlockId]>, Rc<NodeCode>);
 
 /// An activation at a moment: before an operator of a block.
 pub struct Activation<'a> {
-    /// Whose.
+    /// The function.
     pub function: FuncId,
     /// The time of the block.
     pub time: u64,
     /// The operator.
     pub op: OpId,
-    /// Where the operator is in the module.
+    /// The offset of the operator in the module.
     pub offset: OrigOffset,
-    /// The execution of the node that it is in. Only of a whole path it is numbered.
+    /// The execution of its node. It has a number only on a whole path.
     pub instance: Instance,
-    /// What it does.
+    /// What the activation does.
     pub stands: Stands,
     body: Rc<Body<'a>>,
-    /// The node up to there.
+    /// The node up to the operator.
     code: Rc<NodeCode>,
     pub(super) program: &'a Program,
     module: &'a [u8],
@@ -118,28 +118,28 @@ pub struct Activation<'a> {
 pub enum Stands {
     /// It executes a node.
     Executes,
-    /// It waits for a call, and not more than the block of that is known of its path.
+    /// It waits for a call. Only the block of the call is known of its path.
     Waits,
-    /// It begins, and not more than its first block is known of its path.
+    /// It begins. Only its first block is known of its path.
     Begins,
 }
 
-/// Which of a block's operators a moment is before.
+/// The operator of a block that a moment precedes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Before {
     /// The first one: the block's start.
     First,
-    /// The last one: of a call, the call.
+    /// The last one; in a block that ends with a call, the call.
     Last,
     /// This one.
     Op(OpId),
 }
 
 impl<'a> Activation<'a> {
-    /// The one that executes block T, before the block.
+    /// The activation that executes block T, before the block.
     ///
     /// # Errors
-    /// If there is no such block, or the path is of another program.
+    /// If there is no such block, or the path belongs to another program.
     pub fn at_block(
         values: &RecordedValues<'a>,
         bodies: &Bodies<'a>,
@@ -148,10 +148,11 @@ impl<'a> Activation<'a> {
         Self::new(values, bodies, time, Before::First)
     }
 
-    /// The one that executes block T, before the block's last operator: before a call, if it makes one.
+    /// The activation that executes block T, before the block's last operator: before the call if
+    /// the block ends with one.
     ///
     /// # Errors
-    /// As [`at_block`](Self::at_block).
+    /// As for [`at_block`](Self::at_block).
     pub fn at_call(
         values: &RecordedValues<'a>,
         bodies: &Bodies<'a>,
@@ -160,10 +161,10 @@ impl<'a> Activation<'a> {
         Self::new(values, bodies, time, Before::Last)
     }
 
-    /// The one that executes block T, before an operator of it.
+    /// The activation that executes block T, before an operator of the block.
     ///
     /// # Errors
-    /// As [`at_block`](Self::at_block); and if the block does not have the operator.
+    /// As for [`at_block`](Self::at_block), and if the block does not have the operator.
     pub fn at_operator(
         values: &RecordedValues<'a>,
         bodies: &Bodies<'a>,
@@ -173,10 +174,10 @@ impl<'a> Activation<'a> {
         Self::new(values, bodies, time, Before::Op(op))
     }
 
-    /// The one that executes block T, before an operator of it, or before the block.
+    /// The activation that executes block T, before an operator of the block, or before the block.
     ///
     /// # Errors
-    /// As [`at_operator`](Self::at_operator).
+    /// As for [`at_operator`](Self::at_operator).
     pub fn at(
         values: &RecordedValues<'a>,
         bodies: &Bodies<'a>,
@@ -198,10 +199,11 @@ impl<'a> Activation<'a> {
         Self::in_node(bodies, (node.function, &node.blocks), at, Stands::Executes)
     }
 
-    /// The one that executes block T, before an operator of it, or before the block: by a path alone, which may lack what is not around the block.
+    /// The activation that executes block T, before an operator of the block, or before the block.
+    /// Uses only a path, which may lack what is not around the block.
     ///
     /// # Errors
-    /// As [`at_operator`](Self::at_operator).
+    /// As for [`at_operator`](Self::at_operator).
     pub fn on_path(
         path: &RecordedPath,
         bodies: &Bodies<'a>,
@@ -220,7 +222,8 @@ impl<'a> Activation<'a> {
         Self::in_node(bodies, (node.function, &node.blocks), at, Stands::Executes)
     }
 
-    /// One that waits for the call at the end of a block, which was executed at a time: before the call.
+    /// An activation that waits for the call at the end of a block, which was executed at `time`:
+    /// before the call.
     ///
     /// # Errors
     /// If the program has no such block.
@@ -234,7 +237,7 @@ impl<'a> Activation<'a> {
         Self::in_node(bodies, (function, &[block]), at, Stands::Waits)
     }
 
-    /// One that begins at a time: before its first block.
+    /// An activation that begins at `time`: before its first block.
     ///
     /// # Errors
     /// If the program has no such function.
@@ -256,7 +259,7 @@ impl<'a> Activation<'a> {
         let body = bodies.get(function)?;
         let known = body.function.cfg.blocks.get(blocks[position]);
         let known = known.ok_or_else(foreign)?;
-        // Markers execute nothing, so the state before what follows them is the same.
+        // Markers execute nothing, so the state is the same before the next operator.
         let executed = |op: &OpId| {
             let height = body.slots.heights.get(*op);
             height.is_some_and(|height| *height != NO_HEIGHT)
@@ -304,13 +307,14 @@ impl<'a> Activation<'a> {
         ty == Some(ValType::V128)
     }
 
-    /// How many of the locals are parameters.
+    /// The number of parameters among the locals.
     pub fn parameters(&self, program: &Program) -> usize {
         let ty = program.types.get(self.body.function.ty);
         ty.map_or(0, |ty| ty.params.len())
     }
 
-    /// A slot of the operand stack as a variable, with its type. `None` if it is not in use. O(operators of the function) when it is first asked for.
+    /// A slot of the operand stack as a variable, with its type; `None` if it is not in use.
+    /// O(operators of the function) when first asked for.
     pub fn slot(&self, slot: u32) -> Option<(u32, ValType)> {
         let types = self.stack.get_or_init(|| {
             let found = Slots::before(self.program, self.module, self.body.function, self.op);
@@ -320,7 +324,7 @@ impl<'a> Activation<'a> {
         Some((self.body.slots.of_slot(slot), ty))
     }
 
-    /// Where a variable's value comes from in the node.
+    /// The source of a variable's value in the node.
     pub fn source(&self, variable: u32) -> Operand {
         self.operand(variable).1
     }
@@ -331,7 +335,7 @@ impl<'a> Activation<'a> {
         all.map(|moved| moved.block as usize)
     }
 
-    /// Where a variable's value is.
+    /// The place of a variable's value.
     fn operand(&self, variable: u32) -> (Register, Operand) {
         let outputs = &self.code.outputs;
         let register = match outputs.binary_search_by_key(&variable, |output| output.0) {
@@ -347,8 +351,8 @@ impl<'a> Activation<'a> {
         (low, high.map_or(0, |(_, high)| *high))
     }
 
-    /// What a variable holds, by the whole execution trace. A variable is a local or a slot of the operand stack, as
-    /// [`Slots`](afterimage_program::Slots) numbers them.
+    /// The value of a variable, from the whole execution trace. A variable is a local or a slot of
+    /// the operand stack, as numbered by [`Slots`](afterimage_program::Slots).
     ///
     /// # Errors
     /// If the trace is damaged, or does not have it.
@@ -356,7 +360,8 @@ impl<'a> Activation<'a> {
         Ok(values.value(self.instance, self.register(values, variable)?)?)
     }
 
-    /// Where a variable's value is: a register of the whole node. A variable is as in [`recorded`](Self::recorded).
+    /// The place of a variable's value: a register of the whole node. Variables are as in
+    /// [`recorded`](Self::recorded).
     ///
     /// # Errors
     /// If the node cannot be compiled.
@@ -376,7 +381,8 @@ impl<'a> Activation<'a> {
         })
     }
 
-    /// What a variable holds, by the registers of its whole node, whose first result is `first_result`. `None` if they are of another node.
+    /// The value of a variable, from the registers of its whole node, whose first result is
+    /// `first_result`. `None` if they belong to another node.
     pub fn followed(
         &self,
         low: &[u64],
@@ -394,7 +400,7 @@ impl<'a> Activation<'a> {
     }
 }
 
-/// What is in no node of a path.
+/// An instance for what is in no node of a path.
 fn nowhere(time: u64) -> Instance {
     Instance {
         time,

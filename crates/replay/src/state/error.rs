@@ -1,4 +1,4 @@
-//! Why the state at a moment cannot be told.
+//! Why the state at a moment is unknown.
 
 use afterimage_machine::MachineError;
 use afterimage_wpp::PathError;
@@ -7,19 +7,19 @@ use crate::paths::PathFileError;
 use crate::steps::CheckpointError;
 use crate::values::ValuesError;
 
-/// Why the state at a moment cannot be told.
+/// Why the state at a moment is unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
-    /// The whole execution trace does not tell it.
+    /// The whole execution trace does not have it.
     #[error(transparent)]
     Values(#[from] ValuesError),
     /// The path cannot be read.
     #[error(transparent)]
     Path(#[from] PathError<PathFileError>),
-    /// The program is another one.
+    /// The program does not match.
     #[error(transparent)]
     Machine(#[from] MachineError),
-    /// What memory held cannot be read.
+    /// The contents of memory cannot be read.
     #[error(transparent)]
     Checkpoints(#[from] CheckpointError),
     /// There is no such moment.

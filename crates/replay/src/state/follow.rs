@@ -1,4 +1,4 @@
-//! Following the run up to moments.
+//! Follows the run to given moments.
 
 use std::error::Error;
 
@@ -7,7 +7,7 @@ use afterimage_wpp::Segments;
 
 use crate::steps::{Follower, Paused, Run, StepsError};
 
-/// A moment to stop at: inside an execution of a node.
+/// A moment to stop at, inside an execution of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Halt {
     /// The time of the execution's first block.
@@ -16,14 +16,16 @@ pub struct Halt {
     pub instructions: usize,
 }
 
-/// Follows a run once, up to the last of these moments, which are ascending, and shows what there is at each: the halt's position, the first
-/// register of a result in its node, and the state. A moment that the run did not come to, because it ended just before, is not shown.
+/// Follows a run once, up to the last of these ascending moments, and shows each: the index of the
+/// halt, the first result register of its node, and the state. A moment that the run did not reach,
+/// because it ended just before, is not shown.
 ///
-/// Time is linear in the blocks from the last checkpoint before a moment, or the moment before it, to the moment, and in what is read of memories; memory is
-/// the guest's, the nodes' code and what stays of checkpoints.
+/// Time is linear in the blocks up to each moment, from the last checkpoint or the previous moment,
+/// and in the memory that is read. Memory is the guest's, plus the nodes' code and what stays of
+/// checkpoints.
 ///
 /// # Errors
-/// If the path, the log and the program disagree, or the path lacks something.
+/// If the path, the log and the program disagree, or the path has gaps.
 pub fn follow_to<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,

@@ -8,16 +8,17 @@ use crate::values::RecordedValues;
 /// An activation that is open at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// Of which function.
+    /// The function.
     pub function: FuncId,
     /// The time of its first block.
     pub entered: u64,
-    /// The time of the block where it stands: of the moment for the innermost one, of the call that it waits for for the others.
+    /// The time of the block where it stands: for the innermost activation, the block of the
+    /// moment; for others, that of the call they wait for.
     pub time: u64,
 }
 
-/// The innermost `most` activations that are open when block T is executed, the innermost first, and how many there are in all.
-/// O(activations), and O(tail calls in place of these).
+/// The innermost `most` activations that are open when block T is executed, the innermost first,
+/// and how many there are in total. O(activations), plus O(tail calls that replaced them).
 ///
 /// # Errors
 /// If there is no such block, or the path cannot be read.
@@ -40,11 +41,13 @@ pub fn calls(
             entered: open.entered,
             time: at,
         });
-        // Nobody in the guest made the outermost call: what was executed before it is of an earlier one, at any depth.
+        // The host made the outermost call. What was executed before it belongs to an earlier one,
+        // at any depth.
         if calls.len() == most || index == 0 {
             break;
         }
-        // What was executed last before the activation began is its call; or a tail call in an activation that it replaced.
+        // What was executed last before the activation began is its call, or a tail call in an
+        // activation that it replaced.
         let mut entered = open.entered;
         at = loop {
             cursor.seek(entered)?;

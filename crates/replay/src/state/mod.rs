@@ -1,8 +1,9 @@
-//! What variables hold at a moment of a run: those of the source language, and the locals, globals and memories that they are in.
+//! The values of variables at a moment of a run: those of the source language, and the locals,
+//! globals and memories that hold them.
 //!
-//! Locals are computed from the whole execution trace. Globals and memory are known once the run was followed up to the moment
-//! ([`follow_to`]), so this is done only when something that is asked about is in them; and of memory only what is asked about is
-//! brought in from a checkpoint.
+//! Locals are computed from the whole execution trace. Globals and memory are known only after the
+//! run was followed to the moment ([`follow_to`]), so this is done only if the question needs them.
+//! Only the memory in question is restored from a checkpoint.
 //!
 //! ```no_run
 //! use afterimage_program::{Names, Program, SourceMap};
@@ -20,7 +21,7 @@
 //! let epochs = recorded_epochs(&file, &path)?.ok_or("the recording has no values yet")?;
 //! let values = recorded_values(&program, &module, &path, &epochs)?;
 //!
-//! // Who is open when block 4711 is executed, and what the variables of the innermost call hold, as far as they are in locals.
+//! // The call stack when block 4711 is executed, and the innermost call's variables in locals.
 //! let (open, _) = calls(&values, 4711, 10)?;
 //! for call in &open {
 //!     println!("{}, since t={}", names.function(call.function), call.entered);
@@ -38,7 +39,7 @@
 //! for variable in variables(&Variables::open(&module)?, &moment, &Limits::default(), |_| Ok(None))?? {
 //!     println!("{} = {:?}", variable.name, variable.value);
 //! }
-//! // If memory was asked for, too, follow the run to there with `follow_to`, and ask again.
+//! // If memory was needed, too, follow the run to this moment with `follow_to`, and ask again.
 //! println!("that is all: {}", contents.is_enough());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

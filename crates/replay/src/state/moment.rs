@@ -1,4 +1,4 @@
-//! A moment of a run, as the debug information asks about it.
+//! A moment of a run, as debug information sees it.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -13,35 +13,36 @@ use super::{Activation, StateError};
 use crate::steps::Paused;
 use crate::values::{Bits, Instance, RecordedValues, ValuesError};
 
-/// What is known at a moment.
+/// The known contents at a moment.
 pub trait Contents {
-    /// What a variable of an activation holds.
+    /// The value of a variable of an activation.
     fn variable(&self, activation: &Activation<'_>, variable: u32) -> Option<Bits>;
 
-    /// What a global holds.
+    /// The value of a global.
     fn global(&self, index: u32) -> Option<Bits>;
 
-    /// The reference at an index of table 0: 0 for none, otherwise the function's index and 1.
+    /// The reference at an index of table 0: 0 for none, otherwise the function's index plus 1.
     fn element(&self, index: u64) -> Option<u64>;
 
-    /// Reads memory 0. `false` if the bytes are not all there or not known.
+    /// Reads memory 0. `false` if some of the bytes do not exist or are unknown.
     fn memory(&self, address: u64, into: &mut [u8]) -> bool;
 }
 
-/// By the whole execution trace alone: of memories, tables and globals nothing is known, but it is remembered that they were asked about.
+/// Contents from the whole execution trace alone. Memories, tables and globals are unknown, but it
+/// remembers whether they were asked for.
 pub struct Recorded<'m, 'a> {
     values: &'m RecordedValues<'a>,
     asked: Cell<bool>,
     failed: RefCell<Option<StateError>>,
-    /// How often something was asked for that is outside of what was kept, and why it is, in words.
+    /// How often something outside of the stored values was asked for, and the reason in words.
     outside: Cell<u64>,
     why_outside: RefCell<String>,
-    /// What it told, by node execution, operator and variable: it takes a search to find.
+    /// Values found before, by node execution, operator and variable: each takes a search to find.
     known: RefCell<HashMap<(Instance, OpId, u32), Bits>>,
 }
 
 impl<'m, 'a> Recorded<'m, 'a> {
-    /// By this trace.
+    /// Contents from this trace.
     pub fn new(values: &'m RecordedValues<'a>) -> Self {
         Self {
             values,
@@ -53,17 +54,18 @@ impl<'m, 'a> Recorded<'m, 'a> {
         }
     }
 
-    /// Whether all that was asked for is known.
+    /// Whether everything asked for is known.
     pub fn is_enough(&self) -> bool {
         !self.asked.get() && self.failed.borrow().is_none() && self.outside.get() == 0
     }
 
-    /// How often something was asked for of a part of the run, or of a function, of which no values were kept; and why the last was not, in words.
+    /// How often something was asked for in a part of the run, or in a function, without stored
+    /// values; and the last reason, in words.
     pub fn outside(&self) -> (u64, String) {
         (self.outside.get(), self.why_outside.borrow().clone())
     }
 
-    /// Why something could not be told, if that happened since this was asked last.
+    /// The failure, if one happened since the last call.
     pub fn failure(&self) -> Option<StateError> {
         self.failed.take()
     }
@@ -108,15 +110,16 @@ impl Contents for Recorded<'_, '_> {
     }
 }
 
-/// By the machine that has followed the run up to the moment, for the activation that executes then; others by the trace.
+/// Contents from the machine, which has followed the run to the moment, for the executing
+/// activation; from the trace for others.
 pub struct Followed<'m, 'a> {
     /// What there is.
     pub paused: &'m Paused<'m>,
-    /// The first register of a result in the node.
+    /// The first result register of the node.
     pub first_result: u32,
-    /// Which execution of a node it is in.
+    /// The execution of its node.
     pub instance: Instance,
-    /// The trace. It also keeps why a memory could not be read.
+    /// The trace. It also keeps the reason why a memory could not be read.
     pub recorded: &'m Recorded<'m, 'a>,
 }
 
@@ -150,7 +153,7 @@ impl Contents for Followed<'_, '_> {
     }
 }
 
-/// What there is when a run has ended: globals and memory 0, and no activation.
+/// Contents at the end of a run: globals and memory 0, without activations.
 pub struct Ended<'m> {
     /// What there is.
     pub paused: &'m Paused<'m>,
@@ -188,13 +191,13 @@ impl Machine for Ended<'_> {
 pub struct Moment<'m, 'a> {
     /// The activation.
     pub activation: &'m Activation<'a>,
-    /// What is known.
+    /// The known contents.
     pub contents: &'m dyn Contents,
-    /// The same activation where it began, if it is known.
+    /// The same activation at its beginning, if known.
     pub entry: Option<&'m Activation<'a>>,
     /// The program.
     pub program: &'a Program,
-    /// What a function is called.
+    /// The name of a function.
     pub name: &'m dyn Fn(FuncId) -> String,
 }
 
@@ -205,7 +208,7 @@ impl Moment<'_, '_> {
     }
 }
 
-/// What a value of WebAssembly is for the debug information. References are nothing.
+/// Converts a value of WebAssembly for the debug information. References have no counterpart.
 fn word(ty: ValType, (low, high): Bits) -> Option<Word> {
     Some(match ty {
         ValType::I32 | ValType::F32 => Word::w32(low as u32),

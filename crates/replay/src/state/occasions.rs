@@ -1,4 +1,4 @@
-//! All times at which the run was somewhere.
+//! All times at which the run was at a place.
 
 use afterimage_ids::OpId;
 use afterimage_wpp::Occurrences;
@@ -7,29 +7,29 @@ use super::StateError;
 use crate::paths::{ArrivalTimes, At, FileSegments, Prologue};
 use crate::values::{Executions, RecordedValues};
 
-/// All times at which the run was somewhere, in order.
+/// All times at which the run was at a place, in order.
 pub enum Occasions<'a> {
     /// Arrivals at a line.
     Line(ArrivalTimes<'a, FileSegments>),
-    /// Executions of an operator: how many of them count.
+    /// Executions of an operator, with the number of executions that count.
     Operator(Executions<'a>, OpId, u64),
-    /// Calls of a function, behind its prologue.
+    /// Calls of a function, after its prologue.
     Calls(Occurrences<'a, FileSegments>, Prologue),
 }
 
 /// One of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occasion {
-    /// Which one, from 1.
+    /// Its number, from 1.
     pub number: u64,
     /// The time of the block.
     pub time: u64,
-    /// Before which of the block's operators; `None` for its start.
+    /// The operator of the block that it precedes; `None` for the start of the block.
     pub op: Option<OpId>,
 }
 
 impl<'a> Occasions<'a> {
-    /// How many there are.
+    /// The number of occasions.
     pub fn count(&self) -> u64 {
         match self {
             Self::Line(all) => all.count(),
@@ -38,7 +38,7 @@ impl<'a> Occasions<'a> {
         }
     }
 
-    /// How many there are at block T and before.
+    /// How many there are up to and including block T.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -50,7 +50,7 @@ impl<'a> Occasions<'a> {
         })
     }
 
-    /// One of them, by its number from 1. `None` if there are not so many.
+    /// An occasion, by its number from 1; `None` if there are fewer.
     ///
     /// # Errors
     /// If the path cannot be read.

@@ -1,4 +1,4 @@
-//! The state at a moment, ready to be shown.
+//! The state at a moment, ready for display.
 
 use afterimage_ids::{FuncId, OrigOffset};
 use afterimage_profile::SourceLine;
@@ -12,34 +12,34 @@ use crate::values::Bits;
 pub struct StateReport {
     /// The time of the block.
     pub time: u64,
-    /// The operator, unless the moment is that before the block.
+    /// The operator, unless the moment precedes the whole block.
     pub before: Option<OrigOffset>,
     /// How many blocks the run executed.
     pub length: u64,
-    /// The activations that were asked for, the innermost first.
+    /// The requested activations, the innermost first.
     pub frames: Vec<Frame>,
-    /// How many activations are open.
+    /// The number of open activations.
     pub open: usize,
-    /// The globals, if they were asked for.
+    /// The globals, if requested.
     pub globals: Option<Globals>,
 }
 
-/// An activation with what its variables hold.
+/// An activation with the values of its variables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// Its position in the stack, 0 for the innermost.
     pub number: usize,
     /// Its function.
     pub function: FuncId,
-    /// What that is called.
+    /// The function's name.
     pub name: String,
-    /// When it began: the time of its first block.
+    /// The time of its first block.
     pub entered: u64,
     /// The time of the block where it stands.
     pub time: u64,
-    /// The operator before which it stands.
+    /// The operator that it is about to execute.
     pub offset: OrigOffset,
-    /// The source line of that, if it is known.
+    /// The source line of the operator, if known.
     pub line: Option<SourceLine>,
     /// The functions inlined there, the innermost first.
     pub inlined: Vec<String>,
@@ -47,11 +47,12 @@ pub struct Frame {
     pub variables: Result<Vec<Shown>, String>,
     /// The locals of WebAssembly, if there are no variables of the source.
     pub locals: Vec<Local>,
-    /// If that is of a library: the line of the user's own code that it was inlined for.
+    /// If the line belongs to a library: the line of the user's own code that it was inlined for.
     pub around: Option<SourceLine>,
-    /// Its code is not the user's own; unless it was asked for, its variables are left out.
+    /// Whether its code is a library's. Its variables are then left out unless requested.
     pub library: bool,
-    /// Why what some of them hold is not known: no values were kept of the time of the call, or of the function.
+    /// Why some values are unknown: no values were kept for the time of the call, or for the
+    /// function.
     pub outside: Option<String>,
 }
 
@@ -60,23 +61,23 @@ pub struct Frame {
 pub struct Local {
     /// Its index.
     pub index: u32,
-    /// What it is called, if it has a name.
+    /// Its name, if it has one.
     pub name: Option<String>,
     /// Its type.
     pub ty: ValType,
     /// Whether it is a parameter.
     pub parameter: bool,
-    /// What it holds, if that is known.
+    /// Its value, if known.
     pub value: Option<Bits>,
 }
 
-/// Globals.
+/// The global variables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Globals {
-    /// Those of WebAssembly.
+    /// The globals of WebAssembly.
     pub module: Vec<Local>,
-    /// Those of the source.
+    /// The global variables of the source.
     pub source: Vec<Shown>,
-    /// How many of the source there are besides.
+    /// How many more the source has.
     pub more: usize,
 }

@@ -1,4 +1,4 @@
-//! Variables with what they hold.
+//! Variables with their values.
 
 use afterimage_program::Program;
 use afterimage_variables::{
@@ -10,7 +10,7 @@ use super::written::doubt;
 use super::{Activation, Contents, Moment, StateError, Written};
 use crate::values::Bits;
 
-/// A variable of the source with what it holds.
+/// A variable of the source with its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown {
     /// Its name; empty for a parameter without one.
@@ -21,29 +21,31 @@ pub struct Shown {
     pub parameter: bool,
     /// The inlined function that it belongs to.
     pub inlined: Option<String>,
-    /// In how many inlined calls it is.
+    /// How many inlined calls are around it.
     pub calls: u32,
     /// Whether a variable further inside has the same name.
     pub shadowed: bool,
     /// The line of its declaration.
     pub line: Option<u32>,
-    /// What it holds, as C would write it; or why that cannot be told.
+    /// Its value in C notation, or why it is unknown.
     pub value: Result<String, String>,
-    /// If it is a parameter: why its place may hold something else that the compiler keeps there, or the last write, which may also be the source's
-    /// own assignment.
+    /// For a parameter, why its place may hold something else that the compiler keeps there; or the
+    /// last write, which may also be the source's own assignment.
     pub written: Option<Written>,
-    /// What it holds in a few words, for a list of arguments: `…` for what has many parts, `?` if that cannot be told, and behind what may be something else.
+    /// Its value in short, for a list of arguments: `…` for one with many parts, `?` if unknown or
+    /// after what may be something else.
     pub brief: String,
 }
 
-/// Most characters of a brief value, and of a pointer with what is there.
+/// The largest number of characters in a short value, and in a pointer with its target.
 const BRIEF: usize = 32;
 const BRIEF_POINTER: usize = 64;
 
-/// The variables in scope at a moment, innermost scope first. `written` tells the last write to a local since the call began ([`Activation::written`]).
+/// The variables in scope at a moment, innermost scope first. `written` returns the last write to a
+/// local since the call began ([`Activation::written`]).
 ///
 /// # Errors
-/// If the debug information does not describe the function, which is the inner error; or as `written`.
+/// If the debug information does not describe the function (the inner error), or as for `written`.
 pub fn variables(
     known: &Variables<'_>,
     moment: &Moment<'_, '_>,
@@ -107,7 +109,7 @@ fn shown_of(
         _ => Some(moment.activation.offset),
     };
     let located = known.locate(variable, at, moment);
-    // The lengths of its arrays may be those of the moment.
+    // The lengths of its arrays may depend on the moment.
     let type_ref = located
         .as_ref()
         .map_or(variable.type_ref, |object| object.type_ref);
@@ -150,7 +152,7 @@ fn brief(rendered: &Rendered) -> String {
     }
 }
 
-/// The locals of an activation: type, whether it is a parameter, and value if that is known.
+/// The locals of an activation: type, whether it is a parameter, and the value if known.
 pub fn locals(
     program: &Program,
     activation: &Activation<'_>,
@@ -166,7 +168,7 @@ pub fn locals(
         .collect()
 }
 
-/// The globals of WebAssembly: type, and value if that is known.
+/// The globals of WebAssembly: type, and the value if known.
 pub fn wasm_globals(program: &Program, contents: &dyn Contents) -> Vec<(ValType, Option<Bits>)> {
     let all = program.globals.iter().zip(0..);
     all.map(|(ty, index)| (*ty, contents.global(index)))

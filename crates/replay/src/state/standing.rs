@@ -1,4 +1,5 @@
-//! What all open activations hold at a moment, by following the run from a snapshot: without values, and on a stretch of the path.
+//! The values in all open activations at a moment, found by following the run from a snapshot:
+//! without stored values, and also on a stretch of the path.
 
 use std::cell::Cell;
 use std::error::Error;
@@ -15,14 +16,14 @@ use crate::values::Bits;
 /// The open activations at a moment.
 #[derive(Clone, Debug)]
 pub struct Standing {
-    /// When they began and what they were called with, the outermost first.
+    /// When they began and their arguments, the outermost first.
     pub open: Vec<Open>,
-    /// What those hold that wait for a call, the outermost first: all but the last one.
+    /// The values in those that wait for a call, the outermost first: all but the last.
     pub waiting: Vec<Waits>,
 }
 
 impl Standing {
-    /// The innermost `most` activations, the innermost first, when block T of this one is executed.
+    /// The innermost `most` activations, the innermost first, while this one executes block T.
     pub fn calls(&self, innermost: &Activation<'_>, most: usize) -> Vec<Call> {
         let waiting = self.waiting.iter().map(|waits| waits.function);
         let functions = waiting.chain([innermost.function]);
@@ -43,11 +44,12 @@ impl Standing {
     }
 }
 
-/// Follows a run to a moment, from the last snapshot before it or from the beginning, and shows who is open there, the first register of a result in the node, and what there is.
-/// `None` if the snapshot does not tell when its activations began, or the run ended before the moment.
+/// Follows a run to a moment, from the last snapshot before it or from the beginning. Shows the
+/// open activations, the first result register of the node, and the contents. `None` if the
+/// snapshot does not say when its activations began, or the run ended before the moment.
 ///
 /// # Errors
-/// If the path, the log and the program disagree, the path lacks something, or the snapshots are damaged.
+/// If the path, the log and the program disagree, the path has gaps, or the snapshots are damaged.
 pub fn follow_standing<S: Segments, T>(
     run: Run<'_, S>,
     log: LogReader,
@@ -94,7 +96,7 @@ where
         follower.execute_pausing(visit, &mut (), &[halt.instructions], |_, paused| {
             if let Some((show, mut standing)) = show.take() {
                 if let Some(open) = standing.open.last_mut().filter(|_| begins) {
-                    // The host may have called, of which only the log knows before.
+                    // The host may have made the call, which only the log knows beforehand.
                     open.arguments = Some(variables(paused.inside, parameters));
                 }
                 shown = Some(show(standing, first_result, paused));
@@ -105,25 +107,25 @@ where
     Ok(None)
 }
 
-/// What the first variables of a node hold when it begins.
+/// The first variables of a node at its beginning.
 fn variables(inside: &Inside<'_>, count: usize) -> Box<[Bits]> {
     let high = inside.high.iter().copied().chain(std::iter::repeat(0));
     inside.low.iter().copied().zip(high).take(count).collect()
 }
 
-/// By the machine that has followed the run up to a moment, for all open activations.
+/// Contents from the machine, which has followed the run to a moment, for all open activations.
 pub struct OnMachine<'m> {
     /// What there is.
     pub paused: &'m Paused<'m>,
-    /// The first register of a result in the node.
+    /// The first result register of the node.
     pub first_result: u32,
     /// The open activations.
     pub standing: &'m Standing,
     /// The arguments of an activation that began before the run was followed.
     pub arguments: &'m dyn Fn(u64) -> Option<Box<[Bits]>>,
-    /// A variable of an activation that waits for a call, when the call was made.
+    /// A variable of an activation that waits for a call, at the time of the call.
     pub at_call: &'m dyn Fn(&Activation<'_>, u32) -> Option<Bits>,
-    /// Something was asked for that is not known so.
+    /// Whether something was asked for that is unknown in this way.
     pub lacks: Cell<bool>,
 }
 
@@ -149,19 +151,19 @@ impl OnMachine<'_> {
                 let Some(above) = (variable as usize).checked_sub(waits.len()) else {
                     return waits.get(variable as usize).copied();
                 };
-                // What the call took is what was called with it, unless that was replaced.
+                // The arguments of the call are those of its callee, unless that was replaced.
                 let callee = self.standing.open.get(depth + 1)?;
                 let is_it = callee.times.entered == activation.time + 1;
                 let given = is_it.then(|| self.given(callee)).flatten();
                 let given = given.and_then(|given| given.get(above).copied());
-                // For example the table index that `call_indirect` took.
+                // For example, the table index that `call_indirect` took.
                 given.or_else(|| (self.at_call)(activation, variable))
             }
             Stands::Begins => {
                 let mut open = self.standing.open.iter();
                 let open = open.find(|open| open.times.entered == activation.time)?;
                 let given = self.given(open)?;
-                // Other locals are zeros, and no slot is in use.
+                // Other locals are zero, and no slot is in use.
                 let is_local = (variable as usize) < activation.locals().len();
                 let given = given.get(variable as usize).copied();
                 is_local.then(|| given.unwrap_or((0, 0)))
@@ -193,7 +195,7 @@ impl Contents for OnMachine<'_> {
     }
 
     fn memory(&self, address: u64, into: &mut [u8]) -> bool {
-        // It is all there: no checkpoint has it.
+        // All of it is there; no checkpoint has it.
         let read = self.paused.memory(0, address, into);
         read.unwrap_or_else(|_| {
             self.lacks.set(true);

@@ -1,4 +1,4 @@
-//! What an expression of the source is worth, again and again.
+//! Evaluates an expression of the source at many moments.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -17,7 +17,7 @@ use super::{
 use crate::steps::Paused;
 use crate::values::RecordedValues;
 
-/// An expression that is evaluated at moments.
+/// An expression to evaluate at moments.
 pub struct Watch<'w, 'a> {
     program: &'a Program,
     bodies: &'w Bodies<'a>,
@@ -32,27 +32,27 @@ pub struct Watch<'w, 'a> {
 /// The scopes of a function, or why it has none.
 type Scopes = Rc<Result<FunctionScopes, DebugError>>;
 
-/// What an expression is worth.
+/// The value of an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Worth {
     /// Its type's name.
     pub type_name: String,
-    /// Its value as C would write it.
+    /// Its value in C notation.
     pub text: String,
-    /// It begins with a parameter whose place may hold something else: why.
+    /// If it begins with a parameter whose place may hold something else, the reason.
     pub written: Option<Written>,
 }
 
-/// What it is worth at a moment, or what else was wanted of it.
+/// The value at a moment, or whatever else was requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evaluated<T = Worth> {
-    /// Which of the occasions, from 1.
+    /// The number of the occasion, from 1.
     pub number: u64,
     /// The time of the block.
     pub time: u64,
     /// In which function.
     pub function: FuncId,
-    /// What was wanted, or why there is none.
+    /// The result, or why there is none.
     pub value: Result<T, PathError>,
 }
 
@@ -62,16 +62,17 @@ pub struct Watched<'m, 'a> {
     pub variables: &'m Variables<'a>,
     /// The moment.
     pub moment: &'m Moment<'m, 'a>,
-    /// The scopes of the function that is executed then. If it has no debug information, only global variables are known.
+    /// The scopes of the function that is executed then. Without debug information, only global
+    /// variables are known.
     pub scopes: Option<&'m FunctionScopes>,
-    /// What the expression means.
+    /// The object that the expression denotes.
     pub object: Object,
 }
 
-/// Why it cannot be evaluated. `E` is why the run cannot be followed.
+/// Why it cannot be evaluated. `E` says why the run cannot be followed.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError<E> {
-    /// A moment cannot be told.
+    /// The state at a moment is unknown.
     #[error(transparent)]
     State(#[from] StateError),
     /// The run cannot be followed.
@@ -91,7 +92,7 @@ fn is_dense(occasions: &[Occasion]) -> bool {
 }
 
 impl<'w, 'a> Watch<'w, 'a> {
-    /// Of this expression.
+    /// A watch of this expression.
     pub fn new(
         program: &'a Program,
         bodies: &'w Bodies<'a>,
@@ -121,11 +122,12 @@ impl<'w, 'a> Watch<'w, 'a> {
         Rc::clone(known)
     }
 
-    /// Evaluates it at these moments, which are ascending. If something of it is in memory or in a global, or the trace does not have it,
-    /// `follow` is called, once: it follows the run to the moments that it is given.
+    /// Evaluates the expression at these ascending moments. If a part of it is in memory or in a
+    /// global, or the trace does not have it, calls `follow` once to follow the run to the given
+    /// moments.
     ///
     /// # Errors
-    /// If a moment cannot be told, or the run cannot be followed.
+    /// If the state at a moment is unknown, or the run cannot be followed.
     pub fn at<E>(
         &self,
         occasions: &[Occasion],
@@ -158,7 +160,8 @@ impl<'w, 'a> Watch<'w, 'a> {
         }
     }
 
-    /// Why the place of the parameter that the expression begins with may hold something else; `None` if it does not begin with one, or holds it.
+    /// Why the place of the parameter that the expression begins with may hold something else;
+    /// `None` if it does not begin with a parameter, or the place certainly holds it.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -182,10 +185,11 @@ impl<'w, 'a> Watch<'w, 'a> {
         }
     }
 
-    /// As [`at`](Self::at), with something else that is wanted of what the expression means at each of the moments.
+    /// Like [`at`](Self::at), but computes something else from what the expression denotes at each
+    /// moment.
     ///
     /// # Errors
-    /// As [`at`](Self::at).
+    /// As for [`at`](Self::at).
     pub fn each<T, E>(
         &self,
         occasions: &[Occasion],
@@ -195,10 +199,11 @@ impl<'w, 'a> Watch<'w, 'a> {
         self.every(occasions, follow, |moment| self.evaluate(moment, &wanted))
     }
 
-    /// What is wanted at each of the moments, whatever the expression is: `wanted` is given the moment and the scopes of the function that is executed then.
+    /// Computes something at each moment, whatever the expression is. `wanted` receives the moment
+    /// and the scopes of the function that is executed then.
     ///
     /// # Errors
-    /// As [`at`](Self::at).
+    /// As for [`at`](Self::at).
     pub fn at_each<T, E>(
         &self,
         occasions: &[Occasion],
@@ -280,7 +285,7 @@ impl<'w, 'a> Watch<'w, 'a> {
             reached = position + 1;
         });
         followed.map_err(WatchError::Follow)?;
-        // What the run did not come to any more has no value.
+        // Moments that the run did not reach have no value.
         found.truncate(reached);
         match failed {
             Some(error) => Err(error.into()),

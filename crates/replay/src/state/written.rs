@@ -1,4 +1,5 @@
-//! Whether a parameter's place may hold something else: it was written since the call began, or is not the parameter's alone.
+//! Whether a parameter's place may hold something else: it was written since the call began, or is
+//! shared.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -14,17 +15,18 @@ use super::{Activation, Bodies, StateError};
 use crate::paths::RecordedPath;
 use crate::values::ValuesError;
 
-/// Where the code writes a local.
+/// The operators that write a local.
 pub(super) type Sets = Rc<[(OpId, OrigOffset)]>;
 
-/// Why a parameter's place may hold something else than the parameter.
+/// Why a parameter's place may hold something other than the parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// The time of the write's block; where there is no write, that of the moment.
+    /// The time of the write's block; without a write, that of the moment.
     pub time: u64,
-    /// The operator that wrote; where there is no write, the first one of the code for which the debug information names the place.
+    /// The operator that wrote; without a write, the first one of the code for which the debug
+    /// information names the place.
     pub offset: OrigOffset,
-    /// What is known of it.
+    /// What is known about the write.
     pub by: Writer,
 }
 
@@ -37,11 +39,12 @@ pub enum Writer {
     Several,
     /// The place is a slot of the operand stack.
     Slot,
-    /// The place in memory is another variable's, too.
+    /// The place in memory is also another variable's.
     Shared,
 }
 
-/// Everything that a location reads is 0. It records which locals were read, and whether a slot of the operand stack was.
+/// Contents in which everything that a location reads is 0. It records which locals were read, and
+/// whether a slot of the operand stack was.
 #[derive(Default)]
 struct Probe {
     locals: RefCell<Vec<u32>>,
@@ -68,29 +71,34 @@ impl Machine for Probe {
         true
     }
 
-    // A write to the local does not change what it held at the entry.
+    // A write to the local does not change its value at the entry.
     fn at_entry(&self, _: u32) -> Option<Word> {
         Some(Word::w32(0))
     }
 }
 
-/// What a parameter's value depends on: the locals that hold it or parts of it, point to it, or are computed with, and the place if that may be another's.
+/// What a parameter's value depends on: the locals that hold it or parts of it, point to it, or are
+/// used to compute it; and the place, if that may be another variable's.
 pub(super) struct Doubt {
     locals: Vec<u32>,
     /// How many of the function's locals are arguments.
     arguments: usize,
-    /// Where the debug information begins to have the parameter anywhere. If the only write of a local that is no argument is right before, the local was
-    /// made for the parameter. A local that is written elsewhere, too, was taken over from another variable, or will be.
+    /// The first code for which the debug information gives the parameter a place. If the only
+    /// write of a local that is not an argument is right before it, the local was made for the
+    /// parameter. A local that is also written elsewhere serves another variable before or after.
     start: Option<OrigOffset>,
-    /// A slot of the operand stack has it, or a part of it, and what was computed last may be in that; or another variable is in the same memory.
-    /// From where on.
+    /// Where doubts about the place begin. A slot of the operand stack holds the parameter or a
+    /// part of it, and may hold the latest result instead; or another variable is in the same
+    /// memory.
     place: Option<(OrigOffset, Writer)>,
 }
 
-/// The doubt about a parameter at a moment. `None` if no local and no slot of the operand stack tells it, and no other variable is in its memory.
+/// The doubt about a parameter at a moment. `None` if it is in no local or slot of the operand
+/// stack, and no other variable is in its memory.
 ///
-/// Optimised code may keep something else in a local while the debug information still names the local for the parameter, or names it again later. The source's
-/// own assignment looks the same. So the value after a write is shown, with the write.
+/// Optimised code may keep something else in a local while the debug information still names the
+/// local for the parameter, or names it again later. The source's own assignment looks the same. So
+/// the value after a write is shown together with the write.
 pub(super) fn doubt(
     known: &Variables<'_>,
     function: &FunctionScopes,
@@ -111,7 +119,7 @@ pub(super) fn doubt(
     let here = here.map_or(at, |range| range.start);
     let start = code.iter().map(|range| range.start).min();
     let probe = Probe::default();
-    // Without an offset nothing is in the frame: that is set by the function itself.
+    // Without an offset, nothing is in the frame, because the function itself sets the frame.
     let located = known.locate(variable, is_list.then_some(at), &probe);
     let mut locals = probe.locals.into_inner();
     let pieces = located.map_or(Vec::new(), |object| object.pieces);
@@ -137,18 +145,19 @@ pub(super) fn doubt(
     })
 }
 
-/// How many bytes `local.set` and `local.tee` take: the operator, and the local seven bits a byte.
+/// The size of `local.set` and `local.tee`: the operator, and the local in LEB128.
 fn set_bytes(local: u32) -> u32 {
     1 + (u32::BITS - local.leading_zeros()).div_ceil(7).max(1)
 }
 
 impl Doubt {
-    /// The last write since the call that may have put something else there, at a moment in block T. `written` gives the last one to a local
-    /// ([`Activation::written`]). A slot of the operand stack and shared memory are doubted without a write: compilers leave the parameter in the
-    /// slot when something else is computed in it.
+    /// The last write since the call that may have put something else there, at a moment in block
+    /// T. `written` returns the last write to a local ([`Activation::written`]). A slot of the
+    /// operand stack and shared memory are doubted without a write: compilers leave the parameter
+    /// in the slot when something else is computed in it.
     ///
     /// # Errors
-    /// As `written`.
+    /// As for `written`.
     pub(super) fn written<E>(
         &self,
         time: u64,
@@ -170,7 +179,8 @@ impl Doubt {
 }
 
 impl Bodies<'_> {
-    /// The operators of a function that write a local, ascending; O(operators) when they are first asked for.
+    /// The operators of a function that write a local, ascending; O(operators) when first asked
+    /// for.
     fn sets(&self, function: FuncId, local: u32) -> Sets {
         let key = (function, local);
         if let Some(known) = self.sets.borrow().get(&key) {
@@ -194,11 +204,13 @@ impl Bodies<'_> {
 }
 
 impl Activation<'_> {
-    /// The last write to a local since the activation began with block `entered`. `None` if there was none: it holds what it was called with, if it is a
-    /// parameter. The path may number its nodes otherwise than the one by which the activation was found.
+    /// The last write to a local since the activation began with block `entered`. `None` if there
+    /// was none: a parameter then holds its argument. The path may number its nodes differently
+    /// from the one by which the activation was found.
     ///
-    /// O(nodes of the path), and where calls of the same function are open in each other O(nodes of the activation). Segments are opened in which a node that writes is executed, and where the
-    /// moment and the activation's beginning are.
+    /// O(nodes of the path); for recursive calls, also O(nodes of the activation). Opens the
+    /// segments that execute a node with a write, and those of the moment and of the activation's
+    /// beginning.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -233,7 +245,7 @@ impl Activation<'_> {
             return Ok(None);
         }
         if let Some(found) = writers.select(before)? {
-            // It may be another activation's, called since.
+            // It may belong to another activation, called since.
             let visit = cursor.seek(found.time)?;
             let stack = cursor.stack()?;
             if stack.last().is_some_and(|own| own.entered == entered) {
@@ -261,7 +273,8 @@ struct Writes<'w, 'a> {
 }
 
 impl Writes<'_, '_> {
-    /// The last one in some blocks: its position, and where the operator is. Those of the last block count before an operator.
+    /// The last write in some blocks: its position, and the operator's offset. In the last block,
+    /// only writes before an operator count.
     fn last_in(&self, blocks: &[BlockId], before: Option<OpId>) -> Option<(u64, OrigOffset)> {
         let function = self.activation.program.function(self.activation.function)?;
         for (position, block) in blocks.iter().enumerate().rev() {
@@ -283,7 +296,7 @@ impl Writes<'_, '_> {
         self.last_in(&self.path.nodes()[node].blocks, None)
     }
 
-    /// The last one in the execution of a node in which the moment is, before the moment.
+    /// The last write before the moment, in the execution of the moment's node.
     fn before_moment(&self, visit: Visit) -> Option<Written> {
         let Activation { time, op, .. } = self.activation;
         let here = (time - visit.start) as usize + 1;

@@ -20,7 +20,7 @@ pub struct AccessSite {
     pub op: OpId,
 }
 
-/// Whether an instruction is a load or a store. What accesses any number of bytes is none.
+/// Whether an instruction is a load or a store. Bulk operators do not count.
 pub fn is_access(code: Code) -> bool {
     matches!(
         code,
@@ -28,7 +28,7 @@ pub fn is_access(code: Code) -> bool {
     )
 }
 
-/// The loads and stores of a function that can be reached, in order.
+/// The reachable loads and stores of a function, in order.
 fn of_function(ssa: &Ssa, function: FuncId) -> impl Iterator<Item = AccessSite> {
     let statements = ssa.statements.values().enumerate();
     let accesses = statements.filter(|(id, statement)| match statement.effect {
@@ -58,20 +58,21 @@ pub fn access_sites(types: &Types<'_>, operators: &[(FuncId, OpId)]) -> Vec<Acce
     sites
 }
 
-/// The load or store of a function that is nearest to an operator, by the number of operators between them.
+/// The load or store of a function that is nearest to an operator, by the number of operators in
+/// between.
 pub fn nearest_access(types: &Types<'_>, function: FuncId, op: OpId) -> Option<AccessSite> {
     let ssa = types.statements(function)?;
     of_function(&ssa, function).min_by_key(|site| site.op.as_u32().abs_diff(op.as_u32()))
 }
 
-/// Which sites the instructions of nodes are.
+/// Maps the instructions of nodes to sites.
 pub(crate) struct SiteTable {
-    /// The sites, by their number.
+    /// The sites, by number.
     pub sites: Vec<AccessSite>,
-    /// The types of what those give that were added: of a store none.
+    /// The types of the values that added sites give; none for a store.
     pub types: Vec<Option<ValType>>,
     numbers: HashMap<AccessSite, u32>,
-    /// Those that are met are added.
+    /// Whether new sites are added.
     open: bool,
     wanted: fn(Code) -> bool,
     nodes: Vec<Option<Rc<NodeSites>>>,
@@ -80,16 +81,16 @@ pub(crate) struct SiteTable {
 /// The sites of a node.
 #[derive(Debug, Default)]
 pub(crate) struct NodeSites {
-    /// By the instruction's position, the site's number plus one; 0 for none.
+    /// The site of each instruction, as its number plus one; 0 for none.
     numbers: Box<[u32]>,
-    /// By the instruction's position, the block of the node that it is in.
+    /// The node's block of each instruction.
     blocks: Box<[u32]>,
-    /// There is one.
+    /// Whether there is any site.
     pub any: bool,
 }
 
 impl NodeSites {
-    /// The number of the site that an instruction is, and the block that it is in.
+    /// The number of an instruction's site, and the instruction's block.
     #[inline]
     pub fn get(&self, inst: usize) -> Option<(usize, u32)> {
         let number = self.numbers[inst].checked_sub(1)?;
@@ -98,7 +99,7 @@ impl NodeSites {
 }
 
 impl SiteTable {
-    /// For these sites.
+    /// A table for these sites.
     pub fn of(sites: &[AccessSite], nodes: usize) -> Self {
         Self {
             sites: sites.to_vec(),
@@ -110,7 +111,7 @@ impl SiteTable {
         }
     }
 
-    /// For all whose instructions are wanted.
+    /// A table for all instructions that are `wanted`.
     pub fn of_all(wanted: fn(Code) -> bool, nodes: usize) -> Self {
         Self {
             sites: Vec::new(),
@@ -126,7 +127,7 @@ impl SiteTable {
         self.nodes[node.index()].clone()
     }
 
-    /// The sites of a node that was not met yet.
+    /// The sites of a new node.
     pub fn add(&mut self, node: NodeId, code: &NodeCode, plan: &Plan) -> Rc<NodeSites> {
         let mut numbers = vec![0; code.insts.len()];
         let items = plan.of_inst.iter().map(|&item| &plan.items[item as usize]);

@@ -1,4 +1,4 @@
-//! Addresses of loads and stores, execution by execution and summed up.
+//! Addresses of loads and stores, one by one and in summary.
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -17,25 +17,25 @@ use crate::values::block_executions;
 /// An execution of a load or a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// Which of the sites that were asked about.
+    /// The index of the site in the question.
     pub site: usize,
-    /// Which execution of it, from 1.
+    /// The number of the execution, from 1.
     pub number: u64,
-    /// When: the time of the block.
+    /// The time of its block.
     pub time: u64,
-    /// What was read or written, or would have been.
+    /// The bytes that it read or wrote, or would have.
     pub range: Range,
-    /// Why it was not: the run ended with it.
+    /// Why it did not: it ended the run.
     pub trap: Option<Trap>,
 }
 
-/// The executions of some loads and stores, in order.
+/// Iterates over the executions of some loads and stores, in order.
 pub struct Addresses<'a, S: Segments> {
     walk: Walk<'a, S>,
     listed: Listed,
 }
 
-/// The machine on its way past sites.
+/// The machine while it passes sites.
 struct Walk<'a, S: Segments> {
     run: Run<'a, S>,
     follower: Follower<'a, S>,
@@ -60,7 +60,7 @@ where
         })
     }
 
-    /// Executes a node. What it would have accessed besides, if it traps there.
+    /// Executes a node. Returns the access that it would have made next, if it traps there.
     fn execute<O: Observer>(
         &mut self,
         visit: Visit,
@@ -90,17 +90,17 @@ where
     }
 }
 
-/// What a run ended with, by trapping.
+/// The access with which a run ended by trapping.
 struct Tried {
     inst: usize,
     range: Range,
     trap: Trap,
 }
 
-/// Looks at the last node of a run, which may not come to its end.
+/// Watches the last node of a run, which may not reach its end.
 struct Last<'o, O> {
     observer: &'o mut O,
-    /// The instruction that it did not come beyond, and what that accesses.
+    /// The instruction at which it stopped, and what that accesses.
     tried: Option<(usize, Range)>,
 }
 
@@ -166,7 +166,7 @@ impl<'a, S: Segments> Addresses<'a, S>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// The executions of these loads and stores in a run, of which `log` is the log.
+    /// The executions of these loads and stores in a run with this log.
     ///
     /// # Errors
     /// If the run cannot be followed.
@@ -185,8 +185,9 @@ where
         })
     }
 
-    /// Leaves out what comes before a block, as far as that need not be followed: goes forward to the last checkpoint before it. What lies between is
-    /// listed. O(1) without checkpoints, otherwise one look into the path for each block with a site.
+    /// Skips the run before a block, as far as it need not be followed: goes forward to the last
+    /// checkpoint before it. Executions after that checkpoint are listed. O(1) without checkpoints,
+    /// otherwise one look into the path for each block with a site.
     ///
     /// # Errors
     /// If the checkpoints or the path cannot be read.
@@ -251,28 +252,30 @@ where
     }
 }
 
-/// So many addresses of a load or a store are handed on at once.
+/// How many addresses of a load or store are returned at once.
 const STRETCH: usize = 256;
 
-/// Addresses that one load or store accessed, one after the other.
+/// Consecutive addresses that one load or store accessed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessedAddresses {
     /// The load or store.
     pub site: AccessSite,
-    /// Which memory.
+    /// The memory.
     pub memory: u32,
-    /// How many bytes it accesses.
+    /// The number of bytes it accesses.
     pub bytes: u64,
-    /// Which execution of it the first one is, from 1.
+    /// The number of the first execution, from 1.
     pub first: u64,
-    /// The addresses; 256, or fewer at the end of the run.
+    /// The addresses: 256, or fewer at the end of the run.
     pub addresses: Vec<u64>,
 }
 
-/// All addresses that the loads and stores of a run accessed, in stretches of one of them each. What trapped is not among them.
+/// Iterates over all addresses that a run's loads and stores accessed, in stretches of one load or
+/// store each. Accesses that trapped are not included.
 ///
-/// The stretches of a load or a store are in order. Those of different ones come as they get full, and at the end what is left, in the order of
-/// the program. Holds one stretch of each that was executed.
+/// The stretches of each load or store are in order. Stretches of different ones come when they are
+/// full; the remaining ones come at the end, in the order of the program. Memory holds one stretch
+/// for each load or store that was executed.
 pub struct AccessedStretches<'a, S: Segments> {
     walk: Walk<'a, S>,
     collected: Collected,
@@ -282,9 +285,10 @@ pub struct AccessedStretches<'a, S: Segments> {
 #[derive(Default)]
 struct Collected {
     sites: Rc<NodeSites>,
-    /// By the site's number: how many of its addresses were handed on, what it accessed last, and addresses.
+    /// For each site: how many of its addresses were returned, its last access, and its addresses.
     open: Vec<(u64, Range, Vec<u64>)>,
-    /// What is full: of which site, the number of the first execution, what was accessed last, and addresses.
+    /// Full stretches: the site, the number of the first execution, the last access, and the
+    /// addresses.
     full: VecDeque<(usize, u64, Range, Vec<u64>)>,
 }
 
@@ -331,7 +335,7 @@ impl<'a, S: Segments> AccessedStretches<'a, S>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// Those of a run, of which `log` is the log.
+    /// The stretches of a run with this log.
     ///
     /// # Errors
     /// If the run cannot be followed.
@@ -344,7 +348,7 @@ where
         })
     }
 
-    /// The next one; `None` at the end.
+    /// The next stretch; `None` at the end.
     ///
     /// # Errors
     /// If the run cannot be followed further.
@@ -402,33 +406,35 @@ where
     }
 }
 
-/// The addresses of loads and stores, summed up.
+/// A summary of the addresses of loads and stores.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AddressStats {
-    /// Of each that was executed, in the order of the program.
+    /// Each load or store that was executed, in the order of the program.
     pub sites: Vec<(AccessSite, AccessStats)>,
-    /// The one with which the run ended, what it would have accessed, and why it did not. It is not counted in the others.
+    /// The access that ended the run: what it would have accessed, and why it did not. It is not
+    /// counted elsewhere.
     pub trapped: Option<(AccessSite, Range, Trap)>,
 }
 
-/// The addresses of a load or a store, summed up. A stride is the difference of the addresses of two executions after each other.
+/// A summary of the addresses of a load or store. A stride is the difference between the addresses
+/// of two consecutive executions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccessStats {
-    /// How often it was executed without trapping. Once at least.
+    /// How often it was executed without trapping: at least once.
     pub count: u64,
-    /// How many different addresses there were.
+    /// The number of distinct addresses.
     pub addresses: Distinct,
     /// The smallest address.
     pub smallest: u64,
     /// The largest.
     pub largest: u64,
-    /// How many different strides there were.
+    /// The number of distinct strides.
     pub strides: Distinct,
-    /// The most frequent one; `None` if there was none, or too many different ones.
+    /// The most frequent stride; `None` if there was none, or there were too many distinct ones.
     pub stride: Option<Frequent<i64>>,
-    /// Which memory.
+    /// The memory.
     pub memory: u32,
-    /// How many bytes it accesses.
+    /// The number of bytes it accesses.
     pub bytes: u64,
 }
 
@@ -486,7 +492,7 @@ impl Observer for Sums {
     }
 }
 
-/// The addresses of all loads and stores that a run executed, summed up: all, or those that are given.
+/// Summarizes the addresses of all loads and stores that a run executed, or only the given ones.
 ///
 /// # Errors
 /// If the run cannot be followed.

@@ -1,4 +1,4 @@
-//! From what the machine tells to steps.
+//! Turns what the machine does into steps.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -14,7 +14,7 @@ use super::plan::{Item, Kind, Plan};
 use super::step::overlap;
 use super::{Level, Step, Tried, Value, Wanted, What};
 
-/// An access of the node that is executed.
+/// An access of the current node.
 #[derive(Clone, Copy, Debug)]
 enum Reference {
     Read(Range),
@@ -22,13 +22,13 @@ enum Reference {
     Copy(Range, Range),
 }
 
-/// Some bytes, if they are few.
+/// Some bytes, if there are few.
 type Short = Option<Box<[u8]>>;
 
-/// What the bytes that are told next belong to.
+/// What the next bytes belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BytesOf {
-    /// Nothing that is wanted.
+    /// Nothing of interest.
     Unwanted,
     /// The last access.
     Reference,
@@ -36,7 +36,7 @@ enum BytesOf {
     Step,
 }
 
-/// A call that a node ends with.
+/// The call that ends a node.
 #[derive(Clone, Copy, Debug)]
 struct Site {
     function: FuncId,
@@ -44,24 +44,24 @@ struct Site {
     time: u64,
 }
 
-/// Makes steps of what the machine tells of one node after the other.
+/// Collects the steps of one node after the other.
 pub(super) struct Collector<'a> {
     program: &'a Program,
     pub wanted: Wanted,
     pub steps: VecDeque<Step>,
-    /// The node that is executed.
+    /// The plan of the current node.
     plan: Rc<Plan>,
     function: FuncId,
     start: u64,
     stopped: Option<StoppedBefore>,
-    /// What it accessed so far, by instruction.
+    /// Its accesses so far, by instruction.
     references: Vec<(usize, Reference, Short)>,
     told: BytesOf,
-    /// What it ends with, if that may still trap or call.
+    /// Its last operator, if that may still trap or call.
     last: Option<Site>,
-    /// What the instruction that it did not come beyond would have done to memory.
+    /// What the instruction at which it stopped would have done to memory.
     tried: Option<Tried>,
-    /// The import that is called, and where.
+    /// The called import, and its call.
     host: Option<(FuncId, Site)>,
     /// The function that returns next without executing anything more.
     passing: Option<FuncId>,
@@ -86,7 +86,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// A node is about to be executed.
+    /// Begins a node.
     pub fn begin(
         &mut self,
         plan: Rc<Plan>,
@@ -111,13 +111,13 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Whether it is wanted.
+    /// Adds a step. Returns whether it is wanted.
     fn push(&mut self, time: u64, function: FuncId, op: Option<OpId>, what: What) -> bool {
         // What the host does by itself comes before the block.
         self.push_at((time, op), function, op, what)
     }
 
-    /// The same for what happens at a place of a block.
+    /// The same, for a step at a place of a block.
     fn push_at(
         &mut self,
         (time, place): (u64, Option<OpId>),
@@ -157,7 +157,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Of the last step.
+    /// Sets the bytes of the last step.
     fn set_bytes(&mut self, bytes: Short) {
         if let Some(step) = self.steps.back_mut() {
             step.bytes = bytes;
@@ -232,7 +232,8 @@ impl<'a> Collector<'a> {
                     break;
                 }
                 Kind::Inst(inst) => {
-                    // An atomic operator is several instructions, of which others access memory, too.
+                    // An atomic operator has several instructions, others of which also access
+                    // memory.
                     let before = self.references[reference..].iter();
                     reference += before.take_while(|(of, ..)| *of < inst).count();
                     match self.references.get_mut(reference) {
@@ -245,7 +246,7 @@ impl<'a> Collector<'a> {
                         _ => computed(code, inst, item, bank),
                     }
                 }
-                // It is told as the return.
+                // It is reported as the return.
                 Kind::Jump if returns && at + 1 == plan.items.len() => continue,
                 Kind::Jump => What::Jump,
                 Kind::Call | Kind::Unreachable => {
@@ -311,7 +312,8 @@ impl<'a> Collector<'a> {
         operators.checked_sub(1).map(OpId::from_u32)
     }
 
-    /// An activation returned, perhaps without executing anything more, when block T was the last one.
+    /// An activation returned, perhaps without executing anything more, when block T was the last
+    /// one.
     fn passed(&mut self, time: u64, values: &[GlobalBits]) {
         let Some(function) = self.passing.take() else {
             return;
@@ -326,14 +328,15 @@ impl<'a> Collector<'a> {
     }
 }
 
-/// Sees in a node of a function that is not wanted only whether activations of one that is return after it.
+/// Watches a node of an unwanted function, only for returns of activations of a wanted one after
+/// it.
 pub(super) struct Passing<'c, 'a> {
     collector: &'c mut Collector<'a>,
     time: u64,
 }
 
 impl<'c, 'a> Passing<'c, 'a> {
-    /// In a node of which block T is the last one.
+    /// Watches a node whose last block is T.
     pub fn new(collector: &'c mut Collector<'a>, time: u64) -> Self {
         Self { collector, time }
     }
@@ -371,7 +374,7 @@ impl Bank<'_> {
     }
 }
 
-/// What an instruction did that accesses memory.
+/// The step of an instruction that accesses memory.
 fn accessed(
     code: &NodeCode,
     position: usize,
@@ -417,7 +420,7 @@ fn tried(inst: &Inst, item: &Item, bank: Bank<'_>) -> Option<Tried> {
     })
 }
 
-/// What an instruction did that does not.
+/// The step of an instruction that does not access memory.
 fn computed(code: &NodeCode, position: usize, item: &Item, bank: Bank<'_>) -> What {
     let inst = &code.insts[position];
     let result = || {
@@ -501,7 +504,7 @@ impl Observer for Collector<'_> {
     }
 
     fn called(&mut self, function: FuncId, arguments: &[GlobalBits]) {
-        // What the host calls it calls before the node begins.
+        // The host makes its call before the node begins.
         let by_host = Site {
             function,
             op: None,

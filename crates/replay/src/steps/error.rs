@@ -9,7 +9,7 @@ use afterimage_wpp::PathError;
 
 use afterimage_profile::ProfileError;
 
-/// Why a run cannot be followed. `E` is why a segment of its path cannot be loaded.
+/// Why a run cannot be followed. `E` says why a segment of its path cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum StepsError<E: Error + 'static> {
     /// The machine, the path and the log disagree.
@@ -35,42 +35,42 @@ pub enum StepsError<E: Error + 'static> {
     /// The module's bytes are not those of the program.
     #[error(transparent)]
     Module(#[from] ProfileError),
-    /// A function without a body that can be read.
+    /// A function's body cannot be read.
     #[error("the module does not have the body of {0}")]
     NoBody(FuncId),
-    /// A statement that the machine does not know.
+    /// A statement is unknown to the machine.
     #[error("{0}, {1} is a statement, but the machine has no instruction for it")]
     Statement(FuncId, OpId),
-    /// More operators were executed, path by path, than can be told apart.
+    /// The run executed more distinct operators, path by path, than can be numbered.
     #[error(
         "the run executed more than {0} different operators, path by path, of the kind that is asked about"
     )]
     Sites(u32),
-    /// Statements were sketched of one run, and another one is followed.
+    /// The statements were sketched from another run.
     #[error("the run that is followed is not the one whose statements were sketched")]
     OtherRun,
     /// More nodes were executed than can be counted.
     #[error("the run is too long to be counted")]
     TooLong,
-    /// The range does not lie in the memory.
+    /// The range is not in the memory.
     #[error(
         "memory {memory} has {size} bytes at that time, from 0x0 to 0x{last:x}: there is nothing at 0x{address:x}",
         last = size.saturating_sub(1)
     )]
     Outside {
-        /// Which memory.
+        /// The memory.
         memory: u32,
-        /// How many bytes it has.
+        /// The size of the memory in bytes.
         size: u64,
-        /// The first address that is not there.
+        /// The first address that does not exist.
         address: u64,
     },
     /// There is no such memory.
     #[error("the program has no memory {memory}; it has {count}, counted from 0")]
     NoMemory {
-        /// Which was asked for.
+        /// The requested memory.
         memory: u32,
-        /// How many there are.
+        /// The number of memories.
         count: usize,
     },
 }

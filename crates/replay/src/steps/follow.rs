@@ -1,4 +1,4 @@
-//! Taking the machine along a run's path.
+//! Follows a run along its path on the machine.
 
 use std::ops::Range;
 
@@ -16,30 +16,31 @@ use afterimage_wpp::{Continuation, Cursor, Segments, Visit, WholePath};
 use super::StepsError;
 use crate::paths::RecordedPath;
 
-/// After how many nodes it is told how far it has come.
+/// After how many nodes progress is reported.
 const TELL: u32 = 1 << 14;
 
 /// A run that can be followed.
 pub struct Run<'a, S: Segments> {
     /// The program.
     pub program: &'a Program,
-    /// The module that it was parsed from.
+    /// The bytes of the program's module.
     pub module: &'a [u8],
     /// Its path.
     pub path: &'a WholePath<S>,
-    /// Where its nodes go on.
+    /// Where its nodes continue.
     pub continuations: &'a [Continuation],
     /// Where it was stopped from outside, if it was.
     pub stopped: Option<StoppedBefore>,
-    /// From where it can be followed besides its beginning, if anywhere.
+    /// The checkpoints from which it can be followed, if any.
     pub checkpoints: Option<&'a FileCheckpoints>,
-    /// The same for any path of it, also one that lacks what is before a snapshot.
+    /// The snapshots from which any path of it can be followed, even one without what precedes a
+    /// snapshot.
     pub snapshots: Option<&'a Snapshots>,
-    /// Is told now and then how many blocks were executed.
+    /// Receives the number of executed blocks now and then.
     pub progress: &'a dyn Fn(u64),
 }
 
-// Derived, they would ask the same of `S`.
+// Derived, these would require the same of `S`.
 impl<S: Segments> Clone for Run<'_, S> {
     fn clone(&self) -> Self {
         *self
@@ -48,7 +49,7 @@ impl<S: Segments> Clone for Run<'_, S> {
 
 impl<S: Segments> Copy for Run<'_, S> {}
 
-/// The places from which the run of a file can be followed besides its beginning; `None` if there are none.
+/// The checkpoints from which the run of a file can be followed; `None` if there are none.
 ///
 /// # Errors
 /// If they are damaged.
@@ -60,16 +61,17 @@ pub fn recorded_checkpoints(
     FileCheckpoints::open(file, fingerprint(path.nodes(), continuations))
 }
 
-/// What there is inside a node.
+/// The state inside a node.
 #[derive(Clone, Copy, Debug)]
 pub struct Paused<'p> {
-    /// Registers, globals, tables, and of memories what the run needs from here on.
+    /// Registers, globals, tables, and the parts of memories that the run needs from here on.
     pub inside: &'p Inside<'p>,
     image: Option<&'p Image<'p>>,
 }
 
 impl Paused<'_> {
-    /// Reads some bytes of a memory; what the checkpoint has of them is looked up only now. `false` if the memory does not have them all.
+    /// Reads some bytes of a memory, looking up the checkpoint's part only now. `false` if the
+    /// memory does not have all of them.
     ///
     /// # Errors
     /// If the checkpoints are damaged.
@@ -95,7 +97,8 @@ impl Paused<'_> {
     }
 }
 
-/// How many bytes a memory has at a time: when the node that is executed then has been executed, since memories only grow. Follows the run from the last checkpoint before.
+/// The size of a memory in bytes at the end of the node that is executed at `time`; memories only
+/// grow. Follows the run from the last checkpoint before.
 ///
 /// # Errors
 /// If there is no such memory, or the run cannot be followed.
@@ -122,7 +125,8 @@ where
     Ok(known.bytes.len() as u64)
 }
 
-/// Follows a run to its end, from the last checkpoint if there are any, and shows what there is then: globals, tables and memories; there are no registers.
+/// Follows a run to its end, from the last checkpoint if there are any, and shows the state:
+/// globals, tables and memories. There are no registers then.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -150,7 +154,7 @@ where
     }))
 }
 
-/// The machine on its way.
+/// The machine while it follows a run.
 pub struct Follower<'a, S: Segments> {
     /// The machine, after what was executed last.
     pub machine: Machine<'a>,
@@ -159,7 +163,7 @@ pub struct Follower<'a, S: Segments> {
     lengths: Vec<u64>,
     /// The beginning of the run.
     start: Checkpoint,
-    /// What its memories get from checkpoints, if it began at one.
+    /// The memory that comes from checkpoints, if it began at one.
     image: Option<Image<'a>>,
     nodes: u32,
 }
@@ -168,7 +172,8 @@ impl<'a, S: Segments> Follower<'a, S>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// At the beginning of the run. If there are snapshots, the path may lack what is not executed.
+    /// Begins at the start of the run. If there are snapshots, the path may lack what is not
+    /// executed.
     pub fn new(run: Run<'a, S>, log: LogReader) -> Result<Self, StepsError<S::Error>> {
         let nodes = run.path.nodes();
         if run.snapshots.is_none() && nodes.values().any(|node| node.left_out > 0) {
@@ -223,7 +228,8 @@ where
         self.go_through(checkpoints, interval..interval + 1)
     }
 
-    /// Goes to the beginning of the first of some intervals, to go through them all: what they need of memory is brought in at once.
+    /// Goes to the beginning of the first of some intervals, in order to go through all of them.
+    /// Restores the memory for all of them at once.
     pub fn go_through(
         &mut self,
         checkpoints: &'a FileCheckpoints,
@@ -256,7 +262,7 @@ where
         }
     }
 
-    /// Goes to a snapshot. All that memory holds is brought in.
+    /// Goes to a snapshot. Restores all memory.
     pub fn go_to_snapshot(
         &mut self,
         snapshots: &Snapshots,
@@ -271,7 +277,7 @@ where
         }
     }
 
-    /// Makes what follows so many blocks the next node. Whether a node begins there.
+    /// Makes the node after `time` blocks the next one. Returns whether a node begins there.
     fn seek(&mut self, time: u64) -> Result<bool, StepsError<S::Error>> {
         let visit = self.cursor.seek(time)?;
         let nodes = self.run.path.nodes();
@@ -283,7 +289,7 @@ where
         }
     }
 
-    /// Compiles a node, if that is not done yet.
+    /// Compiles a node, if not done yet.
     #[inline]
     pub fn compile(&mut self, node: NodeId) -> Result<(), StepsError<S::Error>> {
         if self.machine.is_compiled(node) {
@@ -304,7 +310,7 @@ where
         Ok(())
     }
 
-    /// The next node, which [`execute`](Self::execute) is then to be told; `None` at the end.
+    /// The next node, to be passed to [`execute`](Self::execute); `None` at the end.
     pub fn advance(&mut self) -> Result<Option<Visit>, StepsError<S::Error>> {
         self.nodes += 1;
         if self.nodes == TELL {
@@ -314,7 +320,7 @@ where
         let next = self.cursor.next()?;
         if let Some(visit) = next {
             match self.compile(visit.node) {
-                // It may not be executed any more.
+                // The missing part may never be executed.
                 Err(StepsError::Partial) => {}
                 compiled => compiled?,
             }
@@ -355,7 +361,8 @@ where
         }
     }
 
-    /// Executes a node, and shows what there is when so many of its instructions were executed: `pauses`, ascending.
+    /// Executes a node, and shows the state after each of these ascending numbers of its
+    /// instructions.
     pub fn execute_pausing<O: Observer>(
         &mut self,
         visit: Visit,
@@ -372,7 +379,7 @@ where
         done.map_err(|error| self.failed(visit, error))
     }
 
-    /// Brings in what the next node needs.
+    /// Restores the memory that the next node needs.
     #[inline]
     fn bring_in(&mut self) -> Result<(), StepsError<S::Error>> {
         if let Some(image) = &mut self.image {
@@ -381,7 +388,7 @@ where
         Ok(())
     }
 
-    /// Makes sure that some bytes of a memory, as far as it has them, are what they should be.
+    /// Makes sure that some bytes of a memory have their values, as far as it has these bytes.
     pub fn need(
         &mut self,
         memory: u32,

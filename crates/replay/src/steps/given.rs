@@ -1,4 +1,5 @@
-//! How often statements gave which values, by following the run: of many executions that takes less than asking for one after the other.
+//! Counts the values of statements by following the run. For many executions, this is faster than
+//! looking up one after the other.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -15,20 +16,20 @@ use super::stream::Plans;
 use super::{StepsError, Value};
 use crate::values::TypedValue;
 
-/// A statement, and which of its executions are wanted: from one to another, counted from 1.
+/// A statement, and the range of its executions in question, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GivenBy {
     /// The function.
     pub function: FuncId,
     /// The operator.
     pub op: OpId,
-    /// The first execution and the last one.
+    /// The first and the last execution.
     pub executions: (u64, u64),
 }
 
-/// What a statement takes its value from, in a node.
+/// Where a statement takes its value from in a node.
 struct Pick {
-    /// Which of the statements that were asked about.
+    /// The index of the statement in the question.
     site: usize,
     /// The position of the instruction.
     inst: usize,
@@ -37,14 +38,14 @@ struct Pick {
     ty: ValType,
 }
 
-/// The different values of a statement, in the order of their bits, with how often each occurred.
+/// The distinct values of a statement, in the order of their bits, with the number of occurrences.
 pub type GivenCounts = Vec<(TypedValue, u64)>;
 
-/// Values by their bits, with how often they occurred.
+/// Values by their bits, with the number of occurrences.
 type Counts = HashMap<GlobalBits, (TypedValue, u64)>;
 
 struct Counted {
-    /// Those of the node at hand.
+    /// The picks of the current node.
     picks: Rc<[Pick]>,
     sites: Vec<Site>,
 }
@@ -92,10 +93,11 @@ fn is_store(code: Code) -> bool {
     matches!(code, Code::Store(_) | Code::StoreVector(_))
 }
 
-/// What [`Types::given`](crate::values::Types::given) tells of these executions, counted: for each statement the different values, with how often they occurred, in the order
-/// of their bits. Nothing for a statement of which instructions alone do not tell, as of a call.
+/// Counts the values of [`Types::given`](crate::values::Types::given) for these executions: for
+/// each statement, the distinct values in the order of their bits, with the number of occurrences.
+/// `None` for a statement whose value does not follow from instructions alone, such as a call.
 ///
-/// Takes following the run once, whatever is asked, and memory for the different values.
+/// Follows the run once, whatever is asked. Memory is for the distinct values.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -144,7 +146,7 @@ where
     Ok(counts.collect())
 }
 
-/// Those of a node. What is no instruction is not told.
+/// The picks of a node. Statements that are not instructions have none.
 fn picks(asked: &[GivenBy], code: &NodeCode, plan: &Plan, told: &mut [bool]) -> Vec<Pick> {
     let mut picks = Vec::new();
     for (site, asked) in asked.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Who wrote a byte last.
+//! Finds who last wrote a byte.
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, OpId};
 use afterimage_machine::{NodeEnd, Observer, Range};
@@ -19,18 +19,19 @@ use crate::paths::Window;
 pub struct LastWrite {
     /// The time of its block.
     pub time: u64,
-    /// In which function's code.
+    /// The function whose code it is.
     pub function: FuncId,
-    /// Which operator wrote, or called the host that did; `None` if the host called itself.
+    /// The operator that wrote, or called the host function that did; `None` if the host called
+    /// itself.
     pub op: Option<OpId>,
     /// All bytes that it wrote.
     pub range: Range,
 }
 
-/// Why the last write cannot be told.
+/// Why the last write cannot be found.
 #[derive(Debug, thiserror::Error)]
 pub enum LastWriteError<E: std::error::Error + 'static> {
-    /// The run cannot be followed, or its checkpoints not be read.
+    /// The run cannot be followed, or its checkpoints cannot be read.
     #[error(transparent)]
     Steps(#[from] StepsError<E>),
     /// The whole execution trace cannot be read.
@@ -38,32 +39,35 @@ pub enum LastWriteError<E: std::error::Error + 'static> {
     Values(TraceError<E, EpochFileError>),
 }
 
-/// Finds who wrote bytes last, by the index of checkpoints.
+/// Finds who last wrote bytes, by the index of checkpoints.
 ///
-/// The index tells the execution of the node, unless a later one in the same interval wrote the byte, too: then the path is gone back along, past the executions of those nodes that
-/// wrote the word at all in the interval. Many of them always write to the same address. Where others wrote is told by the whole execution trace, if values are given; where that does not
-/// tell, or it would take long, by following the interval. Time does not depend on the length of the run.
+/// The index gives the execution of the node, unless a later one in the same interval wrote the
+/// byte, too. In that case, the search goes back along the path, over the executions of those nodes
+/// that wrote the word in the interval at all. Many of them always write to the same address. For
+/// the others, the address comes from the whole execution trace, if values are available; where
+/// that fails, or would take long, the interval is followed. Time does not depend on the length of
+/// the run.
 pub struct LastWrites<'a, 'v, S: Segments> {
     run: Run<'a, S>,
     checkpoints: &'a FileCheckpoints,
     values: Option<&'v WholeTrace<'v, S, FileEpochs>>,
     cursor: Cursor<'a, S>,
     steps: Steps<'a, S>,
-    /// The host may call imports that are exported: then it writes at other times, too.
+    /// Whether the host may call exported imports, so that it also writes at other times.
     host_calls_itself: bool,
-    /// Which nodes are looked for.
+    /// The nodes that are searched for.
     marked: Vec<bool>,
 }
 
-/// Most executions whose addresses are computed for one answer.
+/// The largest number of executions whose addresses are computed for one answer.
 const MOST: u32 = 32;
 
-/// What going back along the path has found.
+/// The result of searching back along the path.
 enum Search {
     Found(LastWrite),
     /// The byte was not written.
     Nothing,
-    /// It does not tell.
+    /// The path does not show it.
     Unknown,
 }
 
@@ -71,7 +75,7 @@ impl<'a, 'v, S: Segments> LastWrites<'a, 'v, S>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// Of a run, of which `log` is the log.
+    /// A search in a run with this log.
     ///
     /// # Errors
     /// If the run cannot be followed.
@@ -103,7 +107,8 @@ where
         })
     }
 
-    /// The last write of a byte before block T is executed; `None` if nothing has written it: it is as in the module, or zero.
+    /// The last write of a byte before block T is executed; `None` if nothing has written it, so
+    /// that it is as in the module, or zero.
     ///
     /// # Errors
     /// If the run cannot be followed, or what is stored is damaged.
@@ -123,7 +128,7 @@ where
         let here = match here {
             Some(here) => here,
             None => {
-                // Behind the last checkpoint only following tells.
+                // After the last checkpoint, only following helps.
                 let last = checkpoints.intervals().saturating_sub(1);
                 if checkpoints.end() < self.run.path.length()
                     && let Some(found) = self.follow(last, byte, time)?
@@ -160,7 +165,8 @@ where
         }
     }
 
-    /// A write that was found, with what it wrote, by the whole execution trace. `None` if that does not tell, or it is no store.
+    /// The step of a write that was found, with its value, from the whole execution trace. `None`
+    /// if that does not have it, or it is no store.
     pub(super) fn step(
         &mut self,
         write: &LastWrite,
@@ -222,7 +228,7 @@ where
         found.ok_or_else(|| StepsError::from(damaged).into())
     }
 
-    /// If the host wrote it, where.
+    /// The write, if the host made it.
     fn by_host(
         &self,
         interval: u64,
@@ -244,14 +250,15 @@ where
         }))
     }
 
-    /// By the only site of the node that wrote the word in the interval. `None` if there are more, or it wrote here and there.
+    /// The write by the only site of the node that wrote the word in the interval. `None` if there
+    /// are several, or it wrote to different addresses.
     fn by_site(
         &mut self,
         interval: u64,
         byte: Range,
         visit: Visit,
     ) -> Result<Option<LastWrite>, StepsError<S::Error>> {
-        // The last node may not have come to its end.
+        // The last node may not have reached its end.
         if self.host_calls_itself || visit.last() == self.run.path.length() {
             return Ok(None);
         }
@@ -265,7 +272,7 @@ where
         let Some(write) = self.write(last)? else {
             return Ok(None);
         };
-        // It wrote the byte, or another one of the node did.
+        // This site wrote the byte, or another one of the node did.
         let address = match last.place {
             SiteAddresses::Always(address) => address,
             SiteAddresses::Aligned if others == 0 => byte.address - byte.address % write.length,
@@ -280,7 +287,8 @@ where
         Ok(found.and_then(|op| written(self.run, visit, Some(op), range)))
     }
 
-    /// The operator of a site, and how many bytes it writes. `None` if these are not always as many, or it is the host.
+    /// The operator of a site, and the number of bytes it writes. `None` if that number varies, or
+    /// it is the host.
     fn write(&mut self, site: &Site) -> Result<Option<SiteWrite>, StepsError<S::Error>> {
         let damaged = || CheckpointError::Damaged("a site that does not write");
         let Some(write) = site.write else {
@@ -301,7 +309,8 @@ where
         })
     }
 
-    /// Goes back along the path from a time to the beginning of its interval, which wrote the byte at that time or later.
+    /// Goes back along the path from `time` to the beginning of its interval. The index says that
+    /// the interval wrote the byte at that time or later.
     fn search(
         &mut self,
         interval: u64,
@@ -379,7 +388,8 @@ where
         Ok(Search::Nothing)
     }
 
-    /// Where an execution of a node wrote, by the whole execution trace. `None` if it does not tell.
+    /// Where an execution of a node wrote, from the whole execution trace; `None` if that does not
+    /// have it.
     fn address(
         &self,
         visit: Visit,
@@ -402,7 +412,7 @@ where
         }
     }
 
-    /// By the whole execution trace. `None` if it does not tell.
+    /// The write from the whole execution trace; `None` if that does not have it.
     fn by_values(
         &self,
         byte: Range,
@@ -411,7 +421,7 @@ where
         let Some(values) = self.values else {
             return Ok(None);
         };
-        // The last node may not have come to its end.
+        // The last node may not have reached its end.
         if visit.last() == self.run.path.length() {
             return Ok(None);
         }
@@ -429,7 +439,7 @@ where
         visit: Visit,
     ) -> Result<Option<LastWrite>, TraceError<S::Error, EpochFileError>> {
         let compiled = values.compiled(visit.node)?;
-        // What the host does follows the node's instructions.
+        // The host acts after the node's instructions.
         if matches!(
             compiled.code.end,
             NodeEnd::Call { .. } | NodeEnd::TailCall { .. }
@@ -453,7 +463,7 @@ where
         Ok(None)
     }
 
-    /// The last write of a byte from the beginning of an interval on and before a time, by following the run there.
+    /// The last write of a byte in an interval before `time`, found by following the run there.
     fn follow(
         &mut self,
         interval: u64,
@@ -488,7 +498,8 @@ where
         Ok(last)
     }
 
-    /// The last write of a byte from where the run stands on and before a time, step by step.
+    /// The last write of a byte before `time`, found by following the run from where it stands,
+    /// step by step.
     fn follow_steps(
         &mut self,
         byte: Range,
@@ -528,16 +539,18 @@ where
     }
 }
 
-/// What a site does that always writes as many bytes.
+/// A site that always writes the same number of bytes.
 #[derive(Clone, Copy)]
 struct SiteWrite {
     op: OpId,
-    /// The position of its instruction in the node. (Its registers differ between the follower's code and the whole execution trace's.)
+    /// The position of its instruction in the node. (Its registers differ between the follower's
+    /// code and the whole execution trace's.)
     inst: usize,
     length: u64,
 }
 
-/// What an operator of a node's execution wrote, or, without one, the host that the node called.
+/// The write of an operator in an execution of a node; without an operator, that of the host
+/// function which the node called.
 fn written<S: Segments>(
     run: Run<'_, S>,
     visit: Visit,
@@ -570,7 +583,7 @@ fn written<S: Segments>(
 /// Notes who writes a byte.
 struct Watch {
     byte: Range,
-    /// The instructions, or `None` for the host, and what they wrote.
+    /// The instructions, or `None` for the host, with the ranges that they wrote.
     writes: Vec<(Option<usize>, Range)>,
 }
 

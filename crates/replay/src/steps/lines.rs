@@ -1,6 +1,8 @@
-//! A stretch of a run by lines of source: all arrivals at lines, of all functions, in order.
+//! Iterates over a stretch of a run by source lines: all arrivals at lines, in all functions, in
+//! order.
 //!
-//! An arrival is what [`lines`](afterimage_profile::lines) defines, so the steps at a line are the [`ArrivalTimes`](crate::paths::ArrivalTimes) of it.
+//! An arrival is as defined in [`lines`](afterimage_profile::lines), so the steps at a line are its
+//! [`ArrivalTimes`](crate::paths::ArrivalTimes).
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::error::Error;
@@ -20,15 +22,15 @@ use crate::paths::{TraceError, Visits, Window};
 /// An arrival at a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineStep {
-    /// The time of the block that begins the line's code.
+    /// The time of the block in which the line's code begins.
     pub time: u64,
-    /// Before which operator; `None` if the run ended on the way to it.
+    /// The operator that it precedes; `None` if the run ended on the way to it.
     pub op: Option<OpId>,
     /// The function.
     pub function: FuncId,
     /// The line.
     pub line: Line,
-    /// In how many activations its own is.
+    /// The number of activations around its own.
     pub depth: usize,
 }
 
@@ -41,7 +43,7 @@ pub enum LineStepsError<E: Error + 'static> {
     /// There is no such stretch.
     #[error(transparent)]
     Trace(#[from] TraceError<E>),
-    /// The module is another one.
+    /// The module does not match.
     #[error(transparent)]
     Profile(#[from] ProfileError),
     /// Two edges between the same blocks differ.
@@ -54,33 +56,34 @@ pub enum LineStepsError<E: Error + 'static> {
 /// Which calls a walk by lines enters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Enter {
-    /// Into all.
+    /// All calls.
     #[default]
     Calls,
-    /// Into those of one function.
+    /// Calls of one function.
     Function(FuncId),
-    /// Into none: only the activation of the stretch's first line is followed, and what it returns to. Backwards: of its last line, and what called it.
+    /// No calls: only the activation of the stretch's first line is followed, and those it returns
+    /// to. Backward: the activation of its last line, and its callers.
     Nothing,
 }
 
 /// Which steps are wanted.
 #[derive(Clone, Copy, Debug)]
 pub struct WantedLines {
-    /// From when to when; part of the run.
+    /// The window; a part of the run.
     pub window: Window,
-    /// Which part of its first and last block.
+    /// The parts of its first and last block.
     pub within: Within,
-    /// Backwards.
+    /// Whether to go backward.
     pub reverse: bool,
-    /// Into which calls.
+    /// The calls to enter.
     pub enter: Enter,
-    /// Only those in this function's code; with [`Enter::Calls`].
+    /// Only steps in this function's code; with [`Enter::Calls`].
     pub function: Option<FuncId>,
 }
 
-/// The arrivals at lines in a window, in the order of time or backwards.
+/// Iterates over the arrivals at lines in a window, in the order of time or backward.
 ///
-/// A step takes O(blocks of the executed path), and where calls are passed over, O(depth of the grammar).
+/// A step takes O(blocks of the executed path); where calls are skipped, O(depth of the grammar).
 pub struct LineSteps<'a, S: Segments> {
     run: Run<'a, S>,
     source: &'a dyn Source,
@@ -89,7 +92,7 @@ pub struct LineSteps<'a, S: Segments> {
     wanted: WantedLines,
     tables: HashMap<FuncId, Rc<Table>>,
     visits: Enumeration<'a, S>,
-    /// The most activations that a step may be in, where calls are passed over.
+    /// The largest number of activations around a step, where calls are skipped.
     level: usize,
     found: VecDeque<LineStep>,
 }
@@ -97,7 +100,7 @@ pub struct LineSteps<'a, S: Segments> {
 /// How the executed paths of a window are enumerated.
 enum Enumeration<'a, S: Segments> {
     All(Visits<'a, S>),
-    /// What is called is passed over.
+    /// Callees are skipped.
     Over {
         cursor: Cursor<'a, S>,
         begun: bool,
@@ -108,20 +111,22 @@ enum Enumeration<'a, S: Segments> {
 #[derive(Default)]
 struct Table {
     entry: Option<Line>,
-    /// In each block, the operators with an arrival right before them, ascending.
+    /// In each block, the operators at which control arrives, ascending.
     inside: HashMap<BlockId, Vec<(OpId, Line)>>,
-    /// The pairs of blocks that an edge leads between on which that happens, and those with one where it does not.
+    /// The pairs of blocks with an edge that is an arrival; `not_over` has those with one that is
+    /// not.
     over: HashMap<(BlockId, BlockId), Line>,
     not_over: HashSet<(BlockId, BlockId)>,
-    /// The first operator of each block that is somewhere.
+    /// The first operator of each block that has a position.
     first: HashMap<BlockId, OpId>,
-    /// Blocks that an exception may leave for a dispatch vertex; and where these lead.
+    /// Blocks that an exception may leave for a dispatch vertex; and where those vertices lead.
     throws: HashSet<BlockId>,
     caught: HashMap<BlockId, Option<Line>>,
 }
 
 impl Table {
-    /// The line that an activation arrives at on its way from one block to another. `Err` if the blocks do not determine it.
+    /// The line at which an activation arrives on its way from one block to another. `Err` if the
+    /// blocks do not determine it.
     fn between(&self, from: BlockId, to: BlockId) -> Result<Option<Line>, Line> {
         let over = self.over.get(&(from, to)).copied();
         let not_over = self.not_over.contains(&(from, to)).then_some(None);
@@ -137,12 +142,12 @@ impl Table {
     }
 }
 
-/// Where an activation is on its way.
+/// The progress of an activation.
 #[derive(Clone, Copy, Debug, Default)]
 struct Way {
     /// The last block.
     block: Option<BlockId>,
-    /// The line that it arrived at and when, until there is code of it.
+    /// The line that it arrived at, and when, until code of the line follows.
     arrived: Option<(Line, u64)>,
 }
 
@@ -169,7 +174,8 @@ impl Way {
 }
 
 impl<'a, S: Segments> LineSteps<'a, S> {
-    /// The steps of a run that are wanted. `source` says which code has which line, and `stop` where the run stood in its last block.
+    /// The requested steps of a run. `source` maps code to lines; `stop` says where the run stood
+    /// in its last block.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -228,7 +234,7 @@ impl<'a, S: Segments> LineSteps<'a, S> {
     /// The next step; `None` at the end.
     ///
     /// # Errors
-    /// If the path cannot be read, or does not tell where somebody arrived.
+    /// If the path cannot be read, or does not determine an arrival.
     #[expect(
         clippy::should_implement_trait,
         reason = "it can fail, and then has ended"
@@ -253,7 +259,7 @@ impl<'a, S: Segments> LineSteps<'a, S> {
         }
     }
 
-    /// The next executed path, and in how many activations it is, its own included.
+    /// The next executed path, and the number of activations around it, including its own.
     fn next_visit(&mut self) -> Result<Option<(Visit, usize)>, LineStepsError<S::Error>> {
         match &mut self.visits {
             Enumeration::All(visits) => {
@@ -335,7 +341,7 @@ impl<'a, S: Segments> LineSteps<'a, S> {
         Ok(())
     }
 
-    /// Where an activation was before a path.
+    /// The progress of an activation before a path.
     fn before(&self, visit: Visit, table: &Table) -> Result<Way, LineStepsError<S::Error>> {
         let nodes = self.run.path.nodes();
         let function = nodes[visit.node].function;
@@ -362,7 +368,7 @@ impl<'a, S: Segments> LineSteps<'a, S> {
         let mut way = Way::default();
         let mut blocks = blocks.into_iter().rev().peekable();
         match begun {
-            // Code stands between.
+            // There is code in between.
             Some(_)
                 if blocks
                     .peek()
@@ -444,7 +450,7 @@ fn before_activation<S: Segments>(
     }
 }
 
-/// The activation in which a step is.
+/// The activation that contains a step.
 ///
 /// # Errors
 /// If the path cannot be read.

@@ -1,4 +1,4 @@
-//! The values that loads read, summed up.
+//! A summary of the values that loads read.
 
 use std::rc::Rc;
 
@@ -13,18 +13,19 @@ use super::stream::Plans;
 use super::tally::Tally;
 use super::{AccessSite, Distinct, Frequent, StepsError, Value};
 
-/// The values of a load, summed up. Whole numbers are compared as signed ones, floats by IEEE 754's total order, vectors by their bits.
+/// A summary of a load's values. Integers are compared as signed, floats by the total order of IEEE
+/// 754, vectors by their bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadValues {
-    /// How often it was executed. Once at least.
+    /// How often it was executed: at least once.
     pub count: u64,
-    /// How many different values there were.
+    /// The number of distinct values.
     pub values: Distinct,
     /// The smallest.
     pub smallest: Value,
     /// The largest.
     pub largest: Value,
-    /// The most frequent one; `None` if there were too many different ones.
+    /// The most frequent value; `None` if there were too many distinct ones.
     pub most: Option<Frequent<Value>>,
 }
 
@@ -72,7 +73,8 @@ impl Sum {
     }
 }
 
-/// The values that each load of a run read, summed up, in the order of the program. Only loads that were executed are there.
+/// Summarizes the values that each load of a run read, in the order of the program. Only executed
+/// loads are included.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -137,14 +139,14 @@ where
     Ok(loads)
 }
 
-/// A number by which values of a type are compared.
+/// A number that orders the values of a type.
 fn rank(ty: ValType, bits: u128) -> u128 {
     let Some(sign) = sign(ty) else {
         return bits;
     };
     let negative = bits & sign != 0;
     match ty {
-        // Of negative floats the one with the larger magnitude is smaller.
+        // Among negative floats, a larger magnitude is smaller.
         ValType::F32 | ValType::F64 if negative => (sign | (sign - 1)) & !bits,
         _ => bits ^ sign,
     }
@@ -162,7 +164,7 @@ fn unrank(ty: ValType, rank: u128) -> u128 {
     }
 }
 
-/// The bit of a type that tells the sign.
+/// The sign bit of a type.
 fn sign(ty: ValType) -> Option<u128> {
     match ty {
         ValType::I32 | ValType::F32 => Some(1 << 31),

@@ -1,4 +1,4 @@
-//! What memory held at a time, and who wrote and read it.
+//! The contents of memory at a time, with its writers and readers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -19,14 +19,16 @@ use super::{
 use crate::Writers;
 use crate::paths::{At as Moment, Window};
 
-/// Of how many bytes the last writes are looked for one by one, and in how many stretches.
+/// For at most this many bytes, the last writes are searched for one by one. Also the largest
+/// number of stretches to search.
 const FEW: usize = 64;
-/// In how many regions last writes are searched for by executing the run again, once for each.
+/// The largest number of regions in which last writes are searched for by executing the run again,
+/// once for each.
 const MOST_WATCHED: usize = 4;
-/// Most bytes that can be asked about at once.
+/// The largest number of bytes in one question.
 pub const LARGEST_RANGE: u64 = 1 << 16;
 
-/// When.
+/// The time of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
     /// Right before something is executed.
@@ -35,7 +37,7 @@ pub enum At {
     End,
 }
 
-/// An access of bytes that was looked for.
+/// The access of some bytes that was searched for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum NearestAccess {
     /// There is none.
@@ -43,12 +45,13 @@ pub enum NearestAccess {
     Never,
     /// This one.
     Step(Rc<Step>),
-    /// It was not looked for beyond this time: if there is one, it is before, or after if the next one was wanted.
+    /// The search ended at this time. An access may be before it; after it, if the next access was
+    /// wanted.
     Beyond(u64),
 }
 
 impl NearestAccess {
-    /// The step, if it is known.
+    /// The step, if known.
     pub fn step(&self) -> Option<&Step> {
         match self {
             Self::Step(step) => Some(step),
@@ -69,27 +72,28 @@ impl NearestAccess {
     }
 }
 
-/// Bytes next to each other of which the same is known.
+/// Adjacent bytes with the same history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryPart {
-    /// Which bytes.
+    /// The bytes.
     pub range: Range,
-    /// The last write before; if there was none, the module says what it holds, or it is zero.
+    /// The last write before. If there was none, the bytes are as in the module, or zero.
     pub written: NearestAccess,
-    /// The next read after.
+    /// The next read after the time.
     pub read_next: NearestAccess,
-    /// The next write after.
+    /// The next write after the time.
     pub written_next: NearestAccess,
 }
 
-/// What memory held, and what happened to it before and after.
+/// The contents of memory, and its accesses before and after.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryAnswer {
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// How many bytes the memory had.
+    /// The size of the memory in bytes.
     pub size: u64,
-    /// The contents of table 0, as in [`Table`](afterimage_machine::Table). Function pointers are indices of it.
+    /// The contents of table 0, as in [`Table`](afterimage_machine::Table). Function pointers are
+    /// indices into it.
     pub table: Vec<u64>,
     /// All of the bytes, in parts.
     pub parts: Vec<MemoryPart>,
@@ -103,19 +107,22 @@ struct Byte {
     written_next: NearestAccess,
 }
 
-/// What tells in which parts of a run bytes were written, besides the checkpoints that the run has.
+/// The index that says in which parts of a run bytes were written, besides the run's checkpoints.
 pub enum WriteIndex<'v, S: Segments> {
-    /// Nothing.
+    /// No index.
     None,
     /// The whole execution trace.
     Values(&'v WholeTrace<'v, S, FileEpochs>),
-    /// Finds the stretch that wrote a byte; the path consists of these. The run has snapshots, each where a stretch begins, and no checkpoints.
+    /// Finds the stretch that wrote a byte; the path consists of stretches. The run has snapshots,
+    /// one at the beginning of each stretch, and no checkpoints.
     Stretches {
-        /// It finds writers.
+        /// Finds the writers.
         writers: &'v Writers,
         /// Opens the run's log anew.
         log: &'v dyn Fn() -> Result<LogReader, TraceError>,
-        /// About so many blocks are followed at most to find what is next. To find who wrote last, four times as many, mostly without looking at what they do; and then, once it is known which stretches to follow, eight times as many as that.
+        /// About how many blocks to follow to find the next accesses. The search for the last
+        /// writer follows four times as many, mostly without watching; once the stretches are
+        /// known, eight times as many as that.
         most: u64,
     },
 }
@@ -128,13 +135,17 @@ impl<S: Segments> Clone for WriteIndex<'_, S> {
 
 impl<S: Segments> Copy for WriteIndex<'_, S> {}
 
-/// What some bytes, at most [`LARGEST_RANGE`], held at a time, who wrote them last, and what happens to each of them next.
+/// The contents of at most [`LARGEST_RANGE`] bytes at a time, their last writers, and the next
+/// access to each.
 ///
-/// With checkpoints only those intervals are followed in which that happens, otherwise all of the run up to there. With values, those in which
-/// something was written last are mostly not followed either. With stretches it is followed as far as [`WriteIndex::Stretches`] says; earlier last writes of a few bytes are found by executing it again.
+/// With checkpoints, only the intervals with these accesses are followed; otherwise, the whole run
+/// up to them. With values, even the intervals of last writes are mostly not followed. With
+/// stretches, the run is followed as far as [`WriteIndex::Stretches`] says; earlier last writes of
+/// a few bytes are found by executing it again.
 ///
 /// # Errors
-/// If the bytes are not there at that time, or the run cannot be followed, or what is stored is damaged.
+/// If the bytes do not exist at that time, the run cannot be followed, or what is stored is
+/// damaged.
 pub fn memory_at<'v, S: Segments>(
     run: Run<'_, S>,
     log: LogReader,
@@ -191,7 +202,9 @@ where
     })
 }
 
-/// Who wrote each byte of a range last within the first `before` blocks, as far as following the run from one snapshot tells: the last one before a stretch that may have written one of them.
+/// The last writer of each byte of a range within the first `before` blocks, as far as following
+/// the run from one snapshot shows: the last snapshot before a stretch that may have written one of
+/// the bytes.
 ///
 /// # Errors
 /// If the run cannot be followed, or what is stored is damaged.
@@ -216,21 +229,21 @@ where
     Ok(search.bytes.into_iter().map(|byte| byte.written).collect())
 }
 
-/// Who finds which stretches wrote a byte, and who opens the run's log anew.
+/// Finds the stretches that wrote a byte, and opens the run's log anew.
 type StretchIndex<'i> = (&'i Writers, &'i dyn Fn() -> Result<LogReader, TraceError>);
 
-/// Looking for what is known of some bytes.
+/// The search for the history of some bytes.
 struct Search<'a, S: Segments> {
     steps: Steps<'a, S>,
     run: Run<'a, S>,
     wanted: Wanted,
     range: Range,
-    /// When.
+    /// The moment in question.
     moment: Moment,
     bytes: Vec<Byte>,
     /// The answer without its parts, once the moment is reached.
     held: Option<MemoryAnswer>,
-    /// What comes after this time is not followed.
+    /// The time after which nothing is followed.
     end: u64,
 }
 
@@ -266,9 +279,9 @@ where
         })
     }
 
-    /// Follows the run from where it is until all is known that comes after the time.
+    /// Follows the run from where it is until everything after the time is known.
     fn follow(&mut self) -> Result<(), StepsError<S::Error>> {
-        // When it is to be looked which interval is the next one to follow.
+        // The time at which to look for the next interval to follow.
         let mut until = 0;
         loop {
             let now = self.steps.follower.machine.time();
@@ -295,7 +308,7 @@ where
                 self.execute_at(visit)?;
             } else {
                 match self.steps.execute(visit) {
-                    // Of a recording that was cut off, nothing is known of what came next.
+                    // If the recording was cut off, nothing is known about what came next.
                     Err(StepsError::Machine(MachineError::LogEnds { .. }))
                         if self.held.is_some() =>
                     {
@@ -311,7 +324,8 @@ where
         }
     }
 
-    /// Goes to the first interval, from this one on, in which something may happen to bytes of which it is not known yet. Whether there is none.
+    /// Goes to the first interval, from this one on, that may access bytes whose next access is
+    /// still unknown. Returns whether there is none.
     fn skip(
         &mut self,
         checkpoints: &'a FileCheckpoints,
@@ -344,7 +358,7 @@ where
             Some(first) if first > here => self.steps.follower.go_to(checkpoints, first)?,
             Some(_) => {}
             None if checkpoints.end() >= self.run.path.length() => return Ok(true),
-            // Behind the last checkpoint nothing is known.
+            // After the last checkpoint, nothing is known.
             None => {
                 let last = checkpoints.intervals().saturating_sub(1);
                 if last > here {
@@ -355,7 +369,7 @@ where
         Ok(false)
     }
 
-    /// Executes the node in which the time is, and looks at the bytes when it comes.
+    /// Executes the node that contains the time, and reads the bytes at that time.
     fn execute_at(&mut self, visit: Visit) -> Result<(), StepsError<S::Error>> {
         let range = self.range;
         self.need()?;
@@ -375,14 +389,14 @@ where
         Ok(())
     }
 
-    /// Finds those who wrote bytes last of which nothing was seen to write them from `first` on, as far as the index and values tell.
+    /// Finds last writers before `first`, for bytes without one, as far as the index and values go.
     fn told(
         &mut self,
         mut writes: LastWrites<'a, '_, S>,
         first: u64,
     ) -> Result<(), LastWriteError<S::Error>> {
         let missing = self.bytes.iter().filter(|byte| byte.written.is_never());
-        // Of more it is faster to follow.
+        // For more bytes, following is faster.
         if missing.count() > FEW {
             return Ok(());
         }
@@ -405,7 +419,7 @@ where
         Ok(())
     }
 
-    /// Goes back to the intervals that wrote bytes last of which nothing was seen to write them from `first` on.
+    /// Goes back to the intervals before `first` that last wrote bytes, for bytes without a writer.
     fn last_writes(
         &mut self,
         checkpoints: &'a FileCheckpoints,
@@ -414,7 +428,7 @@ where
         let Some(before) = checkpoints.interval_at(first + 1)? else {
             return Ok(());
         };
-        // By interval: the last time, and the bytes.
+        // For each interval, the last time and the bytes.
         let mut intervals: BTreeMap<u64, (u64, Vec<usize>)> = BTreeMap::new();
         for at in 0..self.bytes.len() {
             if !self.bytes[at].written.is_never() {
@@ -446,7 +460,8 @@ where
         Ok(())
     }
 
-    /// Says of bytes that nothing was seen to access after the moment that this was not looked for to the end, unless it was, or the lines say that nothing writes them any more.
+    /// Marks the bytes without an access after the moment as not fully searched, unless they were,
+    /// or the written lines show that nothing writes them any more.
     fn not_looked_at(&mut self, writers: &Writers) -> Result<(), StepsError<S::Error>> {
         let end = self.steps.follower.machine.time();
         if end >= self.run.path.length() {
@@ -455,7 +470,7 @@ where
         let all = self.run.path.segments().summaries();
         let here = all.partition_point(|stretch| stretch.before <= end);
         for at in 0..self.bytes.len() {
-            // The stretch that is followed is the last one before `here`.
+            // The followed stretch is the last one before `here`.
             if self.bytes[at].written_next.is_never()
                 && self
                     .last_stretch(writers, writers.stretches(), at)?
@@ -472,8 +487,9 @@ where
         Ok(())
     }
 
-    /// Goes back to the stretches that wrote bytes last of which nothing was seen to write them from `first` on. From a snapshot on all is followed up to the end of the last such stretch. About `most`
-    /// blocks are followed; the answer is the time from which on it was looked for.
+    /// Goes back to the stretches before `first` that last wrote bytes, for bytes without a writer.
+    /// Everything is followed from a snapshot to the end of the last such stretch, about `most`
+    /// blocks. Returns the time from which on the search was complete.
     fn last_writes_in_stretches(
         &mut self,
         (writers, log): StretchIndex<'_>,
@@ -515,7 +531,7 @@ where
                     self.all_stretches(writers, first..before, &missing)?
                 }
             };
-            // Looking at what each of many stretches does takes longer than executing all of them again.
+            // Examining each of many stretches takes longer than executing all of them again.
             if writing.is_none() && self.watch(writers, end) {
                 first = end;
                 continue;
@@ -554,13 +570,14 @@ where
         Ok(0)
     }
 
-    /// The bytes of which nothing is known to have written them, by their positions in the range.
+    /// The bytes without a known writer, by their positions in the range.
     fn missing(&self) -> Vec<usize> {
         let all = 0..self.bytes.len();
         Vec::from_iter(all.filter(|&at| self.bytes[at].written.is_never()))
     }
 
-    /// Watches, in all stretches before a time, the bytes whose writers are missing. Returns whether it did: not if these are too far apart.
+    /// Watches the bytes without a writer in all stretches before a time. Returns whether it did:
+    /// not if they are too far apart.
     fn watch(&self, writers: &Writers, before: u64) -> bool {
         let all = self.run.path.segments().summaries();
         let before = all.partition_point(|stretch| stretch.before < before);
@@ -584,7 +601,7 @@ where
             .all(|address| watched(address).is_some())
     }
 
-    /// The regions that bytes are in.
+    /// The regions that contain bytes.
     fn regions(&self, bytes: &[usize]) -> BTreeSet<u64> {
         let addresses = bytes.iter().map(|&at| self.range.address + at as u64);
         addresses.map(WatchedBytes::region).collect()
@@ -609,7 +626,8 @@ where
         writers.last_before(end, self.range.memory, self.range.address + at as u64)
     }
 
-    /// Those of the given stretches that may have written one of the bytes. `None` if there are more than [`FEW`].
+    /// Those of the given stretches that may have written one of the bytes. `None` if there are
+    /// more than [`FEW`].
     fn all_stretches(
         &self,
         writers: &Writers,
@@ -668,7 +686,7 @@ fn is_before(step: &Step, moment: Moment) -> bool {
     step.time < moment.time || step.time == moment.time && within()
 }
 
-/// Notes what a step did to the bytes of a range, before the moment that is asked about or after it.
+/// Notes what a step did to the bytes of a range, before or after the moment in question.
 fn note(bytes: &mut [Byte], range: Range, step: Step, before: bool) {
     let (read, written) = (step.what.read(), step.what.written());
     let step = Rc::new(step);
@@ -690,7 +708,7 @@ fn note(bytes: &mut [Byte], range: Range, step: Step, before: bool) {
     }
 }
 
-/// Those of the bytes of a range that another one has, too.
+/// The bytes of a range that another range also contains.
 fn touched(bytes: &mut [Byte], range: Range, by: Range) -> &mut [Byte] {
     if !overlap(range, by) {
         return &mut [];
@@ -701,7 +719,7 @@ fn touched(bytes: &mut [Byte], range: Range, by: Range) -> &mut [Byte] {
     &mut bytes[first as usize..end as usize]
 }
 
-/// The bytes of a range, and how many the memory has.
+/// The bytes of a range, and the size of the memory.
 fn contents<E: std::error::Error + 'static>(
     state: &State,
     range: Range,
@@ -729,7 +747,7 @@ fn contents<E: std::error::Error + 'static>(
     })
 }
 
-/// Bytes next to each other of which the same is known, as parts.
+/// Adjacent bytes with the same history, as parts.
 fn parts(bytes: &[Byte], range: Range) -> Vec<MemoryPart> {
     let groups = bytes.chunk_by(|a, b| {
         a.written.is_same(&b.written)

@@ -1,7 +1,9 @@
-//! The statements and memory references of a run in their order, by following it on the machine: exact, and without an engine.
+//! The statements and memory references of a run in order, found by following it on the machine:
+//! exact, and without an engine.
 //!
-//! A run is followed from its beginning, or from the last checkpoint before the part of it that is asked about, if the file has checkpoints: then
-//! time does not depend on the length of the run. What is kept is the guest's memory, the code of the path's nodes, what one node did, and some of what was read of checkpoints.
+//! A run is followed from its beginning, or from the last checkpoint before the part in question if
+//! the file has checkpoints. Time then does not depend on the length of the run. Memory holds the
+//! guest's memory, the code of the path's nodes, the effects of one node, and parts of checkpoints.
 
 mod accesses;
 mod addresses;

@@ -2,13 +2,13 @@
 
 use wasmparser::Operator;
 
-/// What begins a name of which the rest follows after a dot.
+/// Prefixes of names; the rest follows after a dot.
 const SPACES: [&str; 19] = [
     "i32", "i64", "f32", "f64", "v128", "i8x16", "i16x8", "i32x4", "i64x2", "f32x4", "f64x2",
     "memory", "table", "global", "local", "ref", "data", "elem", "atomic",
 ];
 
-/// The name of an operator in the text format, without what follows it.
+/// The name of an operator in the text format, without its immediates.
 pub fn name(operator: &Operator<'_>) -> String {
     // The visitor's method is named after the operator.
     macro_rules! visited {
@@ -30,7 +30,7 @@ pub fn name(operator: &Operator<'_>) -> String {
     }
 }
 
-/// The rest of a name: those of atomic operators have more dots.
+/// The rest of a name; those of atomic operators have more dots.
 fn atomic(rest: &str) -> String {
     let Some(rest) = rest.strip_prefix("atomic_") else {
         return rest.to_owned();
@@ -50,7 +50,7 @@ mod tests {
 
     use super::name;
 
-    /// The first word of every line of a module as text.
+    /// The first word of each line of a module in the text format.
     fn words(module: &[u8]) -> BTreeSet<String> {
         let text = wasmprinter::print_bytes(module).expect("a module");
         let words = text
@@ -77,7 +77,7 @@ mod tests {
             let words = words(&module);
             for function in &program.functions {
                 for (op, _, operator) in program.operators(&module, function) {
-                    // The last one closes the body, and is a parenthesis in the text.
+                    // The last operator closes the body, and is a parenthesis in the text.
                     if op.as_u32() + 1 < function.operators {
                         let name = name(&operator);
                         assert!(words.contains(&name), "{name}");

@@ -1,4 +1,4 @@
-//! When the open activations began, and what they were called with.
+//! Tracks when the open activations began, and their arguments.
 
 use afterimage_ids::FuncId;
 use afterimage_machine::{Caller, GlobalBits, Observer, Opened, Restored};
@@ -9,24 +9,26 @@ use afterimage_wpp::Visit;
 pub struct Open {
     /// When it began, and when it made the call that it waits for.
     pub times: Opened,
-    /// What it was called with, if it began while the run was followed.
+    /// Its arguments, if it began while the run was followed.
     pub arguments: Option<Box<[GlobalBits]>>,
 }
 
-/// Keeps the open activations while a run is followed: it is told of each node before it is executed.
+/// Tracks the open activations while a run is followed. It is told of each node before its
+/// execution.
 #[derive(Clone, Debug, Default)]
 pub struct OpenActivations {
     /// The outermost first.
     pub open: Vec<Open>,
-    /// The arguments of the call that was made last.
+    /// The arguments of the latest call.
     pub given: Vec<GlobalBits>,
-    /// The first and the last block of the node that is executed.
+    /// The first and the last block of the current node.
     first: u64,
     last: u64,
 }
 
 impl OpenActivations {
-    /// At the beginning of a run, or at a snapshot. `None` if it does not tell when its activations began.
+    /// Begins at the start of a run, or at a snapshot. `None` if the snapshot does not say when its
+    /// activations began.
     pub fn at(restored: Restored) -> Option<Self> {
         let known = restored.opened?.into_iter().map(|times| Open {
             times,
@@ -39,7 +41,7 @@ impl OpenActivations {
         })
     }
 
-    /// A node is to be executed.
+    /// A node is about to be executed.
     pub fn next(&mut self, visit: Visit) {
         (self.first, self.last) = (visit.start, visit.last());
     }
@@ -55,7 +57,7 @@ impl OpenActivations {
         });
     }
 
-    /// The times of all of them, the outermost first.
+    /// The times of all open activations, the outermost first.
     pub fn times(&self) -> Vec<Opened> {
         self.open.iter().map(|open| open.times).collect()
     }

@@ -1,4 +1,4 @@
-//! What operators are called and where they come from.
+//! Names and source positions of operators.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -15,18 +15,19 @@ use afterimage_profile::{ProfileError, Source};
 /// An operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperatorPlace {
-    /// Its name in the text format, without what follows it.
+    /// Its name in the text format, without its immediates.
     pub name: Rc<str>,
-    /// Where it is in the original module.
+    /// Its offset in the original module.
     pub offset: OrigOffset,
-    /// Where it comes from.
+    /// Its source position.
     pub position: Option<Location>,
 }
 
 /// The operators of a function, by ordinal.
 pub type FunctionOperators = Rc<[OperatorPlace]>;
 
-/// Names and places of operators. Those of a function are found when it is first asked about, in time linear in its body.
+/// Names and places of operators. Those of a function are computed on first use, in time linear in
+/// its body.
 pub struct Operators<'a> {
     program: &'a Program,
     module: &'a [u8],
@@ -35,7 +36,7 @@ pub struct Operators<'a> {
 }
 
 impl<'a> Operators<'a> {
-    /// Those of a program; `module` is what it was parsed from.
+    /// The operators of a program. `module` is what it was parsed from.
     pub fn new(program: &'a Program, module: &'a [u8], source: &'a dyn Source) -> Self {
         Self {
             program,
@@ -54,7 +55,7 @@ impl<'a> Operators<'a> {
         Ok(operators.get(op.as_u32() as usize).cloned())
     }
 
-    /// The operators of a function; none of an import.
+    /// The operators of a function; empty for an import.
     ///
     /// # Errors
     /// If the module's bytes are not those of the program.

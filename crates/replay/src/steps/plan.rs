@@ -16,28 +16,28 @@ use super::{Level, StepsError, Value};
 pub struct Item {
     /// The operator.
     pub op: OpId,
-    /// In which of the node's blocks.
+    /// The node's block that contains it.
     pub block: u32,
-    /// What it is for the machine.
+    /// Its kind for the machine.
     pub kind: Kind,
-    /// It reads or writes memory.
+    /// Whether it reads or writes memory.
     pub memory: bool,
-    /// The types of its operands, the topmost last, and then of its results.
+    /// The types of its operands, the topmost last, and then those of its results.
     types: Box<[ValType]>,
-    /// How many are of operands.
+    /// The number of operands.
     operands: usize,
 }
 
-/// What a statement is for the machine.
+/// The kind of a statement for the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The instruction at this position.
     Inst(usize),
     /// An unconditional jump.
     Jump,
-    /// The call with which the node ends.
+    /// The call that ends the node.
     Call,
-    /// The throw with which it ends.
+    /// The throw that ends it.
     Throw,
     /// A trap.
     Unreachable,
@@ -46,11 +46,11 @@ pub enum Kind {
 /// The statements of a node.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
-    /// How many blocks it has.
+    /// The number of its blocks.
     pub blocks: u32,
-    /// In order.
+    /// The statements, in order.
     pub items: Box<[Item]>,
-    /// By the instruction's position, which item it is.
+    /// The item of each instruction.
     pub of_inst: Box<[u32]>,
 }
 
@@ -67,14 +67,14 @@ impl Item {
         self.types.get(self.operands).copied()
     }
 
-    /// What a store wrote.
+    /// The value that a store wrote.
     pub fn stored(&self, bits: GlobalBits) -> Value {
         Value::new(self.operand(1).unwrap_or(ValType::I32), bits)
     }
 }
 
 impl Plan {
-    /// The statements of a node, which `code` is. O(statements × log of those of the function).
+    /// The statements of a node with this code. O(statements × log of those of the function).
     pub fn new<E: Error + 'static>(
         program: &Program,
         ssa: &Ssa,
@@ -98,7 +98,7 @@ impl Plan {
                 let op = statement.op;
                 let kind = match statement.effect {
                     _ if code.insts.get(next).is_some_and(|inst| inst.op == op) => {
-                        // An atomic operator has several.
+                        // An atomic operator has several instructions.
                         while code.insts.get(next).is_some_and(|inst| inst.op == op) {
                             of_inst[next] = items.len() as u32;
                             next += 1;
@@ -142,7 +142,7 @@ impl Plan {
         }
     }
 
-    /// How many instructions are executed before one of its blocks, or before an operator of that.
+    /// How many instructions are executed before one of its blocks, or before an operator in it.
     pub fn instructions_before(&self, block: u64, op: Option<OpId>) -> usize {
         let before = |&item: &u32| {
             let item = &self.items[item as usize];

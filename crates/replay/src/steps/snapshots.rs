@@ -1,4 +1,4 @@
-//! Snapshots by following a run: slow, and the oracle of those that an execution takes.
+//! Takes snapshots by following a run: slow, and the oracle for those that an execution takes.
 
 use std::error::Error;
 
@@ -8,7 +8,8 @@ use afterimage_wpp::Segments;
 
 use super::{Follower, OpenActivations, Run, StepsError};
 
-/// Follows a run to its end and takes a snapshot whenever `every` blocks were executed since the one before, or more if the snapshots have no room. Linear in the run.
+/// Follows a run to its end and takes a snapshot every `every` blocks, or less often if the
+/// snapshots have no room. Linear in the run.
 ///
 /// # Errors
 /// If the run cannot be followed.

@@ -1,4 +1,4 @@
-//! What happens in a run, one thing after the other.
+//! The steps of a run.
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_machine::{GlobalBits, Range, Trap};
@@ -9,12 +9,13 @@ use wasmparser::ValType;
 pub struct Value {
     /// Its type.
     pub ty: ValType,
-    /// Its bits, and the upper half of a vector's.
+    /// Its bits, with the upper half of a vector.
     pub bits: GlobalBits,
 }
 
 impl Value {
-    /// A value of this type. The upper halves of what is no vector are left as they were by the machine.
+    /// A value of this type. For types other than vectors, the upper half is whatever the machine
+    /// left.
     pub fn new(ty: ValType, (low, high): GlobalBits) -> Self {
         let high = if ty == ValType::V128 { high } else { 0 };
         let bits = (low, high);
@@ -22,23 +23,24 @@ impl Value {
     }
 }
 
-/// Something that happened.
+/// A step of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Step {
-    /// When: the time of the block. Of two steps the later one never has an earlier time.
+    /// The time of its block. Times never decrease from step to step.
     pub time: u64,
-    /// In which function's code. The import's, where the host called itself.
+    /// The function whose code it is. The import, where the host called itself.
     pub function: FuncId,
-    /// Which operator did it; `None` if the host did it by itself.
+    /// The operator; `None` if the host acted by itself.
     pub op: Option<OpId>,
-    /// What.
+    /// What happened.
     pub what: What,
-    /// The bytes, if they are at most [`SHORT`](Self::SHORT): of a copy, of what was initialised, or of what the host read or wrote.
+    /// The bytes, if at most [`SHORT`](Self::SHORT), of a copy, an initialization, or what the host
+    /// read or wrote.
     pub bytes: Option<Box<[u8]>>,
 }
 
 impl Step {
-    /// So many bytes are told with a step.
+    /// How many bytes are reported with a step.
     pub const SHORT: usize = 32;
 }
 
@@ -49,60 +51,61 @@ pub enum What {
     Computed(Value),
     /// Memory was read, and gave this value.
     Load(Range, Value),
-    /// This value was written to memory: of an integer only the bytes that were written.
+    /// This value was written to memory. For an integer, only the bytes that were written.
     Store(Range, Value),
     /// Memory was copied.
     Copy {
-        /// What was read.
+        /// The bytes read.
         from: Range,
-        /// What was written.
+        /// The bytes written.
         to: Range,
     },
     /// Memory was set to one byte.
     Fill(Range, u8),
     /// A data segment was copied to memory.
     Init {
-        /// What was written.
+        /// The bytes written.
         to: Range,
         /// The segment.
         segment: u32,
-        /// The first of its bytes.
+        /// The offset of the first byte in it.
         from: u64,
     },
-    /// A memory was to grow.
+    /// A memory was asked to grow.
     Grow {
-        /// Which memory.
+        /// The memory.
         memory: u32,
-        /// By how many pages.
+        /// The number of pages to add.
         by: u64,
-        /// How many it had, or -1 if it did not grow.
+        /// The number of pages before, or -1 if it did not grow.
         result: Value,
     },
     /// A global was set.
     SetGlobal(u32, Value),
-    /// A table or a segment was changed, by these operands.
+    /// A table or a segment was changed, with these operands.
     Changed(Box<[Value]>),
-    /// Control went one of several ways: decided by this value.
+    /// Control went one of several ways, decided by this value.
     Branch(Value),
     /// Control went the only way.
     Jump,
     /// A call began. The host's calls have no operator.
     Call {
-        /// Who was called.
+        /// The callee.
         callee: FuncId,
-        /// With what.
+        /// The arguments.
         arguments: Box<[Value]>,
     },
-    /// A function returned these. If it executes nothing more after a call, or after an exception that its own label caught, this is at its end, and the time is that of the last
-    /// block that was executed.
+    /// A function returned these values. If it executed nothing more after a call, or after an
+    /// exception that its own label caught, the step is at the function's end, and its time is that
+    /// of the last executed block.
     Return(Box<[Value]>),
-    /// The host returned these from the call of an import.
+    /// The host returned these values from the call of an import.
     HostReturn(FuncId, Box<[Value]>),
     /// The host read memory, during a call of this import.
     HostRead(FuncId, Range),
     /// The host wrote to memory.
     HostWrite(FuncId, Range),
-    /// An exception was thrown: what it carries, or the reference to it.
+    /// An exception was thrown: its values, or the reference to it.
     Throw(Box<[Value]>),
     /// The run ended here, with what the operator would have done to memory.
     Trap(Trap, Option<Tried>),
@@ -113,30 +116,30 @@ pub enum What {
 pub enum Tried {
     /// Read these bytes.
     Load(Range),
-    /// Written this value: of an integer only the bytes that would have been written.
+    /// Written this value. For an integer, only the bytes that would have been written.
     Store(Range, Value),
     /// Copied memory.
     Copy {
-        /// What would have been read.
+        /// The bytes that would have been read.
         from: Range,
-        /// What would have been written.
+        /// The bytes that would have been written.
         to: Range,
     },
     /// Set memory to one byte.
     Fill(Range, u8),
     /// Copied a data segment to memory.
     Init {
-        /// What would have been written.
+        /// The bytes that would have been written.
         to: Range,
         /// The segment.
         segment: u32,
-        /// The first of its bytes.
+        /// The offset of the first byte in it.
         from: u64,
     },
 }
 
 impl What {
-    /// What it read of memory.
+    /// The memory that it read.
     pub fn read(&self) -> Option<Range> {
         match *self {
             What::Load(range, _) | What::HostRead(_, range) => Some(range),
@@ -145,7 +148,7 @@ impl What {
         }
     }
 
-    /// What it wrote to memory.
+    /// The memory that it wrote.
     pub fn written(&self) -> Option<Range> {
         match *self {
             What::Store(range, _)

@@ -1,4 +1,4 @@
-//! Steps, one after the other.
+//! Iterates over the steps of a run.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -15,26 +15,26 @@ use super::{Step, StepsError};
 use crate::paths::{At, Visits, Window};
 use crate::values::Types;
 
-/// What is a step.
+/// What counts as a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// Every statement, calls by the host, and what the host did.
+    /// Every statement, calls by the host, and actions of the host.
     Statement,
-    /// What reads or writes memory.
+    /// Whatever reads or writes memory.
     Memory,
 }
 
-/// Which part of the first and of the last block of a window is wanted: by default all of them.
+/// The parts of a window's first and last block that are wanted; by default, all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Within {
     /// In this block, only from this operator on.
     pub from: Option<(u64, OpId)>,
-    /// In this block, only up to this operator, which belongs to it.
+    /// In this block, only up to and including this operator.
     pub to: Option<(u64, OpId)>,
 }
 
 impl Within {
-    /// From one moment to another. Both belong to it: an operator, or all of a block.
+    /// From one moment to another, both included: an operator, or all of a block.
     pub fn between(from: At, to: At) -> Self {
         let edge = |at: At| Some((at.time, at.op?));
         Self {
@@ -43,7 +43,7 @@ impl Within {
         }
     }
 
-    /// Whether a step at a place of a block belongs to it: `None` is before all operators.
+    /// Whether it contains a step at a place of a block. `None` is before all operators.
     pub(super) fn has(&self, time: u64, place: Option<OpId>) -> bool {
         let is_early = |from: (u64, OpId)| time == from.0 && place < Some(from.1);
         let is_late = |to: (u64, OpId)| time == to.0 && place > Some(to.1);
@@ -54,15 +54,15 @@ impl Within {
 /// Which steps are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// What is one.
+    /// What counts as a step.
     pub level: Level,
-    /// From when to when.
+    /// The window.
     pub window: Window,
-    /// Which part of its first and last block.
+    /// The parts of its first and last block.
     pub within: Within,
-    /// Only those in this function's code.
+    /// Only steps in this function's code.
     pub function: Option<FuncId>,
-    /// Only those that read or write some of these bytes; for [`Level::Memory`].
+    /// Only steps that read or write some of these bytes; for [`Level::Memory`].
     pub range: Option<Range>,
 }
 
@@ -83,7 +83,7 @@ impl Wanted {
     };
 }
 
-/// The plans of nodes, made when a node is executed first.
+/// The plans of nodes, made when a node is first executed.
 pub struct Plans<'a, S: Segments> {
     run: Run<'a, S>,
     types: Types<'a>,
@@ -125,12 +125,13 @@ where
     }
 }
 
-/// The steps of a run, in order.
+/// Iterates over the steps of a run, in order.
 ///
-/// Up to the first one that is wanted, time is that of following the run from its beginning or from a checkpoint. A window is left at its end.
+/// Reaching the first requested step takes the time of following the run from its beginning or from
+/// a checkpoint. The run is not followed beyond the end of the window.
 pub struct Steps<'a, S: Segments> {
     run: Run<'a, S>,
-    /// What follows the run.
+    /// The follower.
     pub follower: Follower<'a, S>,
     plans: Plans<'a, S>,
     collector: Collector<'a>,
@@ -141,7 +142,7 @@ impl<'a, S: Segments> Steps<'a, S>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// The steps that are wanted of a run, of which `log` is the log.
+    /// The requested steps of a run with this log.
     ///
     /// # Errors
     /// If the run cannot be followed.
@@ -155,7 +156,7 @@ where
         Ok(steps)
     }
 
-    /// At the beginning of the run.
+    /// Begins at the start of the run.
     pub fn before(
         run: Run<'a, S>,
         log: LogReader,
@@ -218,7 +219,8 @@ where
         Ok(())
     }
 
-    /// Executes a node and collects its steps; shows what there is at a moment in it, if the run comes there.
+    /// Executes a node and collects its steps; shows the state at a moment in it, if the run gets
+    /// there.
     pub(super) fn execute_until(
         &mut self,
         visit: Visit,
@@ -240,7 +242,7 @@ where
         Ok(())
     }
 
-    /// The steps that were collected so far and not taken.
+    /// The steps that were collected and not taken yet.
     pub fn taken(&mut self) -> impl Iterator<Item = Step> + use<'_, 'a, S> {
         self.collector.steps.drain(..)
     }
@@ -257,10 +259,11 @@ where
     }
 }
 
-/// The last so many of the steps that are wanted, in order. They are all kept.
+/// The last `count` requested steps, in order. All of them are kept.
 ///
-/// The stretch before them is only followed: how many statements nodes have is known without executing them. (What the host does
-/// and accesses of no bytes come on top.) A range of bytes is not wanted here.
+/// The stretch before them is only followed: the number of statements in each node is known without
+/// executing it. (Actions of the host, and accesses of no bytes, come on top.) The request must not
+/// name a range of bytes.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -291,10 +294,11 @@ where
     Ok(kept)
 }
 
-/// A time from which on there are at least so many of the steps that are wanted, or the window's beginning. Nothing is followed.
+/// A time from which on there are at least `count` of the requested steps, or the beginning of the
+/// window. Follows nothing.
 ///
 /// # Errors
-/// If the path cannot be read, or lacks something before there are so many.
+/// If the path cannot be read, or has gaps before there are that many.
 pub fn begin_of_last_steps<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,
@@ -308,10 +312,11 @@ where
     begin_of_last(run, &mut steps, wanted, count)
 }
 
-/// The steps of a run, backwards: of those that happen at the same time, the last one first.
+/// Iterates over the steps of a run backward. Of steps at the same time, the last comes first.
 ///
-/// Stretches of the run are followed from the last checkpoint before them, and their steps are kept and turned round: few at first, then up to 2¹⁸ statements at a time.
-/// Without checkpoints each stretch takes following the run from its beginning.
+/// Stretches of the run are followed from the last checkpoint before them, and their steps are kept
+/// and reversed: few at first, then up to 2¹⁸ statements at a time. Without checkpoints, each
+/// stretch takes following the run from its beginning.
 pub struct ReverseSteps<'a, S: Segments, L> {
     run: Run<'a, S>,
     /// Opens the run's log anew.
@@ -319,15 +324,15 @@ pub struct ReverseSteps<'a, S: Segments, L> {
     wanted: Wanted,
     /// Finds where stretches begin.
     planned: Steps<'a, S>,
-    /// How many steps are wanted of the next stretch.
+    /// How many steps the next stretch should have.
     size: usize,
-    /// The steps of a stretch that are left.
+    /// The remaining steps of a stretch.
     found: Vec<Step>,
     /// The last time of the next stretch, if there is one.
     last: Option<u64>,
 }
 
-/// How many steps of a stretch there should be, first and at most.
+/// The size of a stretch in steps, at first and at most.
 const FIRST: usize = 1 << 8;
 const MOST: usize = 1 << 18;
 
@@ -336,7 +341,8 @@ where
     S::Error: std::error::Error + 'static,
     L: FnMut() -> Result<LogReader, StepsError<S::Error>>,
 {
-    /// The steps that are wanted of a run, of which `log` gives the log, from its beginning, each time that it is asked.
+    /// The requested steps of a run. `log` opens the run's log from its beginning each time it is
+    /// called.
     ///
     /// # Errors
     /// If the run cannot be followed.
@@ -353,7 +359,7 @@ where
         })
     }
 
-    /// The step before; `None` at the beginning.
+    /// The previous step; `None` at the beginning.
     ///
     /// # Errors
     /// If the run cannot be followed.
@@ -390,7 +396,7 @@ where
     }
 }
 
-/// A time from which on there are at least so many steps in the window, or its beginning.
+/// A time from which on there are at least `count` steps in the window, or the window's beginning.
 fn begin_of_last<'a, S: Segments>(
     run: Run<'a, S>,
     steps: &mut Steps<'a, S>,
@@ -408,14 +414,15 @@ where
         if wanted.function.is_some_and(|wanted| wanted != function) {
             continue;
         }
-        // The last node may not have come to its end.
+        // The last node may not have reached its end.
         if visit.last() == run.path.length() {
             continue;
         }
         steps.follower.compile(visit.node)?;
         let plan = steps.plans.of(visit.node, &steps.follower)?;
         let mut part = wanted.window.part(visit);
-        // Of the last block a part may be wanted: it counts nothing, so that there are enough.
+        // If only a part of the last block is wanted, it counts nothing, so that there are enough
+        // steps.
         let is_cut = |to: (u64, OpId)| visit.start + part.end == to.0 + 1;
         part.end -= u64::from(wanted.within.to.is_some_and(is_cut) && !part.is_empty());
         let found = plan.count(part, wanted.level);

@@ -1,36 +1,36 @@
-//! Counts of different values, exact up to a bound.
+//! Counts distinct values, exactly up to a bound.
 
 use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
-/// Most different values that are told apart.
+/// The largest number of distinct values that are counted.
 pub const BOUND: usize = 4096;
 
-/// How many different values there are.
+/// The number of distinct values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Distinct {
-    /// So many.
+    /// Exactly this many.
     Exactly(u64),
-    /// More than so many.
+    /// More than this many.
     MoreThan(u64),
 }
 
-/// What occurred most often.
+/// The most frequent value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frequent<T> {
-    /// The value; the smallest of several.
+    /// The value; the smallest if several are equally frequent.
     pub value: T,
     /// How often it occurred.
     pub times: u64,
 }
 
-/// Counts how often each of up to [`BOUND`] values occurs. With one more it is given up.
+/// Counts how often each of up to [`BOUND`] values occurs. With one more, it gives up.
 #[derive(Clone, Debug)]
 pub(super) struct Tally<T> {
-    /// Who chooses values so that they collide makes this slow, but there are few of them.
+    /// Values chosen to collide would make this slow, but there are few of them.
     counts: Option<FxHashMap<T, u64>>,
-    /// The value that came last, and how often it came since it was looked up.
+    /// The latest value, and how often it came since it was looked up.
     run: Option<(T, u64)>,
 }
 
@@ -69,7 +69,7 @@ impl<T: Copy + Eq + Hash + Ord> Tally<T> {
         }
     }
 
-    /// How many different values there were, and unless there were too many, the most frequent one.
+    /// The number of distinct values, and the most frequent one unless there were too many.
     pub fn finish(mut self) -> (Distinct, Option<Frequent<T>>) {
         if let Some((last, times)) = self.run.take() {
             self.settle(last, times);

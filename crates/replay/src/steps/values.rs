@@ -1,4 +1,4 @@
-//! The values that loads read, all of them, load by load.
+//! All values that loads read, load by load.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -13,24 +13,25 @@ use super::follow::{Follower, Run};
 use super::stream::Plans;
 use super::{AccessSite, StepsError, Value};
 
-/// So many values of a load are handed on at once.
+/// How many values of a load are returned at once.
 const STRETCH: usize = 256;
 
-/// Values that one load read, one after the other.
+/// Consecutive values that one load read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadedValues {
     /// The load.
     pub site: AccessSite,
-    /// Which execution of it the first one is, from 1.
+    /// The number of the first execution, from 1.
     pub first: u64,
-    /// The values, all of the load's type; 256, or fewer at the end of the run.
+    /// The values, all of the load's type: 256, or fewer at the end of the run.
     pub values: Vec<Value>,
 }
 
-/// All values that the loads of a run read, in stretches of one load each.
+/// Iterates over all values that the loads of a run read, in stretches of one load each.
 ///
-/// The stretches of a load are in order. Those of different loads come as they get full, and at the end what is left, in the order of
-/// the program. Holds one stretch of each load that was executed.
+/// The stretches of each load are in order. Stretches of different loads come when they are full;
+/// the remaining ones come at the end, in the order of the program. Memory holds one stretch for
+/// each load that was executed.
 pub struct LoadedStretches<'a, S: Segments> {
     follower: Follower<'a, S>,
     plans: Plans<'a, S>,
@@ -43,13 +44,13 @@ pub struct LoadedStretches<'a, S: Segments> {
 struct Collected {
     sites: Rc<NodeSites>,
     loads: Vec<Load>,
-    /// Those that are full.
+    /// The full stretches.
     full: VecDeque<(usize, u64, Vec<Value>)>,
 }
 
 struct Load {
     ty: ValType,
-    /// How many values were handed on.
+    /// How many values were returned.
     before: u64,
     values: Vec<Value>,
 }
@@ -84,7 +85,7 @@ impl<'a, S: Segments> LoadedStretches<'a, S>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// Those of a run, of which `log` is the log.
+    /// The stretches of a run with this log.
     ///
     /// # Errors
     /// If the run cannot be followed.
@@ -99,7 +100,7 @@ where
         })
     }
 
-    /// The next one; `None` at the end.
+    /// The next stretch; `None` at the end.
     ///
     /// # Errors
     /// If the run cannot be followed further.

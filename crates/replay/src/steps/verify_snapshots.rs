@@ -1,4 +1,4 @@
-//! Whether snapshots are what the run comes to.
+//! Verifies that snapshots are the states that the run reaches.
 
 use std::error::Error;
 
@@ -11,8 +11,9 @@ use afterimage_wpp::{OpenActivation, Segments, StretchDirectory, Summary};
 
 use super::{Follower, OpenActivations, Run, StepsError};
 
-/// Follows a run to each of its snapshots, and to its end, and compares all that these hold; and with `lines` the lines of memory that are written in the segments of the path. What is wrong, in words, if anything is.
-/// Linear in the run, and for each snapshot in its memories.
+/// Follows a run to each of its snapshots and to its end, and compares everything in them. With
+/// `lines`, also compares the lines of memory that are written in the segments of the path. Returns
+/// what is wrong, in words, if anything. Linear in the run, and for each snapshot in its memories.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -63,7 +64,7 @@ where
         if !goes_on(place, own.log, stored.log).map_err(MachineError::from)? {
             return wrong("goes on elsewhere in the log");
         }
-        // How many exceptions are kept depends on when somebody looked.
+        // The number of exceptions kept depends on when somebody looked.
         let stored = Snapshot {
             log: own.log,
             room: own.room,
@@ -88,7 +89,7 @@ where
             return wrong("has other bytes of memory");
         }
     }
-    // Questions follow the path behind the last one, too.
+    // Questions also follow the path after the last snapshot.
     while let Some(visit) = follower.advance()? {
         if let Some(wrong) = begun.at(visit.start, &open, &mut follower.machine)? {
             return Ok(Some(wrong));
@@ -111,7 +112,7 @@ fn times_of(open: &OpenActivations, stands: &Snapshot) -> Vec<Opened> {
     times
 }
 
-/// Compares the activations open where each stretch begins with those in the file.
+/// Compares the activations that are open at the beginning of each stretch with those in the file.
 struct Begun<'a> {
     stretches: Option<&'a StretchDirectory>,
     /// The stretch that begins next.
@@ -151,11 +152,11 @@ impl Begun<'_> {
     }
 }
 
-/// Compares the lines of memory that are written in the segments of a path with those that are told.
+/// Compares the lines of memory that are written in the segments of a path with those in the file.
 struct Written<'a> {
     lines: Option<&'a WrittenLines>,
     segments: &'a [Summary],
-    /// The segment at hand, and what was written in it.
+    /// The current segment, and what was written in it.
     segment: usize,
     set: LineSet,
 }
@@ -170,7 +171,7 @@ impl<'a> Written<'a> {
         }
     }
 
-    /// What is wrong in the segments that end before a block, if anything is.
+    /// What is wrong in the segments that end before a block, if anything.
     fn until(&mut self, time: u64) -> Option<String> {
         let lines = self.lines?;
         while let Some(summary) = self.segments.get(self.segment)
@@ -211,7 +212,8 @@ impl Observer for Written<'_> {
     }
 }
 
-/// Whether a place in the log is another one, or behind it nothing but memory that the engine got for itself.
+/// Whether two places in the log are equivalent: only the engine's allocation of memory for itself
+/// may lie between them.
 fn goes_on(mut log: LogReader, own: LogPlace, stored: LogPlace) -> Result<bool, TraceError> {
     log.go(own)?;
     while log.events() < stored.events {

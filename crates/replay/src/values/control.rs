@@ -1,4 +1,4 @@
-//! Direct control dependences: which predicate let a statement's execution happen.
+//! Direct control dependences: the predicate that let a statement be executed.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use super::{Execution, RecordedValues, ValuesError};
 /// What let a block be executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Controller {
-    /// A branch of the same activation: the block that it ends, when that was executed.
+    /// A branch of the same activation, which ended a block.
     Branch {
         /// The time of the block.
         time: u64,
@@ -27,34 +27,37 @@ pub enum Controller {
     },
     /// The host, which began the activation.
     Host,
-    /// The throw of what the activation caught on the way to the block: the time of the throwing block.
+    /// The throw of an exception that the activation caught on the way to the block: the time of
+    /// the throwing block.
     Throw {
         /// The time.
         time: u64,
     },
 }
 
-/// Finds control dependences. Those of a function are computed when it is first asked about.
+/// Finds control dependences. Those of a function are computed on first use.
 ///
-/// A block depends on an edge if it post-dominates the edge's target and does not strictly post-dominate its source (Ferrante,
-/// Ottenstein and Warren 1987); loops without exit are given one, traps are none, and a call is a predicate only if an exception may leave it. Of the
-/// executions of such edges the last one before holds. A block that depends on no edge depends on the call of its activation. A block that depends on which exception is handled, and
-/// whether any is, depends on the throw, too, if one was handled since that last edge.
+/// A block depends on an edge if it post-dominates the edge's target and does not strictly
+/// post-dominate its source (Ferrante, Ottenstein and Warren 1987). Loops without an exit are given
+/// one; traps do not count; a call is a predicate only if an exception may leave it. The last
+/// execution of such an edge before the block decides. A block that depends on no edge depends on
+/// the call of its activation. A block that depends on which exception is handled, or on whether
+/// one is, also depends on the throw if an exception was handled since that last edge.
 pub struct Controllers<'a> {
     pub(super) program: &'a Program,
     known: RefCell<HashMap<FuncId, Rc<FunctionControl>>>,
 }
 
-/// What is known of a function.
+/// Control dependences of a function.
 pub(super) struct FunctionControl {
     pub(super) dependence: ControlDependence,
     pub(super) post_dominators: PostDominatorTree,
-    /// The blocks that depend on edges of each block, with the edges.
+    /// For each block, the blocks that depend on its out-edges, with the edges.
     pub(super) dependents: HashMap<BlockId, Vec<(EdgeId, BlockId)>>,
 }
 
 impl<'a> Controllers<'a> {
-    /// Those of a program.
+    /// The control dependences of a program.
     pub fn new(program: &'a Program) -> Self {
         Self {
             program,
@@ -84,7 +87,9 @@ impl<'a> Controllers<'a> {
         found
     }
 
-    /// What let an execution happen: a branch, a call or the host, and behind it throws, the last one first. Looks back through the activation: O(nodes of it that were executed since), or, if none of its branches decides, O(nodes of it in the segment in which it begins).
+    /// What let an execution happen: a branch, a call or the host, followed by throws, the last one
+    /// first. Looks back through the activation: O(nodes of it that were executed since), or, if
+    /// none of its branches decides, O(nodes of it in the segment in which it begins).
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -125,7 +130,7 @@ impl<'a> Controllers<'a> {
         let cfg = &code.cfg;
         let known = self.of(function, cfg);
         let controllers = known.dependence.controllers(block);
-        // Whether an edge that controls is taken on the way from a block to another one.
+        // Whether a controlling edge is taken on the way from one block to another.
         let decides = |from: BlockId, to: BlockId| {
             let mut edges = controllers.iter();
             edges.any(|&edge| takes(cfg, edge, from, to))
@@ -145,7 +150,7 @@ impl<'a> Controllers<'a> {
                 }
                 follower = candidate;
             }
-            // Where nothing of the activation decides, only its beginning is wanted.
+            // If nothing in the activation decides, only its beginning matters.
             let is_open = !controllers.is_empty();
             let previous = cursor.previous_in_activation_among(|_| is_open);
             let Some(visit) = previous.map_err(ValuesError::Path)? else {
@@ -170,7 +175,7 @@ impl<'a> Controllers<'a> {
         let Some(caller) = caller else {
             return Ok(Controller::Host);
         };
-        // What the host began may have been replaced by a tail call.
+        // A tail call may have replaced what the host began.
         if outermost {
             let before = values.at(caller.start)?;
             if !before.map_or(Ok(false), |before| values.replaced(before))? {
@@ -184,7 +189,8 @@ impl<'a> Controllers<'a> {
 }
 
 impl FunctionControl {
-    /// The edges over which what a block handles may come: into the vertices that dispatch exceptions to it, and from them to it.
+    /// The edges over which a handler may get its exception: into the vertices that dispatch
+    /// exceptions to it, and from them to it.
     pub(super) fn handled(&self, cfg: &Cfg, handler: BlockId) -> Vec<EdgeId> {
         let before = |v: BlockId| cfg.graph.predecessors(v).filter(|&v| is_dispatch(cfg, v));
         let mut dispatches = Vec::from_iter(before(handler));
@@ -203,7 +209,7 @@ impl FunctionControl {
         into.chain(own).copied().collect()
     }
 
-    /// Whether a block depends on what a block handles.
+    /// Whether a block depends on what a handler catches.
     fn is_handled(&self, cfg: &Cfg, handler: BlockId, block: BlockId) -> bool {
         let controllers = self.dependence.controllers(block);
         if controllers.is_empty() {
@@ -214,8 +220,8 @@ impl FunctionControl {
     }
 }
 
-/// Whether control that goes from a block to another one of the same activation takes an edge: at once, or on its way through vertices that dispatch an
-/// exception, which execute nothing.
+/// Whether control that goes from one block to another in an activation takes an edge: directly, or
+/// through vertices that dispatch an exception and execute nothing.
 fn takes(cfg: &Cfg, edge: EdgeId, from: BlockId, to: BlockId) -> bool {
     let source = cfg.graph.from(edge);
     let is_left =

@@ -1,4 +1,4 @@
-//! Control dependences the other way round: what a predicate or a call let be executed.
+//! Control dependences in reverse: what a predicate or a call let be executed.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -12,7 +12,7 @@ use super::control::{FunctionControl, dispatches, reaches};
 use super::{Controllers, Instance, RecordedValues, ValuesError};
 use crate::paths::FileSegments;
 
-/// An execution of a block that was let happen.
+/// A controlled execution of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Controlled {
     /// Its time.
@@ -23,15 +23,16 @@ pub struct Controlled {
     pub block: BlockId,
 }
 
-/// The executions of blocks that depend on one execution of a predicate, a call or a throw, in the order of time: all of which
-/// [`Controllers::of_execution`] names it.
+/// Iterates over the executions of blocks that depend on one execution of a predicate, a call or a
+/// throw, in the order of time: all those for which [`Controllers::of_execution`] names it.
 ///
-/// Goes along the callee's activation and then the operator's own, over what they call, as long as a block may depend on it: in its own, up to its
-/// block's closest post-dominator at most. O(nodes of these activations that were executed).
+/// Goes through the callee's activation and then the operator's own, without their callees, as long
+/// as a block may depend on it; in its own, up to the block's closest post-dominator at most.
+/// O(nodes of these activations that were executed).
 pub struct ControlledBlocks<'v, 'a> {
     values: &'v RecordedValues<'a>,
     cursor: Cursor<'a, FileSegments>,
-    /// The walk at hand is the last one.
+    /// The remaining walks; the current one is the last.
     walks: Vec<Walk<'a>>,
 }
 
@@ -45,29 +46,29 @@ struct Walk<'a> {
     /// The last block before its end.
     last: u64,
     waits: Waits,
-    /// What ends the walk.
+    /// The block that ends the walk.
     until: Option<BlockId>,
-    /// The execution of a node at hand, and which of its blocks comes next.
+    /// The current execution of a node, and which of its blocks comes next.
     visit: Visit,
     at: usize,
     /// The block before.
     before: Option<BlockId>,
-    /// The blocks that depend on going from one block to another one.
+    /// The blocks that depend on going from one block to another.
     decided: HashMap<(BlockId, BlockId), Rc<[BlockId]>>,
 }
 
-/// Which blocks depend on what is asked about if they are executed next.
+/// Which blocks depend on the operator if they are executed next.
 enum Waits {
-    /// Those that depend on the way that it takes now.
+    /// Those that depend on the way it takes now.
     Decided,
-    /// These: nothing else that they depend on came between.
+    /// These: nothing else that they depend on came in between.
     These(HashSet<BlockId>),
-    /// All but these: they depend on something that came between.
+    /// All but these, which depend on something that came in between.
     AllBut(HashSet<BlockId>),
 }
 
 impl Walk<'_> {
-    /// Goes from one block to another one.
+    /// Goes from one block to another.
     fn pass(&mut self, from: BlockId, to: BlockId) {
         let decided = self.decided(from, to);
         let decided = decided.iter().copied();
@@ -84,7 +85,8 @@ impl Walk<'_> {
         if let Some(known) = self.decided.get(&(from, to)) {
             return Rc::clone(known);
         }
-        // Vertices that dispatch exceptions execute nothing: the way through them is that of the block.
+        // Vertices that dispatch exceptions execute nothing: the way through them belongs to the
+        // block.
         let sources = std::iter::once(from).chain(dispatches(self.cfg, from));
         let all = sources.filter_map(|source| self.known.dependents.get(&source));
         let taken = |edge| reaches(self.cfg, self.cfg.graph.to(edge), to);
@@ -108,7 +110,8 @@ impl Walk<'_> {
 }
 
 impl<'a> Controllers<'a> {
-    /// What an operator let be executed in an execution of a node. Nothing, if the operator does not end its block.
+    /// What an operator let be executed, in an execution of a node. Empty if the operator does not
+    /// end its block.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -171,7 +174,8 @@ impl<'a> Controllers<'a> {
         Ok(blocks)
     }
 
-    /// A walk along the activation that handles what a block throws, from where it begins to.
+    /// A walk along the activation that handles what a block throws, from the beginning of the
+    /// handler.
     fn handling(
         &self,
         values: &RecordedValues<'_>,
@@ -196,7 +200,8 @@ impl<'a> Controllers<'a> {
         let dependents = walk.known.dependents.values().flatten();
         let handled = dependents.filter(|(edge, _)| edges.contains(edge));
         let mut waits = HashSet::from_iter(handled.map(|&(_, block)| block));
-        // Its own activation handles it: what that decides depends on it in any case.
+        // If its own activation handles it, everything decided by the throw depends on it in any
+        // case.
         if let Some(thrower) = thrower.filter(|_| own == walk.depth) {
             waits.extend(walk.decided(thrower, block).iter().copied());
         }
@@ -204,7 +209,7 @@ impl<'a> Controllers<'a> {
         Ok(Some(walk))
     }
 
-    /// A walk along the activation in which the cursor is.
+    /// A walk along the activation at the cursor.
     fn walk(
         &self,
         cursor: &Cursor<'a, FileSegments>,
@@ -232,7 +237,7 @@ impl<'a> Controllers<'a> {
 }
 
 impl ControlledBlocks<'_, '_> {
-    /// The next one.
+    /// The next controlled execution.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -269,7 +274,7 @@ impl ControlledBlocks<'_, '_> {
         Ok(None)
     }
 
-    /// How many there are from here on. Goes to the end.
+    /// How many there are from here on. Moves to the end.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -281,7 +286,7 @@ impl ControlledBlocks<'_, '_> {
         Ok(count)
     }
 
-    /// Goes to the next node of the activation. Whether there is one.
+    /// Goes to the next node of the activation. Returns whether there is one.
     fn go_on(&mut self) -> Result<bool, ValuesError> {
         let Some(walk) = self.walks.last_mut() else {
             return Ok(false);
@@ -298,7 +303,7 @@ impl ControlledBlocks<'_, '_> {
         Ok(next.is_some())
     }
 
-    /// Ends the walk at hand, and goes to where the one after it is.
+    /// Ends the current walk, and goes to the beginning of the next.
     fn end(&mut self) -> Result<(), ValuesError> {
         self.walks.pop();
         self.resume()

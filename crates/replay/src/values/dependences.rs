@@ -1,4 +1,5 @@
-//! Direct dependences of a statement's execution: who made each operand, who wrote what it reads.
+//! Direct dependences of a statement's execution: who made each operand, and who wrote what it
+//! reads.
 
 use afterimage_ids::OpId;
 use afterimage_machine::{Code, Register, Taker};
@@ -8,7 +9,7 @@ use afterimage_wet::{
 
 use super::{Bits, Execution, Instance, Kind, RecordedValues, Statement, ValuesError};
 
-/// Where a value, or a part of one, comes from.
+/// The origin of a value or of a part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A constant of the code.
@@ -26,21 +27,21 @@ pub enum Origin {
     Argument {
         /// The first execution of the activation.
         instance: Instance,
-        /// Which argument.
+        /// The number of the argument.
         index: u32,
     },
-    /// The host returned it from the call that this execution ends with.
+    /// The host returned it from the call that ends this execution.
     Returned {
         /// The execution with the call.
         instance: Instance,
-        /// Which result.
+        /// The number of the result.
         index: u32,
     },
     /// The module: a data segment, zeroed memory, the initial value of a global.
     Initial,
-    /// The host wrote it in this call of the guest's, from 1.
+    /// The host wrote it in this call by the guest, from 1.
     Host {
-        /// Which call.
+        /// The number of the call.
         call: u64,
     },
 }
@@ -48,19 +49,21 @@ pub enum Origin {
 /// A direct dependence on data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dependence {
-    /// What of the statement depends: an operand's role, or for what is read "memory" or "global", "element" of a table, or "size" of a table or a memory.
+    /// What depends: an operand's role; or, for what is read, "memory" or "global", "element" of a
+    /// table, or "size" of a table or a memory.
     pub role: &'static str,
     /// The value of the operand; `None` for what is read.
     pub value: Option<Bits>,
-    /// Of what is read from memory, how many bytes; 0 for all.
+    /// The number of bytes read from memory; 0 for all.
     pub bytes: u64,
-    /// Of what is taken from a table, how many elements; otherwise 0.
+    /// The number of elements taken from a table; otherwise 0.
     pub elements: u64,
-    /// Where it comes from.
+    /// Its origin.
     pub origin: Origin,
 }
 
-/// The direct data dependences of a statement's execution: its operands in order, then what it reads, part by part.
+/// The direct data dependences of a statement's execution: its operands in order, then what it
+/// reads, part by part.
 ///
 /// # Errors
 /// If the trace is damaged or holds too little.
@@ -100,7 +103,7 @@ pub fn of_statement(
     if let Kind::Inst(inst) = statement.kind
         && let Some(role) = role_of_read(compiled.code.insts[inst].code)
     {
-        // What trapped has read nothing.
+        // An operator that trapped has read nothing.
         let mut readings = read(values.reading(instance, inst))?;
         readings.extend(read(values.copied(instance, inst))?);
         for reading in readings {
@@ -130,7 +133,7 @@ pub fn of_statement(
     Ok(found)
 }
 
-/// Where the value of a register of an execution comes from.
+/// The origin of the value in a register of an execution.
 pub fn origin_of(
     values: &RecordedValues<'_>,
     instance: Instance,
@@ -155,8 +158,10 @@ pub fn origin_of(
     })
 }
 
-/// The blocks through which values were moved before a statement took them in an execution of its node, in the order of its operands: that these are the values, and not
-/// others, depends on what let the blocks run. Each is told as an execution of no statement. Nothing is told of operands for which `is_taken` does not say so, by number and role.
+/// The blocks through which operands were moved before a statement took them, in the order of the
+/// operands. They decided that the statement got these values and not others, so it depends on what
+/// let them run. Each is returned as an execution without a statement. `is_taken` selects operands
+/// by number and role.
 ///
 /// # Errors
 /// If the trace is damaged or holds too little.
@@ -181,7 +186,7 @@ pub fn moves(
     Ok(moves)
 }
 
-/// The same of a register of an execution, and of who takes it there, if somebody does.
+/// Like [`moves`], for a register of an execution, and for the operand that takes it there, if any.
 pub fn moves_of(
     values: &RecordedValues<'_>,
     instance: Instance,
@@ -204,7 +209,7 @@ pub fn moves_of(
     Ok(moves)
 }
 
-/// Who wrote something.
+/// The origin of what a writer wrote.
 fn written(values: &RecordedValues<'_>, writer: Writer) -> Result<Origin, ValuesError> {
     Ok(match writer {
         Writer::Initial => Origin::Initial,
@@ -216,7 +221,7 @@ fn written(values: &RecordedValues<'_>, writer: Writer) -> Result<Origin, Values
     })
 }
 
-/// The operator that an execution of a node ends with.
+/// The operator that ends an execution of a node.
 pub fn end_of(values: &RecordedValues<'_>, instance: Instance) -> Result<OpId, ValuesError> {
     let node = values.path().nodes().get(instance.node);
     let op = node.and_then(|node| {
@@ -227,7 +232,7 @@ pub fn end_of(values: &RecordedValues<'_>, instance: Instance) -> Result<OpId, V
     op.ok_or(ValuesError::Damaged("a block without operators"))
 }
 
-/// What was read, by an instruction that may have been the last that the run tried.
+/// What was read by an instruction that may be the last one the run attempted.
 fn read<T>(readings: Result<Vec<T>, ValuesError>) -> Result<Vec<T>, ValuesError> {
     match readings {
         Err(ValuesError::NotExecuted) => Ok(Vec::new()),
@@ -235,7 +240,7 @@ fn read<T>(readings: Result<Vec<T>, ValuesError>) -> Result<Vec<T>, ValuesError>
     }
 }
 
-/// What is taken from a place, for the statement that takes it.
+/// The role of what is taken from a place, in the statement that takes it.
 pub(super) fn role_of_place(place: TableOrSize) -> &'static str {
     match place {
         TableOrSize::Elements(_) => "element",
@@ -243,7 +248,7 @@ pub(super) fn role_of_place(place: TableOrSize) -> &'static str {
     }
 }
 
-/// What an instruction reads besides its operands, if somebody may have written it.
+/// The role of what an instruction reads besides its operands, if somebody may have written it.
 pub(super) fn role_of_read(code: Code) -> Option<&'static str> {
     match (read_from(code), write_to(code)) {
         (Some(ReadFrom::Memory), _) | (_, Some(WriteTo::Copy)) => Some("memory"),

@@ -17,25 +17,27 @@ pub struct Executions<'a> {
 /// One of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Execution {
-    /// Which one, from 1.
+    /// Its number, from 1.
     pub number: u64,
     /// The time of its block.
     pub time: u64,
-    /// The execution of the node that it is in.
+    /// The execution of its node.
     pub instance: Instance,
-    /// What it is there; `None` if it is no statement.
+    /// The statement there; `None` if it is none.
     pub statement: Option<Statement>,
 }
 
-/// The block that an operator is in; of a function whose root block has no operators, the root, if the operator stands where it begins.
+/// The block of an operator. If a function's root block has no operators, the root, for an operator
+/// at its beginning.
 pub fn block_at(function: &Function, op: OpId) -> Option<BlockId> {
     let (root, block) = function.cfg.blocks.iter().next()?;
     let empty = block.kind == BlockKind::Code && block.ops.is_empty() && block.ops.start == op;
     function.block_of(op).or(empty.then_some(root))
 }
 
-/// The executions of the block that an operator is in; none if it cannot be reached. That the run ended before the operator is for the caller to know:
-/// then the last one is none of the operator. O(nodes of the path).
+/// The executions of an operator's block; none if it cannot be reached. The caller must know if the
+/// run ended before the operator: the last execution is then none of the operator. O(nodes of the
+/// path).
 ///
 /// # Errors
 /// If they cannot be counted.
@@ -72,12 +74,12 @@ impl<'a> Executions<'a> {
         })
     }
 
-    /// How many there are.
+    /// The number of executions.
     pub fn count(&self) -> u64 {
         self.occurrences.count()
     }
 
-    /// How many there are at block T and before.
+    /// How many there are up to and including block T.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -85,7 +87,7 @@ impl<'a> Executions<'a> {
         self.occurrences.rank(time).map_err(ValuesError::Path)
     }
 
-    /// One of them, by its number from 1. `None` if there are not so many.
+    /// An execution, by its number from 1; `None` if there are fewer.
     ///
     /// # Errors
     /// If the path cannot be read.

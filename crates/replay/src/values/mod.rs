@@ -1,4 +1,4 @@
-//! Values of statements, execution by execution, and where they come from: the whole execution trace of a file.
+//! Values of statements, by execution, and their origins: the whole execution trace of a file.
 //!
 //! ```no_run
 //! use afterimage_ids::{FuncId, OpId};
@@ -14,7 +14,7 @@
 //! let epochs = recorded_epochs(&file, &path)?.ok_or("the recording has no values yet")?;
 //! let values = recorded_values(&program, &module, &path, &epochs)?;
 //!
-//! // The third execution of an operator: what it gave, and who made what it took.
+//! // The third execution of an operator: what it gave, and who made its operands.
 //! let (function, op) = (FuncId::from_u32(7), OpId::from_u32(12));
 //! let all = Executions::of(&values, &program, function, op)?;
 //! let types = Types::new(&program, &module);
@@ -71,7 +71,7 @@ pub type ValuesError = TraceError<PathFileError, EpochFileError>;
 /// The epochs of a file's whole execution trace; `None` if it has none.
 ///
 /// # Errors
-/// If it is damaged, or of another path than the file's.
+/// If it is damaged, or belongs to another path than the file's.
 pub fn recorded_epochs(
     file: &TraceFile,
     path: &RecordedPath,
@@ -80,7 +80,7 @@ pub fn recorded_epochs(
     FileEpochs::open(file, fingerprint(path.nodes(), continuations))
 }
 
-/// Opens the whole execution trace that `epochs` hold. `module` is what the program was parsed from.
+/// Opens the whole execution trace in `epochs`. `module` is what the program was parsed from.
 ///
 /// # Errors
 /// If the module cannot be read.

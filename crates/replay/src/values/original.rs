@@ -1,4 +1,4 @@
-//! How many bytes the papers' original form of a run takes.
+//! Computes the size of a run in the papers' original form.
 
 use afterimage_ids::{NodeId, SecondaryMap};
 use afterimage_machine::{NodeCode, Operand};
@@ -7,20 +7,22 @@ use afterimage_wpp::Segments;
 
 use super::{Kind, RecordedValues, Statement, ValuesError};
 
-/// What the original form of a whole execution trace consists of (Zhang and Gupta 2005, section 2): what it counts before anything is
-/// inferred or compressed. `docs/VALUES.md` says how statements, values and dependences are counted here.
+/// The parts of the original form of a whole execution trace (Zhang and Gupta 2005, section 2),
+/// before anything is inferred or compressed. `docs/VALUES.md` says how statements, values and
+/// dependences are counted here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Original {
-    /// Executed statements, each with a time, and with a control dependence.
+    /// Executed statements, each with a time and a control dependence.
     pub statements: u64,
-    /// Values that they gave.
+    /// The values they gave.
     pub values: u64,
-    /// Data dependences: operands that are no constants, and reads of memory and globals. A read counts once, also where several writers made its
-    /// parts, and a memory copy's reads are not counted: there are so many at least.
+    /// Data dependences: operands other than constants, and reads of memory and globals. A read
+    /// counts once, even if several writers made its parts. Reads by memory copies are not counted,
+    /// so this is a lower bound.
     pub data: u64,
     /// Executed blocks, each of which could have one control dependence instead.
     pub blocks: u64,
-    /// Executed nodes of the path: times that are left if a node's statements share one.
+    /// Executed nodes of the path: the times that remain if a node's statements share one.
     pub nodes: u64,
 }
 
@@ -30,10 +32,11 @@ impl Original {
     /// Bytes of a dependence.
     pub const LABEL: u64 = 8;
 
-    /// Of a whole run: every node's code, as often as it was executed. Linear in the code of the path's nodes, and in the nodes of its segments.
+    /// Counts a whole run: every node's code, as often as it was executed. Linear in the code of
+    /// the path's nodes, and in the nodes of its segments.
     ///
     /// # Errors
-    /// If the path cannot be read, or is of another program.
+    /// If the path cannot be read, or belongs to another program.
     pub fn of(values: &RecordedValues<'_>) -> Result<Self, ValuesError> {
         let mut counts: SecondaryMap<NodeId, u64> = SecondaryMap::new();
         for summary in values.path().segments().summaries() {
@@ -44,11 +47,11 @@ impl Original {
         Self::of_nodes(values, &counts, true)
     }
 
-    /// Of parts of a run, each from a first to a last block: of all nodes that have a block in one of them, which is what is kept of such parts. O(nodes that are
-    /// executed in them).
+    /// Counts parts of a run, each from a first to a last block: all nodes with a block in one of
+    /// them, which is what is kept of such parts. O(nodes that are executed in them).
     ///
     /// # Errors
-    /// As [`of`](Self::of).
+    /// As for [`of`](Self::of).
     pub fn of_windows(
         values: &RecordedValues<'_>,
         windows: &[(u64, u64)],
@@ -73,7 +76,8 @@ impl Original {
         Self::of_nodes(values, &counts, counted == values.path().length())
     }
 
-    /// Of nodes that were executed so often; `ends` if the run's last one is among them.
+    /// Counts nodes with the number of their executions; `ends` if the run's last one is among
+    /// them.
     fn of_nodes(
         values: &RecordedValues<'_>,
         counts: &SecondaryMap<NodeId, u64>,
@@ -94,7 +98,7 @@ impl Original {
             };
             all.add(once, count);
         }
-        // The run may have ended inside of its last node.
+        // The run may have ended inside its last node.
         if ends
             && let Some(last) = values.at(path.length())?
             && let Some(executed) = values.stopped(last)?
@@ -108,7 +112,7 @@ impl Original {
         Ok(all)
     }
 
-    /// Of a node's instructions from one on, executed once.
+    /// Counts a node's instructions from `from` on, executed once.
     fn of_instructions(code: &NodeCode, from: usize) -> Self {
         let mut once = Self::default();
         for (position, inst) in code.insts.iter().enumerate().skip(from) {
@@ -149,7 +153,7 @@ impl Original {
         self.values.saturating_mul(Self::WORD)
     }
 
-    /// Bytes of all dependences, of which those on control are one per statement, or one per block.
+    /// Bytes of all dependences, with one control dependence per statement, or per block.
     pub fn of_dependences(&self, by_block: bool) -> u64 {
         let control = if by_block {
             self.blocks

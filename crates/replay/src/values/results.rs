@@ -1,4 +1,4 @@
-//! What statements give: results, stored values, decisions, with their types.
+//! What statements give: typed results, stored values and decisions.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ use super::{Bits, Execution, Kind, RecordedValues, Statement, ValuesError};
 /// A value of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TypedValue {
-    /// What it is for the statement: "" for its only result.
+    /// Its role in the statement: "" for its only result.
     pub role: &'static str,
     /// Its type.
     pub ty: ValType,
@@ -27,16 +27,17 @@ pub struct TypedValue {
 /// What a statement's execution did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effect {
-    /// What it gave ([`Types::given`]), of a call behind its arguments. If it gave nothing, or trapped, what it took, but addresses and lengths that `accesses`
-    /// tells; of a store the value that it would have written.
+    /// The values that it gave ([`Types::given`]); for a call, after its arguments. If it gave
+    /// nothing, or trapped: the values that it took, without addresses and lengths, which are in
+    /// `accesses`; for a store, the value that it would have written.
     pub values: Vec<TypedValue>,
     /// The memory that it read and wrote, or would have if it had not trapped.
     pub accesses: Accesses,
-    /// It trapped: nothing was done.
+    /// Whether it trapped, so that nothing was done.
     pub trapped: bool,
 }
 
-/// The types of statements' operands and results. Those of a function are found when it is first asked about.
+/// The types of statements' operands and results. Those of a function are computed on first use.
 pub struct Types<'a> {
     program: &'a Program,
     module: &'a [u8],
@@ -44,7 +45,7 @@ pub struct Types<'a> {
 }
 
 impl<'a> Types<'a> {
-    /// Those of a program; `module` is what it was parsed from.
+    /// The types of a program. `module` is what it was parsed from.
     pub fn new(program: &'a Program, module: &'a [u8]) -> Self {
         Self {
             program,
@@ -84,7 +85,8 @@ impl<'a> Types<'a> {
         Some(found.ty)
     }
 
-    /// What an execution gave: the results of an instruction or a call, what was stored, what a branch decided by. Empty for what gives nothing, and for what trapped.
+    /// What an execution gave: the results of an instruction or a call, the stored value, the
+    /// condition of a branch. Empty if it gave nothing, or trapped.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -158,7 +160,8 @@ impl<'a> Types<'a> {
         }
     }
 
-    /// What an execution did: what it gave, and which memory it accessed; what it was given if it is a call, or if there is nothing else to tell.
+    /// What an execution did: the values that it gave, and the memory that it accessed. Also the
+    /// values that it took, if it is a call or there is nothing else to report.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -196,7 +199,7 @@ impl<'a> Types<'a> {
         if effect.values.is_empty() || matches!(statement.kind, Kind::Call(_)) {
             let given = std::mem::take(&mut effect.values);
             effect.values = self.taken(values, execution, statement, op, &mut known)?;
-            // What it gave is told from what it took.
+            // What it gave follows from what it took.
             let role = if effect.values.is_empty() {
                 ""
             } else {
@@ -208,7 +211,7 @@ impl<'a> Types<'a> {
         Ok(effect)
     }
 
-    /// What an execution was given, but addresses and lengths of memory.
+    /// The values that an execution took, except addresses and lengths of memory.
     fn taken(
         &self,
         values: &RecordedValues<'_>,
@@ -232,7 +235,7 @@ impl<'a> Types<'a> {
                 Some(Code::Store(_) | Code::StoreVector(_))
             );
             let role = match (inst.map(|inst| inst.code), operand.role) {
-                // What is accessed tells these.
+                // The accesses already say these.
                 (
                     Some(
                         Code::Load(_) | Code::LoadVector(_) | Code::Store(_) | Code::StoreVector(_),
@@ -257,7 +260,7 @@ impl<'a> Types<'a> {
     }
 }
 
-/// Whether the run ended with an instruction that trapped.
+/// Whether the run ended with a trap of this instruction.
 fn is_beyond(
     values: &RecordedValues<'_>,
     execution: &Execution,

@@ -1,4 +1,4 @@
-//! Statements of nodes: which instruction of a node an operator is, and what it takes.
+//! Statements of nodes: the instruction of an operator in a node, and its operands.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,9 +11,9 @@ use afterimage_program::{BlockEnd, Callee, Program};
 pub enum Kind {
     /// The instruction at this position.
     Inst(usize),
-    /// The call that the node ends with.
+    /// The call that ends the node.
     Call(Callee),
-    /// The return, or the end of the function, that the node ends with.
+    /// The return, or the end of the function, that ends the node.
     Return,
     /// It throws.
     Throw,
@@ -22,23 +22,24 @@ pub enum Kind {
 /// A statement in a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Statement {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Which block of the node it is in, from 0: it is executed so many blocks after the node begins.
+    /// Its block in the node, from 0: it is executed that many blocks after the node begins.
     pub block: u64,
 }
 
-/// What a statement takes.
+/// An operand of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operand {
-    /// What it is for the statement. Of a load or store "address", or "base address" if the operator adds an offset.
+    /// Its role in the statement. For a load or store, "address", or "base address" if the operator
+    /// adds an offset.
     pub role: &'static str,
     /// Its register.
     pub register: Register,
 }
 
 impl Statement {
-    /// As what it takes the operand of a number, from 0.
+    /// How it takes the operand with this number, from 0.
     pub fn taker(&self, code: &NodeCode, operand: usize) -> Taker {
         match self.kind {
             Kind::Inst(inst) => {
@@ -49,13 +50,14 @@ impl Statement {
                 let (inst, operand) = more.map_or((inst, operand), |(inst, k, _)| (inst, k));
                 Taker::Operand(inst as u32, operand as u8)
             }
-            // Of a call through a table, the index comes last.
+            // In a call through a table, the index comes last.
             Kind::Call(_) if is_index(code, operand) => Taker::Index,
             Kind::Call(_) | Kind::Return | Kind::Throw => Taker::Given(operand as u32),
         }
     }
 
-    /// What an operator is in a node that contains its block, as the block at `position`. `None` if it only moves values, or is a constant.
+    /// The statement of an operator in a node that contains its block at `position`. `None` if it
+    /// only moves values, or is a constant.
     pub fn find(
         program: &Program,
         code: &NodeCode,
@@ -86,7 +88,8 @@ impl Statement {
         Some(Self { kind, block })
     }
 
-    /// The statements of a node with these blocks, in the order of execution, each with its operator.
+    /// The statements of a node with these blocks, in the order of execution, each with its
+    /// operator.
     pub fn all(program: &Program, code: &NodeCode, blocks: &[BlockId]) -> Vec<(OpId, Self)> {
         let mut all = Vec::new();
         let Some(function) = program.function(code.function) else {
@@ -116,7 +119,7 @@ impl Statement {
         all
     }
 
-    /// The registers of what it takes.
+    /// The registers of its operands.
     pub fn operands(self, code: &NodeCode) -> Vec<Operand> {
         let many = |role, registers: &[Register]| {
             let operands = registers.iter();
@@ -155,10 +158,11 @@ impl Statement {
     }
 }
 
-/// What an operator takes besides, of which this instruction is the first one of several: which instruction as which operand, and where.
+/// The further operands of an operator that has several instructions, the first of which is this
+/// one: the instruction, the number of its operand, and the register.
 fn more(code: &NodeCode, position: usize) -> impl Iterator<Item = (usize, usize, Register)> {
     let op = code.insts[position].op;
-    // The results of its own instructions, and the address, which they share, are none of it.
+    // The results of its own instructions and the address that they share are not operands.
     let own = code.first_result() + position as u32;
     let following = code.insts.iter().enumerate().skip(position + 1);
     let following = following.take_while(move |(_, inst)| inst.op == op);
@@ -192,7 +196,7 @@ fn of_inst(code: &NodeCode, position: usize) -> Vec<Operand> {
         .collect()
 }
 
-/// What an instruction's operands are for it.
+/// The roles of an instruction's operands.
 fn roles(inst: &Inst) -> &'static [&'static str] {
     // The operator may add an offset.
     let (one, lanes, stored): (&'static [_], &'static [_], &'static [_]) = match inst.immediate {
@@ -240,7 +244,7 @@ fn roles(inst: &Inst) -> &'static [&'static str] {
     }
 }
 
-/// Whether an operand of the call that a node ends with is the index in a table.
+/// Whether an operand of the call that ends a node is the index in a table.
 fn is_index(code: &NodeCode, number: usize) -> bool {
     match &code.end {
         NodeEnd::Call {

@@ -1,4 +1,4 @@
-//! Values of stretches of a run, each built alone when it is asked for.
+//! Values of stretches of a run, each built by itself when an answer needs it.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -19,32 +19,34 @@ use crate::Writers;
 use crate::paths::RecordedPath;
 use crate::steps::{self, NearestAccess, last_writes_from_snapshot};
 
-/// By node of a function: the variables that it may write, results of its call included. Ascending.
+/// For each node of a function, the variables that it may write, including results of its call.
+/// Ascending.
 type Outputs = HashMap<NodeId, Box<[u32]>>;
 
-/// A run whose stretches are built.
+/// A run whose stretches are built on demand.
 struct Stretches {
     file: TraceFile,
     module: Arc<Module>,
     path: Arc<RecordedPath>,
     snapshots: Snapshots,
-    /// The activations open where each begins.
+    /// The activations that are open at the beginning of each.
     open: OpenWhere,
-    /// Which of them wrote a byte.
+    /// Finds the stretch that wrote a byte.
     wrote: Arc<Writers>,
     stopped: Option<StoppedBefore>,
-    /// By global: the functions that write it.
+    /// For each global, the functions that write it.
     global_writers: OnceLock<Vec<BTreeSet<FuncId>>>,
-    /// By function, once asked for: the variables that its nodes may write.
+    /// For each function, once computed: the variables that its nodes may write.
     outputs: Mutex<HashMap<FuncId, Arc<Outputs>>>,
-    /// What following told, of the bytes next to each other that were asked about together.
+    /// What following found, for adjacent bytes that were asked about together.
     followed: Mutex<HashMap<FollowedKey, [Followed; TOGETHER as usize]>>,
 }
 
-/// The stretch before which it was looked, the memory, and the first address in units of [`TOGETHER`].
+/// The stretch before which it searched, the memory, and the first address in units of
+/// [`TOGETHER`].
 type FollowedKey = (usize, u32, u64);
 
-/// What following from a snapshot tells of a byte's last writer.
+/// What following from a snapshot says about a byte's last writer.
 #[derive(Clone, Copy, Debug)]
 enum Followed {
     /// There is none.
@@ -55,12 +57,12 @@ enum Followed {
     Before(usize),
 }
 
-/// Following the run from a snapshot takes as long as building so many stretches.
+/// The cost of following the run from a snapshot, in built stretches.
 const FOLLOWING: usize = 3;
-/// In the time that building one stretch takes, this many are executed again.
+/// How many stretches can be executed again in the time that building one takes.
 const EXECUTED: usize = 1 << 10;
 
-/// Bytes whose last writers are looked for together: those of a vector.
+/// How many bytes' last writers are searched for together: those of a vector.
 const TOGETHER: u64 = 16;
 
 impl fmt::Debug for Stretches {
@@ -69,17 +71,19 @@ impl fmt::Debug for Stretches {
     }
 }
 
-/// What is told of stretches is not as it should be.
+/// The description of the stretches is damaged.
 #[derive(Debug, thiserror::Error)]
 #[error("the stretches in the recording are damaged: {0}")]
 struct Damaged(&'static str);
 
-/// The activations open where stretches begin. By depth, the outermost first: the stretches at which the activation of that depth differs from that at the stretch before.
+/// The activations that are open at the beginning of each stretch. For each depth, the outermost
+/// first: the stretches at which the activation at that depth differs from that of the stretch
+/// before.
 #[derive(Default)]
 struct OpenWhere(Vec<Vec<(usize, OpenActivation)>>);
 
 impl OpenWhere {
-    /// From the lists of [`StretchDirectory::open`]. Linear in them.
+    /// Converts the lists of [`StretchDirectory::open`]. Linear in them.
     fn of(stretches: &[Summary], open: &[Vec<OpenActivation>]) -> Self {
         let mut found = Self::default();
         for (number, (earlier, open)) in stretches.iter().zip(open).enumerate() {
@@ -94,7 +98,7 @@ impl OpenWhere {
         found
     }
 
-    /// The activation of a depth where a stretch begins. O(log stretches).
+    /// The activation at a depth at the beginning of a stretch. O(log stretches).
     fn at(&self, position: usize, activation: usize) -> Option<&OpenActivation> {
         let known = self.0.get(activation)?;
         let found = known.partition_point(|&(from, _)| from <= position);
@@ -102,7 +106,7 @@ impl OpenWhere {
     }
 }
 
-/// Epochs of a run, one for each of its stretches, which are built when they are needed: at most so many.
+/// Epochs of a run, one for each of its stretches, built when needed, up to a limit.
 pub fn epochs_of_stretches(
     (file, module): (&TraceFile, &Arc<Module>),
     (path, open): (Arc<RecordedPath>, &[Vec<OpenActivation>]),
@@ -171,7 +175,8 @@ impl Stretches {
             let code = compile(program, &body, &node.blocks, on.next)?;
             let mut all = Vec::from_iter(code.outputs.iter().map(|output| output.0));
             if let NodeEnd::Call { results, .. } = code.end {
-                // What it gives, or what a handler gets, goes to slots of the operand stack: those behind are not read before they are written.
+                // Results, and what a handler receives, go to slots of the operand stack. The slots
+                // after them are not read before they are written.
                 all.extend(results..code.variables);
                 if catches {
                     all.extend(body.slots.locals.len() as u32..results);
@@ -186,7 +191,7 @@ impl Stretches {
         Ok(found)
     }
 
-    /// By global: the functions that write it. O(program), once.
+    /// For each global, the functions that write it. O(program), once.
     fn global_writers(&self) -> &[BTreeSet<FuncId>] {
         self.global_writers.get_or_init(|| {
             let program = &self.module.program;
@@ -263,7 +268,7 @@ impl MakeStretch for Stretches {
         if counts.iter().any(|&(node, _)| writes(node)) {
             return Ok(true);
         }
-        // The call that it waited for at first may have given it.
+        // The call that it first waited for may have given the value.
         let open = self.open.at(position, activation);
         let Some(block) = open.and_then(|open| open.call) else {
             return Ok(false);
@@ -310,7 +315,8 @@ impl MakeStretch for Stretches {
             if let Some(found) = self.wrote.watched_before(position, memory, address) {
                 break found;
             }
-            // In a long run the writer is mostly not far, and watching takes as long as the run.
+            // In a long run, the writer is usually not far away, and watching takes as long as the
+            // run.
             let (found, took) = self.follow_back(position, memory, address)?;
             cost += took;
             position = match found {
@@ -326,7 +332,8 @@ impl MakeStretch for Stretches {
 }
 
 impl Stretches {
-    /// Which stretch before one wrote a byte last, as far as following the run from one snapshot tells. And what that cost, in stretches that are built.
+    /// The stretch before `position` that last wrote a byte, as far as following the run from one
+    /// snapshot shows; and the cost, in built stretches.
     fn follow_back(
         &self,
         position: usize,

@@ -1,4 +1,4 @@
-//! Direct dependences the other way round: who used what a statement's execution made.
+//! Direct dependences in reverse: who used what a statement's execution made.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -31,20 +31,21 @@ pub struct Use {
     pub node: NodeId,
     /// The operator.
     pub op: OpId,
-    /// What the operator is in the node.
+    /// Its statement in the node.
     pub statement: Statement,
-    /// What of the statement depends: an operand's role, or for what is read "memory" or "global", "element" of a table, or "size" of a table or a memory.
+    /// What depends: an operand's role; or, for what is read, "memory" or "global", "element" of a
+    /// table, or "size" of a table or a memory.
     pub role: &'static str,
-    /// Of what is read from memory, how many bytes; 0 for all.
+    /// The number of bytes read from memory; 0 for all.
     pub bytes: u64,
-    /// Of what is taken from a table, how many elements; otherwise 0.
+    /// The number of elements taken from a table; otherwise 0.
     pub elements: u64,
     /// Where the host read them, if it did.
     pub read: Option<Range>,
 }
 
 impl Use {
-    /// The execution of the node. Takes counting the node's executions.
+    /// The execution of the node. Counts the node's executions.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -54,14 +55,18 @@ impl Use {
     }
 }
 
-/// All direct uses of what a statement's execution made, in the order of time, to be gone through in both directions.
+/// Iterates in both directions over all direct uses of what a statement's execution made, in the
+/// order of time.
 ///
-/// They are the [`dependences`](super::dependences) of all executions, and what the host [read](HostReads::parts), reversed: whoever names this one is here, as
-/// often as it does. For a call these are the uses of its results, whoever made them, of and of what the host wrote in it; for a throw those of the reference to the exception, and for one that throws
-/// again those of all that it carries, too.
+/// They are the [`dependences`](super::dependences) of all executions, and what the host
+/// [read](HostReads::parts), reversed: each entry there that names this execution appears here, as
+/// often as it does. For a call, these are the uses of its results, whoever made them, and of what
+/// the host wrote in it. For a throw, they are those of the reference to the exception; for a
+/// rethrow, also those of all values that it carries.
 ///
-/// What is near in time is found first: a value is followed along the path as long as a variable holds it, and the labels of what was executed later
-/// are searched in stretches that grow. Some thousand uses are held at a time.
+/// Near uses are found first. A value is followed along the path as long as a variable holds it,
+/// and the labels of later executions are searched in stretches that grow. Some thousand uses are
+/// held at a time.
 pub struct Uses<'h, 'a> {
     values: &'h RecordedValues<'a>,
     program: &'a Program,
@@ -71,16 +76,16 @@ pub struct Uses<'h, 'a> {
     readers: Readers<'h, 'a, FileSegments, FileEpochs>,
     takers: Takers<'h, 'a, FileSegments, FileEpochs>,
     host: HostReaders<'h, 'a>,
-    /// What of each comes next.
+    /// What comes next from each source.
     held: Option<Held>,
     read: Option<ReadBy>,
     taken: Option<TakenBy>,
     by_host: Option<HostUse>,
-    /// Uses that follow each other, of whole executions of nodes.
+    /// Consecutive uses, from whole executions of nodes.
     batch: Vec<Use>,
     /// How many of them were passed.
     at: usize,
-    /// Where each batch until this one begins.
+    /// Where each batch up to this one begins.
     marks: Vec<Mark<'a>>,
 }
 
@@ -95,7 +100,7 @@ struct Mark<'a> {
     by_host: Option<HostUse>,
 }
 
-/// About so many uses are held.
+/// About how many uses are held.
 const BATCH: usize = 1 << 10;
 
 /// What uses which register of a node.
@@ -105,24 +110,25 @@ struct NodeUses {
     statements: Vec<(OpId, Statement)>,
     /// The operands, by register.
     operands: Vec<OfRegister>,
-    /// Per instruction, which statement it is.
+    /// The statement of each instruction.
     of_inst: HashMap<usize, u32>,
 }
 
 /// An operand of a statement.
 struct OfRegister {
     register: u32,
-    /// Which statement.
+    /// The statement.
     statement: u32,
-    /// Which of its operands.
+    /// The number of the operand.
     position: u32,
     role: &'static str,
 }
 
-/// The order of uses in an execution of a node: by statement, then by operand; what is read comes last.
+/// The order of uses in an execution of a node: by statement, then by operand; what is read comes
+/// last.
 type Order = (u32, u32);
 
-/// What a statement's execution makes that others may use.
+/// What a statement's execution makes for others to use.
 pub fn definition(
     compiled: &Compiled,
     instance: Instance,
@@ -146,7 +152,7 @@ pub fn definition(
     }
 }
 
-/// What an atomic operator writes, besides the result that it gives.
+/// What an atomic operator writes, besides its result.
 fn written_besides(
     values: &RecordedValues<'_>,
     definition: Definition,
@@ -166,7 +172,7 @@ fn written_besides(
 }
 
 impl<'h, 'a> Uses<'h, 'a> {
-    /// Those of a definition; see [`definition`]. `host` tells what the host read.
+    /// The uses of a definition; see [`definition`]. `host` supplies what the host read.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -204,7 +210,8 @@ impl<'h, 'a> Uses<'h, 'a> {
         })
     }
 
-    /// Tells where the run ended, the first of its [`stops`](afterimage_profile::stops), so that what trapped counts as a use of its operands.
+    /// Sets where the run ended, the first of its [`stops`](afterimage_profile::stops), so that an
+    /// operator that trapped counts as a use of its operands.
     #[must_use]
     pub fn ending(mut self, stop: Option<Stop>) -> Self {
         self.stop = stop;
@@ -216,7 +223,7 @@ impl<'h, 'a> Uses<'h, 'a> {
         self.marks.last().map_or(0, |mark| mark.before) + self.at as u64
     }
 
-    /// Goes over the next one; `None` at the end.
+    /// Passes the next use; `None` at the end.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -233,7 +240,7 @@ impl<'h, 'a> Uses<'h, 'a> {
         Ok(Some(found))
     }
 
-    /// Goes back over the one before; `None` at the beginning.
+    /// Goes back over the previous use; `None` at the beginning.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -256,7 +263,7 @@ impl<'h, 'a> Uses<'h, 'a> {
         Ok(Some(self.batch[at]))
     }
 
-    /// How many there are from here on. Does not move, but goes through all of them once.
+    /// How many uses there are from here on. Does not move, but goes through all of them once.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -272,7 +279,7 @@ impl<'h, 'a> Uses<'h, 'a> {
             count += 1 + self.readers.count()?;
         }
         if let Some(taken) = &here.taken {
-            // Only the last one may be none: a call that was not tried.
+            // Only the last one may not count: a call that was not attempted.
             let mut rest = self.takers.clone();
             let mut next = Some(*taken);
             while let Some(taken) = next {
@@ -288,8 +295,8 @@ impl<'h, 'a> Uses<'h, 'a> {
         Ok(count)
     }
 
-    /// The stretches of the run from the definition on of which nothing is kept, as far as was looked: who read memory and globals in them
-    /// is not known.
+    /// The stretches of the run after the definition without stored values, as far as was searched:
+    /// who read memory and globals in them is unknown.
     pub fn unknown(&self) -> &[RangeInclusive<u64>] {
         self.readers.unknown()
     }
@@ -329,7 +336,7 @@ impl<'h, 'a> Uses<'h, 'a> {
         Ok(())
     }
 
-    /// Gets the next batch, before which there are so many. Whether there is one.
+    /// Gets the next batch, which has `before` uses before it. Returns whether there is one.
     fn fill(&mut self, before: u64) -> Result<bool, HostReadsError> {
         let mark = self.mark(before);
         let mut batch = Vec::new();
@@ -359,7 +366,7 @@ impl<'h, 'a> Uses<'h, 'a> {
                 found.push(self.of_host(&read)?);
                 self.by_host = self.host.next()?;
             }
-            // Stable: the parts of what is read are in order.
+            // The sort is stable: the parts of what is read are in order.
             found.sort_by_key(|&(order, _)| order);
             batch.extend(found.into_iter().map(|(_, found)| found));
         }
@@ -404,7 +411,7 @@ impl<'h, 'a> Uses<'h, 'a> {
         Ok(Some(((at, u32::MAX), found)))
     }
 
-    /// The statement that takes something; `None` of a call that was not tried.
+    /// The statement that takes something; `None` for a call that was not attempted.
     fn of_taken(&mut self, taken: &TakenBy) -> Result<Option<(Order, Use)>, ValuesError> {
         let node = self.node(taken.node)?;
         let last = self.executed(&node, taken.node, taken.time)?;
@@ -434,7 +441,7 @@ impl<'h, 'a> Uses<'h, 'a> {
         Ok(((at, u32::MAX), Use { read, ..found }))
     }
 
-    /// How many of a node's statements an execution came to.
+    /// How many of a node's statements an execution reached.
     fn executed(&self, node: &NodeUses, id: NodeId, time: u64) -> Result<u32, ValuesError> {
         let all = node.statements.len() as u32;
         let path = self.values.path();
@@ -510,7 +517,7 @@ impl NodeUses {
         }
     }
 
-    /// Which statement the call is that the node ends with.
+    /// The statement of the call that ends the node.
     fn call(&self) -> Option<u32> {
         let mut statements = self.statements.iter();
         let at = statements.rposition(|(_, one)| matches!(one.kind, Kind::Call(_)));

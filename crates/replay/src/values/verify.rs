@@ -1,4 +1,4 @@
-//! Checking the values in a file.
+//! Verifies the values in a file.
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -16,19 +16,19 @@ use crate::state::calls;
 use crate::steps::recorded_checkpoints;
 use afterimage_profile::stops;
 
-/// What checking the values in a file came to.
+/// The result of checking the values in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ValuesReport {
-    /// What does not hold.
+    /// The rules that do not hold.
     pub findings: Vec<String>,
-    /// The windows of which values are kept.
+    /// The windows with stored values.
     pub windows: Vec<WindowReport>,
 }
 
-/// A stretch of a run of which values are kept.
+/// A stretch of a run with stored values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WindowReport {
-    /// Statements executed in it.
+    /// The number of statements executed in it.
     pub statements: u64,
     /// Its first block.
     pub first: u64,
@@ -36,9 +36,10 @@ pub struct WindowReport {
     pub last: u64,
 }
 
-/// Follows the run again, from its path and its log, and compares what comes of it with the values and the checkpoints in the file, byte by byte; `None` if it has
-/// none. On the way every branch is compared with the path, and every call of the host with the log: its arguments, and what it read.
-/// `progress` is told now and then how many blocks were executed.
+/// Follows the run again, from its path and its log, and compares the results with the values and
+/// the checkpoints in the file, byte by byte; `None` if it has none. On the way, compares every
+/// branch with the path, and every host call with the log: its arguments, and what it read.
+/// `progress` receives the number of executed blocks.
 ///
 /// Takes as long as building the values.
 pub fn verify_values(
@@ -48,7 +49,7 @@ pub fn verify_values(
     mut progress: impl FnMut(u64),
 ) -> Option<ValuesReport> {
     let mut report = ValuesReport::default();
-    // What is wrong with the path is said by those who check it.
+    // Other checks report what is wrong with the path.
     let path = recorded_path(file, program).ok()??;
     let epochs = match recorded_epochs(file, &path) {
         Ok(epochs) => epochs,
@@ -86,7 +87,7 @@ pub fn verify_values(
             report.findings.push(finding);
         }
     }
-    // Checkpoints may be of more of the run than the values are.
+    // Checkpoints may cover more of the run than the values do.
     if report.findings.is_empty()
         && seen.len() < vertices
         && let Err(finding) = followed.checkpoints(&mut seen, &mut progress)
@@ -104,7 +105,8 @@ pub fn verify_values(
     Some(report)
 }
 
-/// What is wrong with the call stack at the end, as questions about a moment find it: call by call, back along the path.
+/// What is wrong with the call stack at the end, as questions about a moment find it: call by call,
+/// back along the path.
 fn open_calls(
     file: &TraceFile,
     program: &Program,
@@ -122,7 +124,7 @@ fn open_calls(
         let index = OperatorIndex::new(program, module);
         let end = file.end()?;
         let said = end.map(|end| stops(program, &index, &end)).transpose()?;
-        // Of a run that returned, or left by an exception, nothing is recorded.
+        // Nothing is recorded about a run that returned, or left by an exception.
         let said = said.filter(|said| !said.is_empty());
         let Some(said) = said else {
             return Ok(None);
@@ -144,7 +146,7 @@ fn open_calls(
     }
 }
 
-/// Where the stack that was found, the innermost call first, is another one than the recorded stack.
+/// Where the stack that was found, the innermost call first, differs from the recorded one.
 fn other_stack(
     found: &[(FuncId, BlockId)],
     mut said: impl ExactSizeIterator<Item = (FuncId, BlockId)>,
@@ -163,7 +165,7 @@ fn other_stack(
     ))
 }
 
-/// What is wrong with what the file tells of what was put out.
+/// What is wrong with the stored output.
 fn printed(
     file: &TraceFile,
     program: &Program,
@@ -192,7 +194,7 @@ fn printed(
     }
 }
 
-/// Which vertices of the checkpoints' tree were compared: levels, and numbers there.
+/// The vertices of the checkpoints' tree that were compared: levels, and numbers within them.
 type Seen = BTreeSet<(u32, u64)>;
 
 /// A run that is followed again.
@@ -201,12 +203,12 @@ struct Followed<'a> {
     program: &'a Program,
     module: &'a [u8],
     path: &'a RecordedPath,
-    /// About how many instructions are between checkpoints.
+    /// About how many instructions lie between checkpoints.
     interval: u64,
 }
 
 impl Followed<'_> {
-    /// Compares a window, by its position, and what checkpoints there are of it.
+    /// Compares a window, by its position, and its checkpoints.
     fn window(
         &self,
         window: usize,
@@ -224,7 +226,7 @@ impl Followed<'_> {
             epochs: coded,
             ..built
         };
-        // How many chunks an epoch has was seen when it was read.
+        // The number of chunks of an epoch was checked when it was read.
         let begins = |index: &Index| Vec::from_iter(index.epochs.iter().map(|(before, _)| *before));
         let same = built.statements == index.statements
             && built.length == index.length
@@ -250,7 +252,8 @@ impl Followed<'_> {
         built.map(|_| ())
     }
 
-    /// Follows what an index is of, with epochs cut as there. What is wrong, if anything.
+    /// Follows the part of the run that an index covers, with epochs cut at the same places.
+    /// Returns what is wrong, if anything.
     fn build(
         &self,
         index: &Index,
@@ -271,7 +274,7 @@ impl Followed<'_> {
             epoch: Run::<FileSegments>::EPOCH,
         };
         let log = self.file.log().map_err(|error| failed(&error))?;
-        // Readers are not shared between threads; the file is.
+        // Threads cannot share readers, but they can share the file.
         let file = self.file.clone();
         let record = |vertex: &Vertex| {
             if compare_checkpoint(&file, index.nodes, vertex)? {
@@ -287,7 +290,7 @@ impl Followed<'_> {
     }
 }
 
-/// Compares the next epoch with what the file has in its place.
+/// Compares the next epoch with the one in the file.
 fn compare(
     (file, nodes, window): (&TraceFile, u32, usize),
     seen: &mut Vec<(u64, u32)>,
@@ -309,7 +312,7 @@ fn compare(
     }
 }
 
-/// Compares checkpoints with those that the file has in their place: whether it has any.
+/// Compares checkpoints with those in the file. Returns whether it has any.
 fn compare_checkpoint(file: &TraceFile, nodes: u32, vertex: &Vertex) -> Result<bool, String> {
     let same = FileCheckpoints::open(file, nodes).and_then(|all| match all {
         Some(all) => all.has(vertex),

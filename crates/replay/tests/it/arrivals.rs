@@ -1,4 +1,4 @@
-//! Arrivals at lines, and what each executes, are those that a walk block by block finds.
+//! Arrivals at lines, and what each executes, agree with a walk block by block.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;

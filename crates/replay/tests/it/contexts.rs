@@ -1,4 +1,4 @@
-//! Calling contexts and timelines are those of a naive expansion.
+//! Calling contexts and timelines agree with a naive expansion.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Damage is an error with a type, or a finding, and never another answer.
+//! Damage leads to a typed error or a finding, and never to another answer.
 
 use afterimage_ids::{FuncId, NodeId};
 use afterimage_program::Program;

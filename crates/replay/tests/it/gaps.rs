@@ -1,4 +1,4 @@
-//! A path of which something was left out holds as far as it goes.
+//! A path with gaps is correct as far as it goes.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Questions about the paths in files whose runs were made up: walks through the graphs of programs.
+//! Questions about the paths in files with invented runs: walks through the graphs of programs.
 //!
 //! `verify_path` finds nothing wrong with the path of a run, and each of its rules can fire.
 

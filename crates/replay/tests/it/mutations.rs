@@ -1,4 +1,4 @@
-//! Each rule can fire, and fires alone where it can.
+//! Mutation tests: each rule can fire, and fires alone where it can.
 
 use std::collections::BTreeSet;
 

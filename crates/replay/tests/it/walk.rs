@@ -1,5 +1,5 @@
-//! A run that was never executed: a walk through a program's graphs that chooses its way at random, and everything that a
-//! recording of it would hold.
+//! An invented run: a random walk through a program's graphs, with everything that a recording of
+//! it would contain.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,4 +1,5 @@
-//! How a run that ended in a library ended, in the author's terms: the line of their own code, and the library's message.
+//! How a run ended in a library, in the author's terms: the line of their own code, and the
+//! library's message.
 
 use std::collections::HashSet;
 
@@ -13,10 +14,11 @@ use anyhow::Result;
 use crate::explain::Scene;
 use crate::steps::follow;
 
-/// How much of standard error is searched, from its end.
+/// How much of standard error to search, from its end.
 const LOOKED_AT: u64 = 1 << 16;
 
-/// Explains a run that ended in a library that the user's code called; `None` for others. `how` is how the run ended, and `frames` are the calls, the innermost first.
+/// Explains a run that ended in a library called by the user's code; `None` for others. `how` is
+/// how the run ended, and `frames` are the calls, the innermost first.
 ///
 /// # Errors
 /// If the recording is damaged.
@@ -46,7 +48,8 @@ pub fn told(scene: &Scene<'_, '_>, how: &str, frames: &[WhyFrame]) -> Result<Opt
     Ok(death(what, message, own))
 }
 
-/// That a call through a table found a function of another type. `index` is where in the table it is.
+/// Explains that a call through a table found a function of another type. `index` is its position
+/// in the table.
 ///
 /// # Errors
 /// If the run cannot be followed to its end.
@@ -72,7 +75,7 @@ pub fn of_wrong_type(
             table.elements.get(usize::try_from(index).ok()?).copied()
         })?)
     })?;
-    // A reference is the function's index and 1.
+    // A reference is the function's index plus 1.
     let found = held.and_then(|held| u32::try_from(held.checked_sub(1)?).ok());
     let found = found.map(FuncId::from_u32);
     let types = found.and_then(|found| program.type_of(found));
@@ -93,7 +96,8 @@ pub fn of_wrong_type(
     Ok(death(what, Some(message), &frames[own..]))
 }
 
-/// That `main` returned a code that says that something failed, though nothing killed the run. `None` if it did not.
+/// Explains that `main` returned a code for failure, although nothing killed the run. `None` if it
+/// did not.
 ///
 /// # Errors
 /// If the recording is damaged.
@@ -126,7 +130,7 @@ pub fn returned(scene: &Scene<'_, '_>, code: i32, ended: u64) -> Result<Option<W
         let name = scene.names.function(function);
         let name = name.split('(').next().unwrap_or(name);
         let is_main = name == "main" || name == "__original_main" || name.ends_with("::main");
-        // What formats an error, or runs at the exit, may be the user's own.
+        // Code that formats an error, or runs at the exit, may be the user's own.
         if !is_main || block.end != BlockEnd::Return {
             continue;
         }
@@ -151,10 +155,10 @@ pub fn returned(scene: &Scene<'_, '_>, code: i32, ended: u64) -> Result<Option<W
     Ok(None)
 }
 
-/// So many nodes back the user's own code is looked for.
+/// How many nodes back to search for the user's own code.
 const BLOCKS: u32 = 50_000;
 
-/// Whether what was printed last to standard error is what Rust prints of an error that `main` returned.
+/// Whether the last output on standard error is what Rust prints for an error returned by `main`.
 fn is_rust_report(scene: &Scene<'_, '_>) -> Result<bool> {
     let imports = &scene.traced.program().imports;
     let mut printed = Printed::new(scene.traced.file(), imports)?;
@@ -173,16 +177,16 @@ fn is_rust_report(scene: &Scene<'_, '_>) -> Result<bool> {
     }))
 }
 
-/// So many calls around what prints are looked at.
+/// How many calls around the one that prints to examine.
 const CALLS: usize = 64;
 
-/// That the stack that compilers keep in memory overflowed.
+/// Explains that the stack which compilers keep in memory overflowed.
 pub fn overflowed(frames: &[WhyFrame]) -> Option<WhyDeath> {
     let own = frames.iter().position(|frame| frame.own)?;
     death("stack overflow", None, &frames[own..])
 }
 
-/// What happened in the first of some calls, or in what that called.
+/// The event in the first of some calls, or in what that called.
 fn death(what: &str, message: Option<String>, own: &[WhyFrame]) -> Option<WhyDeath> {
     let (first, outer) = own.split_first()?;
     let caller = outer.iter().find(|frame| frame.own);
@@ -197,7 +201,7 @@ fn death(what: &str, message: Option<String>, own: &[WhyFrame]) -> Option<WhyDea
     })
 }
 
-/// Searches what was printed to standard error for a message.
+/// Searches the output on standard error for a message.
 fn message(scene: &Scene<'_, '_>, find: impl Fn(&str) -> Option<String>) -> Result<Option<String>> {
     let imports = &scene.traced.program().imports;
     let mut printed = Printed::new(scene.traced.file(), imports)?;
@@ -215,7 +219,7 @@ fn message(scene: &Scene<'_, '_>, find: impl Fn(&str) -> Option<String>) -> Resu
 /// The text of the last panic of a Rust program.
 fn panic(printed: &str) -> Option<String> {
     let (_, last) = printed.rsplit_once(" panicked at ")?;
-    // Until 1.72 the message stood before the place.
+    // Until 1.72, the message preceded the place.
     if let Some(message) = last.strip_prefix('\'') {
         let (message, _) = message.rsplit_once("', ")?;
         return Some(message.to_owned());
@@ -227,7 +231,7 @@ fn panic(printed: &str) -> Option<String> {
     Some(message[..end].trim_end().to_owned())
 }
 
-/// The assertion that failed last in a C program.
+/// The last failed assertion of a C program.
 fn assertion(printed: &str) -> Option<String> {
     let (_, last) = printed.rsplit_once("Assertion failed: ")?;
     let line = last.lines().next()?;

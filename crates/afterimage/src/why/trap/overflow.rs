@@ -1,4 +1,4 @@
-//! The calls that filled the stack.
+//! Finds the calls that filled the stack.
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{WhyFrame, WhyPlace, grouped};
@@ -9,23 +9,23 @@ use crate::explain::Scene;
 use crate::text::harmless;
 use crate::why::led::last_of;
 
-/// Of the innermost activations, so many at most are not yet of the calls that repeat: what these called last.
+/// How many of the innermost activations may precede the repeated calls: what these called last.
 const BESIDE: usize = 8;
-/// So many calls of those that repeat are named.
+/// How many of the repeated calls to name.
 const NAMED: usize = 4;
 
-/// Calls that repeat on a stack.
+/// Repeated calls on a stack.
 pub struct Repeated {
-    /// Which activation, from the innermost, is the first of them.
+    /// The position of the first of them, from the innermost activation.
     from: usize,
-    /// After so many they are the same again.
+    /// The number of calls in one repetition.
     period: usize,
-    /// How often they are there.
+    /// The number of repetitions.
     times: usize,
 }
 
 impl Repeated {
-    /// So many innermost activations have all of them.
+    /// The number of innermost activations that include all of them.
     pub fn end(&self) -> usize {
         self.from + self.period
     }
@@ -47,7 +47,7 @@ pub fn sites(scene: &Scene<'_, '_>, stack: &[Call], ended: OpId) -> Result<Vec<(
     stack.iter().enumerate().map(site).collect()
 }
 
-/// The calls that repeat on most of the stack, if there are such. Linear.
+/// The calls that repeat over most of the stack, if any. Linear.
 pub fn repeated<T: PartialEq>(sites: &[T]) -> Option<Repeated> {
     (0..sites.len().min(BESIDE)).find_map(|from| {
         let (length, period) = periodic(&sites[from..]);
@@ -60,7 +60,8 @@ pub fn repeated<T: PartialEq>(sites: &[T]) -> Option<Repeated> {
     })
 }
 
-/// The longest beginning that is one part again and again, at least twice, and how long that part is (Knuth, Morris and Pratt 1977). Linear.
+/// The length of the longest prefix that repeats one part at least twice, and the length of that
+/// part (Knuth, Morris and Pratt 1977). Linear.
 fn periodic<T: PartialEq>(all: &[T]) -> (usize, usize) {
     let mut borders = vec![0; all.len()];
     let mut found = (0, 1);
@@ -79,7 +80,8 @@ fn periodic<T: PartialEq>(all: &[T]) -> (usize, usize) {
     found
 }
 
-/// What is on the stack, in words, to be put behind where the run ended; `it` is what the stack is called there.
+/// Describes the stack in words, to follow the place where the run ended. `it` is the stack's name
+/// there.
 pub fn told(open: usize, it: &str, frames: &[WhyFrame], repeated: Option<&Repeated>) -> String {
     let open = match open {
         1 => "1 activation".to_owned(),
@@ -88,7 +90,7 @@ pub fn told(open: usize, it: &str, frames: &[WhyFrame], repeated: Option<&Repeat
     let Some(repeated) = repeated else {
         return format!(", with {open} on {it}");
     };
-    // Who calls stands further out than who is called, and the innermost calls the outermost again.
+    // A caller is further out than its callee, and the innermost calls the outermost again.
     let own = &frames[repeated.from..repeated.end()];
     let calls = (0..own.len()).rev().map(|at| {
         let called = match (own.len(), at) {

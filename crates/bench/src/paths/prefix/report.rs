@@ -1,4 +1,4 @@
-//! The tables that set others' forms beside ours.
+//! The tables that compare other forms with ours.
 
 use super::{BLOCKS, LEVEL, PATHS};
 use crate::paths::columns::{Column, table};

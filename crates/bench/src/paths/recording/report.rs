@@ -1,4 +1,4 @@
-//! The tables of what recording costs.
+//! The tables about the cost of recording.
 
 use super::Written;
 use crate::paths::columns::{Column, table};
@@ -94,7 +94,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
     out
 }
 
-/// The 1992 paper's Table 3: every branch's outcome against what recordings write.
+/// The 1992 paper's Table 3: every branch's outcome, compared with what recordings write.
 pub(crate) fn branches(rows: &[Row]) -> String {
     let megabytes = |row: &Row, which: usize| {
         row.recording.branches_and_ours()[which].0 * row.blocks as f64 / 8e6

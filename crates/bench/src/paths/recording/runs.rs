@@ -1,4 +1,4 @@
-//! Runs with the consumers that are compared.
+//! Runs with the consumers to compare.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use crate::paths::scheme::Prepared;
 use crate::paths::subject::{Settings, Subject, make_recording};
 
-/// Records a run, with or without its path; the compiled module comes from a cache.
+/// Records a run, with or without its path. The compiled module comes from a cache.
 pub(super) fn record_run(subject: &Subject, paths: bool) -> Result<f64> {
     let folder = subject.folder.path();
     let settings = Settings {
@@ -28,7 +28,8 @@ pub(super) fn record_run(subject: &Subject, paths: bool) -> Result<f64> {
     )
 }
 
-/// Runs with a consumer that writes the words as they are into a new file; the guest's processor time.
+/// Runs with a consumer that writes the words unchanged into a new file. Returns the guest's
+/// processor time.
 pub(super) fn keep_words(subject: &Subject, scheme: &Prepared, round: usize) -> Result<f64> {
     let mut file = File::create_new(subject.folder.path().join(format!("words{round}")))?;
     let mut result = Ok(());
@@ -44,10 +45,10 @@ pub(super) fn keep_words(subject: &Subject, scheme: &Prepared, round: usize) -> 
     Ok(execution.cpu_seconds)
 }
 
-/// How many words stand between two moments, as in recordings.
+/// How many words lie between two moments, as in recordings.
 const MOMENT: usize = 1 << 14;
 
-/// The same, and with where the run is every few words, so that it can be sought in.
+/// The same, with the position of the run every few words, so that one can seek in the file.
 pub(super) fn keep_moments(subject: &Subject, scheme: &Prepared, round: usize) -> Result<f64> {
     let mut file = File::create_new(subject.folder.path().join(format!("moments{round}")))?;
     let mut counter = scheme.counter(&subject.program)?;
@@ -73,7 +74,8 @@ pub(super) fn keep_moments(subject: &Subject, scheme: &Prepared, round: usize) -
     Ok(execution.cpu_seconds)
 }
 
-/// Runs with a consumer that regenerates, compacts, codes and writes; the guest's processor time.
+/// Runs with a consumer that regenerates, compacts, codes and writes. Returns the guest's processor
+/// time.
 pub(super) fn write_live(subject: &Subject, scheme: &Prepared) -> Result<f64> {
     let mut file = BufWriter::new(File::create(subject.folder.path().join("live"))?);
     let mut failed = None;
@@ -98,7 +100,8 @@ pub(super) fn write_live(subject: &Subject, scheme: &Prepared) -> Result<f64> {
     }
 }
 
-/// How many bits a run writes in all, how many blocks they stand for, and the seconds that regenerating these takes.
+/// The number of bits that a run writes, the number of blocks they stand for, and the seconds to
+/// regenerate these.
 pub(super) fn written(subject: &Subject, scheme: &Prepared) -> Result<(u64, u64, f64)> {
     let mut words: Vec<u64> = Vec::new();
     scheme.run(&subject.command, |more| words.extend_from_slice(more))?;

@@ -1,4 +1,4 @@
-//! Generated programs that load and store a lot, at few addresses, in loops, branches and calls.
+//! Generated programs with many loads and stores, at few addresses, in loops, branches and calls.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! Running the command line in a folder of its own.
+//! Runs the command line in a folder of its own.
 
 pub mod generated;
 pub mod memory_programs;

@@ -1,4 +1,4 @@
-//! Readers of the formats that hold stacks and calls.
+//! Readers for the formats with stacks and calls.
 
 use std::collections::BTreeMap;
 

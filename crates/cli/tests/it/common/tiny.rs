@@ -1,4 +1,4 @@
-//! Values in short epochs, and checkpoints at short intervals.
+//! Builds values in short epochs, with checkpoints at short intervals.
 
 use afterimage_trace::TraceWriter;
 use afterimage_wet::checkpoint::CheckpointWriter;

@@ -1,4 +1,5 @@
-//! What Rust's standard library has besides the usual containers, printed as `state` shows it, each time before it calls `stop`.
+//! The less usual containers of Rust's standard library, printed as `state` shows them, each time
+//! before it calls `stop`.
 
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell, RefCell};

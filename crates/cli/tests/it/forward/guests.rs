@@ -1,4 +1,5 @@
-//! Generated guests that pass the same bytes to the host and get them from it, over and over, in all ways that there are.
+//! Generated guests that pass the same bytes to the host and get them back, over and over, in every
+//! possible way.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Checkpoints closer to each other than those that commands write, so that short runs have many.
+//! Checkpoints closer together than those of the commands, so that short runs have many.
 
 use std::convert::Infallible;
 use std::path::Path;

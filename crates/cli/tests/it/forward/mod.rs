@@ -1,4 +1,4 @@
-//! Programs and references for slices and what is reached.
+//! Programs and references for slices and reachability.
 
 pub mod guests;
 pub mod intervals;

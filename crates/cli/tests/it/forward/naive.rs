@@ -1,4 +1,4 @@
-//! Who wrote what the host read, by writing down of each byte who wrote it last.
+//! Finds who wrote what the host read, by tracking the last writer of each byte.
 
 use std::collections::HashMap;
 

@@ -1,7 +1,8 @@
-//! Recordings that were made to do harm, given to every command: each ends soon, with a documented exit code and a sentence, and takes no
-//! memory out of proportion.
+//! Recordings made to do harm, given to every command. Each command ends soon, with a documented
+//! exit code and a sentence, and takes no memory out of proportion.
 //!
-//! `AFTERIMAGE_HOSTILE=SEED..SEED` tries those seeds, one recording each, instead of a few; what fails is kept beside the tests' temporary files.
+//! `AFTERIMAGE_HOSTILE=SEED..SEED` tries those seeds, one recording each, instead of a few. Failing
+//! recordings are kept beside the tests' temporary files.
 
 mod mutate;
 mod seeds;

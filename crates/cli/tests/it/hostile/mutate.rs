@@ -1,4 +1,4 @@
-//! Recordings that were tampered with: their checksums are right, and what they say is not.
+//! Tampered recordings: their checksums are correct, their contents are not.
 
 use afterimage_testkit::modules::SplitMix64;
 use afterimage_trace::{Kind, TraceFile};

@@ -1,4 +1,4 @@
-//! Recordings to begin with.
+//! The recordings to begin with.
 
 use crate::common::Sandbox;
 

@@ -1,13 +1,16 @@
-//! The sessions of the manual, `docs/sessions/*.md`: what the pages show is what the commands say.
+//! The sessions of the manual, `docs/sessions/*.md`: the pages show what the commands print.
 //!
-//! A page's blocks marked `console` are run, in order, in a folder of their own, by `sh`; `> ` begins a line that belongs to the command above.
-//! What a command prints to standard output and standard error must be what stands below it. There, `…` stands for anything in a line, and alone
-//! for any lines. Times, sizes and places in the code (`@0x1f3`) depend on the compiler: they are not compared, and places in commands are
-//! replaced by those that were seen where the page has them.
+//! The blocks of a page marked `console` are run by `sh`, in order, in a folder of their own. `> `
+//! begins a line that continues the command. A command must print, to standard output and standard
+//! error, what follows it. There, `…` within a line stands for any text, and a line of only `…` for
+//! any number of lines. Times, sizes and places in the code (`@0x1f3`) depend on the compiler: they
+//! are not compared, and places in commands are replaced by those that were printed where the page
+//! shows them.
 //!
-//! `BLESS=1` writes what is printed now into the pages, where it is not what they show.
+//! `BLESS=1` writes the present output into the pages where they differ.
 //!
-//! The programs have bugs that `cargo xtask planted` plants; without them the tests say that they sleep.
+//! The programs have bugs that `cargo xtask planted` plants; without them, the tests report that
+//! they sleep.
 
 mod page;
 

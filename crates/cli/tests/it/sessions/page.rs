@@ -1,4 +1,4 @@
-//! A page of the manual: its commands, what they should print, and whether they do.
+//! A page of the manual: its commands, their expected output, and the comparison.
 
 use std::collections::HashMap;
 use std::fmt;

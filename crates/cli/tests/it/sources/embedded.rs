@@ -1,4 +1,4 @@
-//! Sources that travel with a recording, and what must not be in it.
+//! Sources embedded in a recording, and what must not be among them.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

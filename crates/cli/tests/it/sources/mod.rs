@@ -1,4 +1,4 @@
-//! Where the text of source files is looked for, and what is said of those that are not at hand.
+//! Where the text of source files is searched for, and the messages about missing files.
 
 mod embedded;
 

@@ -1,4 +1,4 @@
-//! Recorders that are killed, and runs that go on.
+//! Killed recorders, and runs that continue.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Two versions of a program: which statements correspond, where the executions part, and what is behind that.
+//! Two versions of a program: which statements correspond, where the executions part, and why.
 
 mod diverged;
 mod given;

@@ -1,4 +1,4 @@
-//! What was planted in one version is found and named: operators, constants and data.
+//! Changes planted in one version are found and named: operators, constants and data.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Different activations: what they execute themselves and whom they call how often, in no order.
+//! Distinct activations: what they execute themselves and how often they call others, in no order.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -7,12 +7,12 @@ use rustc_hash::FxHashMap;
 
 use super::inlining::ChainId;
 
-/// Activations, and stretches of activations that occur in several; each different one once.
+/// Activations, and stretches of activations that occur in several; each distinct one once.
 #[derive(Default)]
 pub(super) struct Activations {
     all: Vec<Activation>,
     items: Vec<Item>,
-    /// By hash, the last that has it.
+    /// For each hash, the last entry that has it.
     known: FxHashMap<u64, u32>,
 }
 
@@ -20,54 +20,56 @@ pub(super) struct Activations {
 struct Activation {
     /// `None` for a stretch.
     function: Option<FuncId>,
-    /// It begins in what is looked at.
+    /// Whether it begins in the window.
     begins: bool,
-    /// It is a stretch, and something in it inherits its chain.
+    /// Whether it is a stretch in which something inherits its chain.
     inherits: bool,
-    /// Blocks that were left out in it, those in its parts included.
+    /// The blocks that were left out in it, including its parts.
     left_out: u64,
     total: u64,
     calls: u64,
     start: usize,
     len: u32,
-    /// The one before it that has the same hash.
+    /// The previous entry with the same hash.
     same: Option<u32>,
 }
 
-/// What happens in an activation: that it executes a block itself, that one was left out, or a part of it. As a number, because there are many.
+/// What happens in an activation: it executes a block itself, one was left out, or a part of it. A
+/// number, because there are many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct What(u32);
 
 impl What {
     /// It executes a block itself.
     pub(super) const OWN: Self = Self(u32::MAX);
-    /// A block was left out while it was the innermost that is known.
+    /// A block was left out while this was the innermost known activation.
     pub(super) const GAP: Self = Self(u32::MAX - 1);
 
-    /// An activation that it calls, or a stretch of itself.
+    /// A callee's activation, or a stretch of itself.
     pub(super) fn of_part(part: u32) -> Self {
         Self(part)
     }
 
-    /// The activation that it calls, or the stretch of itself.
+    /// The callee's activation, or the stretch of itself.
     pub(super) fn part(self) -> Option<u32> {
         (self < Self::GAP).then_some(self.0)
     }
 }
 
-/// Something that happens in an activation, and how often.
+/// An event in an activation, and how often it happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Item {
     /// What it is.
     pub what: What,
-    /// The inlined functions in which it happens. [`ChainId::INHERITED`] for what comes before the first block of a stretch: that of the block before the stretch.
+    /// The inlined functions in which it happens. [`ChainId::INHERITED`] for what comes before the
+    /// first block of a stretch: it has the chain of the block before the stretch.
     /// [`ChainId::ITSELF`] for a stretch in which nothing inherits.
     pub chain: ChainId,
-    /// How often.
+    /// How often it happens.
     pub times: u64,
 }
 
-/// What an activation or a stretch of one does, while it is read in order.
+/// What an activation, or a stretch of one, does, while it is read in order.
 #[derive(Debug)]
 pub(super) struct Doing {
     pub items: Vec<Item>,
@@ -84,13 +86,13 @@ impl Doing {
         }
     }
 
-    /// Does some things in one go, so many times over; their last block is of a chain, if there is one.
+    /// Adds some items, `times` times over. Their last block is of chain `last`, if there is one.
     pub fn add(&mut self, items: &[Item], last: Option<ChainId>, times: u64) {
         let Some(more) = times.checked_sub(1) else {
             return;
         };
         for &item in items {
-            // Rules that are never executed may hold more than can be counted.
+            // Rules that are never executed may contain more than can be counted.
             let mut push = |chain, times| {
                 self.items.push(Item {
                     chain,
@@ -99,7 +101,7 @@ impl Doing {
                 });
             };
             match item.chain {
-                // The first time after what was before, then after themselves.
+                // The first time they follow what was before, then themselves.
                 ChainId::INHERITED => match last {
                     Some(last) if more > 0 && last != self.last => {
                         push(self.last, 1);
@@ -114,7 +116,7 @@ impl Doing {
     }
 }
 
-/// Sorts, and says once what is the same.
+/// Sorts the items and merges equal ones.
 pub(super) fn compact(items: &mut Vec<Item>) {
     items.sort_unstable();
     items.dedup_by(|next, sum| {
@@ -127,7 +129,7 @@ pub(super) fn compact(items: &mut Vec<Item>) {
 }
 
 impl Activations {
-    /// Makes an activation known, or a stretch without a function.
+    /// Adds an activation, or a stretch without a function.
     pub fn make(&mut self, function: Option<FuncId>, begins: bool, mut items: Vec<Item>) -> u32 {
         compact(&mut items);
         let mut hasher = DefaultHasher::new();
@@ -164,7 +166,7 @@ impl Activations {
                     (part.total, part.left_out, part.calls)
                 }
             };
-            // Rules that are never executed may hold more than can be counted.
+            // Rules that are never executed may contain more than can be counted.
             let add = |sum: &mut u64, each: u64| {
                 *sum = sum.saturating_add(each.saturating_mul(item.times));
             };
@@ -177,7 +179,7 @@ impl Activations {
         id
     }
 
-    /// A stretch as something that happens in the activation that it is of.
+    /// A stretch, as an item of its activation.
     pub fn stretch(&mut self, items: Vec<Item>) -> Item {
         let id = self.make(None, true, items);
         Item {
@@ -190,22 +192,22 @@ impl Activations {
         }
     }
 
-    /// The function; `None` for a stretch, and for the host.
+    /// The function; `None` for a stretch and for the host.
     pub fn function(&self, id: u32) -> Option<FuncId> {
         self.all[id as usize].function
     }
 
-    /// Blocks that were left out in it, parts included.
+    /// The blocks left out in it, including its parts.
     pub fn left_out(&self, id: u32) -> u64 {
         self.all[id as usize].left_out
     }
 
-    /// Blocks that it executes or lacks, parts included.
+    /// The blocks that it executes or lacks, including its parts.
     pub fn total(&self, id: u32) -> u64 {
         self.all[id as usize].total
     }
 
-    /// 1 if it begins in what is looked at.
+    /// 1 if it begins in the window.
     pub fn begins(&self, id: u32) -> u64 {
         u64::from(self.all[id as usize].begins)
     }

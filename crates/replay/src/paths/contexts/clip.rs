@@ -1,4 +1,5 @@
-//! The activations of a stretch of a run: whole rules where they are wholly in it, parts of rules at its edges.
+//! The activations of a stretch of a run: whole rules where they are entirely in it, parts of rules
+//! at its edges.
 
 use std::ops::Range;
 
@@ -11,16 +12,17 @@ use super::site::chains_before;
 use crate::paths::Window;
 use crate::paths::grammar::checked;
 
-/// A rule or a node in which more happens is a stretch of its own. With 12, fewer stretches are made, but they take half as much memory again.
+/// A rule or a node with more items than this becomes a stretch of its own. With 12 there are fewer
+/// stretches, but they take half as much memory again.
 const ITEMS: usize = 2;
 
 /// What a rule or a node stands for.
 #[derive(Clone, Debug, Default)]
 struct Facts {
     length: u64,
-    /// What happens in the activation around it: its place in [`Clip::items`].
+    /// What happens in the activation around it: its range of [`Clip::items`].
     items: Range<usize>,
-    /// The chain of the last block that belongs to the activation around it, if there is one.
+    /// The chain of the last block of the activation around it, if there is one.
     last: Option<ChainId>,
 }
 
@@ -41,8 +43,9 @@ struct Clip<'a, S> {
     open: Vec<Open>,
 }
 
-/// The activations of a window, and what the host does in it. Of calls that are in more than `depth` others and are open where the window begins, it does not matter which
-/// inlined functions made them.
+/// The activations of a window, and what the host does in it. For calls inside more than `depth`
+/// others that are open at the beginning of the window, it does not matter which inlined functions
+/// made them.
 pub(super) fn collect<S: Segments>(
     path: &WholePath<S>,
     window: Window,
@@ -59,7 +62,7 @@ pub(super) fn collect<S: Segments>(
     };
     clip.nodes();
     clip.enter(None, true);
-    // Blocks of the run that precede it, and those up to its end.
+    // The number of blocks before the window, and up to its end.
     let (from, to) = (window.first.saturating_sub(1), window.last);
     for (number, summary) in path.segments().summaries().iter().enumerate() {
         let (start, end) = (summary.before, summary.before + summary.length);
@@ -95,11 +98,11 @@ pub(super) fn collect<S: Segments>(
     Ok((clip.activations, host))
 }
 
-/// What is left to be done, the next one last.
+/// The remaining tasks, the next one last.
 enum Task {
-    /// From one block of a symbol to another.
+    /// The blocks of a symbol, from one to another.
     Symbol(Symbol, u64, u64),
-    /// A symbol so many times over.
+    /// A symbol, repeated.
     Rounds(Symbol, u64),
     Leave,
 }
@@ -122,7 +125,7 @@ impl<S: Segments> Clip<'_, S> {
         else {
             return;
         };
-        // One that ended before the window.
+        // The activation ended before the window.
         if !begins && doing.items.is_empty() {
             return;
         }
@@ -130,7 +133,7 @@ impl<S: Segments> Clip<'_, S> {
         self.add(&[self.item(What::of_part(id), 1)], None, 1);
     }
 
-    /// The chain of what happens before any block that is known.
+    /// The chain of what happens before the first known block.
     fn unknown(&self) -> ChainId {
         // Where nothing is inlined, nothing can be inherited.
         match self.inlining.is_empty() {
@@ -139,7 +142,7 @@ impl<S: Segments> Clip<'_, S> {
         }
     }
 
-    /// Something that happens right after the last block.
+    /// An item that happens right after the last block.
     fn item(&self, what: What, times: u64) -> Item {
         let chain = self.unknown();
         Item { what, chain, times }
@@ -151,7 +154,7 @@ impl<S: Segments> Clip<'_, S> {
         }
     }
 
-    /// Goes on after blocks that are not looked at.
+    /// Continues after blocks that are skipped.
     fn after(&mut self, last: Option<ChainId>) {
         if let Some(open) = self.open.last_mut() {
             open.doing.last = last.unwrap_or(open.doing.last);
@@ -172,7 +175,8 @@ impl<S: Segments> Clip<'_, S> {
         }
     }
 
-    /// What happens in some blocks of a node, or in so many that were left out, and the chain of the last.
+    /// What happens in some blocks of a node, or in `left_out` that were left out, and the chain of
+    /// the last block.
     fn blocks(
         &self,
         node: &Node,
@@ -193,7 +197,7 @@ impl<S: Segments> Clip<'_, S> {
         Some(self.inlining.of_call(node.function, *last))
     }
 
-    /// Keeps what happens in a symbol: as it is if that is little, as a stretch otherwise.
+    /// Keeps what happens in a symbol: as it is if it is small, otherwise as a stretch.
     fn kept(&mut self, mut items: Vec<Item>) -> Range<usize> {
         compact(&mut items);
         let start = self.items.len();
@@ -205,7 +209,7 @@ impl<S: Segments> Clip<'_, S> {
         start..self.items.len()
     }
 
-    /// The blocks from `from` to `to` of a segment.
+    /// Processes the blocks from `from` to `to` of a segment.
     fn segment(&mut self, segment: &Segment, from: u64, to: u64) {
         let nodes = self.items.len();
         let rules = self.rules(segment);
@@ -278,7 +282,7 @@ impl<S: Segments> Clip<'_, S> {
         }
     }
 
-    /// A part of a symbol, which is not empty. Takes a look at the rules on the way down to its two edges.
+    /// Processes a non-empty part of a symbol. Examines the rules on the way down to its two edges.
     fn part(
         &mut self,
         segment: &Segment,

@@ -1,4 +1,4 @@
-//! Which inlined functions the blocks of a run come from.
+//! Finds the inlined functions that the blocks of a run come from.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -14,23 +14,24 @@ use rustc_hash::FxHashMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct InlineeId(u32);
 
-/// A chain of functions that were inlined into each other, and the outermost of them into a function that the module defines.
+/// A chain of functions inlined into each other, the outermost of them into a function that the
+/// module defines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct ChainId(u32);
 
 impl ChainId {
     /// No inlined function: the code of the module's function itself.
     pub(super) const ITSELF: Self = Self(0);
-    /// The chain that its place in the run says.
+    /// The chain follows from the place in the run.
     pub(super) const INHERITED: Self = Self(u32::MAX);
 }
 
 /// A function that the compiler inlined somewhere.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Inlinee {
-    /// Its linkage name (mangled), or its name where it has no other.
+    /// Its mangled linkage name, or its only name.
     pub raw: String,
-    /// Its name as it is shown.
+    /// Its name for display.
     pub name: String,
     /// Where it is declared.
     pub declared: Option<Location>,
@@ -38,21 +39,24 @@ pub struct Inlinee {
     pub place: Option<Location>,
 }
 
-/// Which inlined functions each executed block comes from.
+/// The inlined functions that each executed block comes from.
 ///
-/// A block comes from the functions of its first instruction that has a line, or of its first if none has one. A call comes from those of its own instruction. By default no
-/// function is inlined.
+/// A block comes from the functions of its first instruction that has a line, or of its first if
+/// none has one. A call comes from the functions of its own instruction. By default, no function is
+/// inlined.
 #[derive(Clone, Debug, Default)]
 pub struct Inlining {
     functions: Vec<Inlinee>,
-    /// For each chain but [`ChainId::ITSELF`], the chain without its innermost function, which has a smaller number, and that function.
+    /// For each chain but [`ChainId::ITSELF`]: the chain without its innermost function, which has
+    /// a smaller number, and that function.
     chains: Vec<(ChainId, InlineeId)>,
-    /// For each block that does not come from its function itself, or whose call does not, the chains of both.
+    /// The chains of each block and of its call, if either is not from the function itself.
     blocks: FxHashMap<(FuncId, BlockId), (ChainId, ChainId)>,
 }
 
 impl Inlining {
-    /// What the debug information says of the blocks of a path. `module` is what the program was parsed from. O(operators of the functions that were executed · log).
+    /// What the debug information says about the blocks of a path. `module` is what the program was
+    /// parsed from. O(operators of the functions that were executed · log).
     ///
     /// # Errors
     /// If the module's bytes are not those of the program.
@@ -120,14 +124,15 @@ impl Inlining {
         known.map_or(ChainId::ITSELF, |known| known.1)
     }
 
-    /// A chain without its innermost function, and that function. `None` for [`ChainId::ITSELF`].
+    /// A chain without its innermost function, and that function; `None` for [`ChainId::ITSELF`].
     pub(super) fn split(&self, chain: ChainId) -> Option<(ChainId, InlineeId)> {
         let at = (chain.0 as usize).checked_sub(1)?;
         self.chains.get(at).copied()
     }
 }
 
-/// The offset of the first instruction that has a line, or of the first, or of the block.
+/// The offset of the first instruction with a line, otherwise of the first one, otherwise of the
+/// block.
 fn first_with_line(
     mut offsets: impl Iterator<Item = OrigOffset> + Clone,
     block: &Block,

@@ -1,15 +1,16 @@
-//! Where the calls come from that are open where a stretch of a run begins.
+//! Finds the origin of the calls that are open at the beginning of a stretch.
 
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_wpp::{Cursor, PathError, Segments, WholePath};
 
 use super::inlining::{ChainId, Inlining};
 
-/// How many activations one after the other are looked at: calls that follow each other without a block of the caller's between them, by tail calls or because
-/// that block was left out.
+/// How many consecutive activations to examine. Calls follow each other without a block of the
+/// caller in between after tail calls, or if that block was left out.
 const STEPS: usize = 100_000;
 
-/// For each of the outermost `count` activations that are open after `before` blocks of a run, the chain of the last block that it executed itself until then.
+/// For each of the outermost `count` activations that are open after `before` blocks of a run, the
+/// chain of the last block it executed itself.
 pub(super) fn chains_before<S: Segments>(
     path: &WholePath<S>,
     inlining: &Inlining,
@@ -21,7 +22,7 @@ pub(super) fn chains_before<S: Segments>(
     }
     let mut cursor = path.cursor();
     cursor.seek(before + 1)?;
-    // Those that are left right there are not in it, and do nothing after.
+    // Activations that end right there are not included, and do nothing afterwards.
     let stack = cursor.stack()?;
     let mut chains = Vec::new();
     for (depth, open) in stack.iter().enumerate().take(count) {
@@ -33,7 +34,8 @@ pub(super) fn chains_before<S: Segments>(
     Ok(chains)
 }
 
-/// The last block that an activation executed before a time at which a node begins. It is in `depth` others and was entered at `entered`.
+/// The last block that an activation executed before `time`, at which a node begins. The activation
+/// is inside `depth` others and was entered at `entered`.
 fn last_block<S: Segments>(
     path: &WholePath<S>,
     cursor: &mut Cursor<'_, S>,
@@ -53,7 +55,7 @@ fn last_block<S: Segments>(
             break;
         }
         if cursor.depth() > depth + 1 {
-            // A callee that is over: what is before it.
+            // A callee has ended; continue before it.
             let stack = cursor.stack()?;
             time = stack[depth + 1].entered;
             continue;

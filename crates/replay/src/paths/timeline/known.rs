@@ -1,4 +1,4 @@
-//! What a walk has to know of a rule to step over it.
+//! Facts about rules that a walk needs in order to skip them.
 
 use afterimage_ids::{NodeId, PrimaryMap, RuleId};
 use afterimage_wpp::{Kind, Node, Segment, Symbol};
@@ -6,17 +6,18 @@ use afterimage_wpp::{Kind, Node, Segment, Symbol};
 /// A symbol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SymbolFacts {
-    /// Blocks that it executes.
+    /// The number of blocks that it executes.
     pub length: u64,
-    /// Activations that begin in it.
+    /// The number of activations that begin in it.
     pub calls: u64,
-    /// Blocks of the longest of these, or of the longest stretch that was left out.
+    /// The number of blocks of the longest of these, or of the longest gap.
     pub longest: u64,
-    /// Blocks that are executed in activations that begin in it, or that were left out.
+    /// The number of blocks executed in activations that begin in it, or left out.
     pub inside: u64,
-    /// Blocks that were left out.
+    /// The number of blocks left out.
     pub left_out: u64,
-    /// Blocks before the first of these activations and stretches begins, and behind the end of the last.
+    /// The number of blocks before the first of these activations and gaps; `tail` is the number
+    /// after the last.
     pub lead: u64,
     pub trail: u64,
 }
@@ -45,12 +46,13 @@ impl SymbolFacts {
         }
     }
 
-    /// Whether all of it is executed by the activation around it.
+    /// Whether the activation around it executes all of it.
     pub(super) fn is_own(&self) -> bool {
         self.calls == 0 && self.left_out == 0
     }
 
-    /// This and what follows it. What is too long is in rules that are never executed.
+    /// The facts of this and what follows it. Numbers saturate only in rules that are never
+    /// executed.
     fn then(self, next: Self) -> Self {
         let length = self.length.saturating_add(next.length);
         let (lead, trail) = match (self.is_own(), next.is_own()) {

@@ -1,4 +1,4 @@
-//! How long calls are: how coarse a timeline has to be.
+//! The distribution of the lengths of calls, which decides how coarse a timeline must be.
 
 use std::ops::Range;
 
@@ -9,17 +9,17 @@ use super::known::{SymbolFacts, known, rules};
 use crate::paths::Window;
 use crate::paths::grammar::{checked, executions};
 
-/// How many calls, and stretches that were left out, have so many blocks.
+/// Counts calls and gaps by their number of blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallLengths {
     /// By the binary logarithm of the length, rounded down.
     counts: [u64; 64],
-    /// Those that begin or end outside, or in another segment of the path.
+    /// Those that begin or end outside the window, or in another segment of the path.
     across: u64,
 }
 
 impl CallLengths {
-    /// The calls in a window, and what was left out. Linear in the grammars of the segments that it touches.
+    /// The calls and gaps in a window. Linear in the grammars of the segments that it touches.
     ///
     /// # Errors
     /// If a segment cannot be read.
@@ -73,7 +73,8 @@ impl CallLengths {
         *count = count.saturating_add(times);
     }
 
-    /// The symbols that are wholly in a range of a segment's blocks, and how often. Counts the calls that are not.
+    /// The symbols entirely in a range of a segment's blocks, and how often each occurs. Counts the
+    /// calls that are only partly in it.
     fn clip(
         &mut self,
         nodes: &PrimaryMap<NodeId, Node>,
@@ -135,14 +136,16 @@ impl CallLengths {
         counts.fold(self.across, |sum, &count| sum.saturating_add(count))
     }
 
-    /// The smallest power of two such that no more than `most` calls have so many blocks, or 2^63.
+    /// The smallest power of two such that at most `most` calls have that many blocks; 2^63 if
+    /// there is none.
     pub fn resolution(&self, most: u64) -> u64 {
         let fits = (0..63).find(|&log| self.at_least(log) <= most);
         1 << fits.unwrap_or(63)
     }
 }
 
-/// A task for what a symbol that begins after `at` blocks has in a range, if it has anything.
+/// Adds a task for the part of a symbol in a range, if there is one. The symbol begins after `at`
+/// blocks.
 fn push(
     tasks: &mut Vec<(Symbol, Range<u64>)>,
     symbol: Symbol,

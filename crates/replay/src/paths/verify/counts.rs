@@ -1,4 +1,4 @@
-//! Whether the sums over the path are the counts.
+//! Checks that the sums over the path equal the counts.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,18 +11,18 @@ use super::nodes::{NodeEnd, Nodes};
 use super::{PathReport, PathRule};
 use afterimage_profile::block_counts;
 
-/// What the path adds up to in one function.
+/// The sums over the path in one function.
 #[derive(Default)]
 struct Sums {
     entries: u64,
     blocks: HashMap<BlockId, u64>,
     /// By the blocks that they join.
     edges: HashMap<(BlockId, BlockId), u64>,
-    /// Blocks of whose call it is not known how often it returned.
+    /// Blocks with calls for which it is unknown how often they returned.
     unclear: HashSet<BlockId>,
 }
 
-/// What the path adds up to, by defined function.
+/// The sums over the path, by defined function.
 pub(super) struct Totals<'n, 'a> {
     nodes: &'n Nodes<'a>,
     functions: Vec<Sums>,
@@ -73,7 +73,7 @@ impl<'n, 'a> Totals<'n, 'a> {
             match nodes.ends[id] {
                 NodeEnd::Goes(to) => take(to, left),
                 NodeEnd::Ends(_) => take(exit, left),
-                // The callee may be what was left out, and the run may end in it.
+                // The callee may have been left out, and the run may end in it.
                 NodeEnd::Calls { .. } if nodes.partial => {}
                 NodeEnd::Calls {
                     returns, throws, ..
@@ -93,7 +93,7 @@ impl<'n, 'a> Totals<'n, 'a> {
         Self { nodes, functions }
     }
 
-    /// Compares with the counts of a file, which must have as many functions.
+    /// Compares the sums with the counts of a file, which must have as many functions.
     pub fn compare(&self, counts: &Counts, report: &mut PathReport) {
         let functions = self.nodes.program.functions.iter();
         for ((function, sums), counts) in functions.zip(&self.functions).zip(&counts.functions) {
@@ -119,7 +119,7 @@ impl Sums {
         partial: bool,
         report: &mut PathReport,
     ) {
-        // Counts that contradict themselves are not for this rule to find.
+        // Other rules find counts that contradict themselves.
         let Ok(expected) = block_counts(function, counts) else {
             return;
         };
@@ -142,7 +142,7 @@ impl Sums {
         partial: bool,
         report: &mut PathReport,
     ) {
-        // All ways from a block of which the path does not tell more.
+        // Groups all ways out of a block that the path does not distinguish.
         let group = |from: BlockId, to: BlockId| {
             let to = (!self.unclear.contains(&from)).then_some(to);
             (from, to)
@@ -177,7 +177,7 @@ fn defined(functions: &mut [Sums], imports: usize, function: FuncId) -> Option<&
     functions.get_mut(function.index().checked_sub(imports)?)
 }
 
-/// Whether a sum contradicts a count. Of a path of which something was left out, it may be less.
+/// Whether a sum contradicts a count. On a path with gaps, it may be smaller.
 fn is_wrong(found: u64, said: u64, partial: bool) -> bool {
     found > said || found < said && !partial
 }

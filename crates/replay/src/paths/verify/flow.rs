@@ -1,4 +1,4 @@
-//! Whether what follows what can follow it: within activations, into them and out of them.
+//! Checks that each step can follow the one before: within activations, into them and out of them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,25 +12,25 @@ use super::{PathReport, PathRule};
 use crate::paths::grammar::multiplicities;
 use afterimage_profile::Stop;
 
-/// An activation that is open between two items of a root; at the bottom, the host.
+/// An activation that is open between two items of a root; the host is at the bottom.
 #[derive(Clone, Copy, Debug)]
 struct Open {
-    /// `None`: the host.
+    /// `None` is the host.
     function: Option<FuncId>,
-    /// `None`: it has done nothing yet.
+    /// `None` if it has done nothing yet.
     last: Option<Last>,
 }
 
-/// Walks the segments, and keeps what is needed between them.
+/// Walks over the segments, and keeps what is needed between them.
 pub(super) struct Flow<'n, 'a> {
     pub nodes: &'n Nodes<'a>,
-    /// The activations that are open, the host first.
+    /// The open activations, the host first.
     open: Vec<Open>,
     /// How often an exception came out of the call at a node's end.
     pub thrown: HashMap<NodeId, u64>,
-    /// The nodes of whose call the path does not always tell whether it returned.
+    /// The nodes for whose call the path does not always show whether it returned.
     pub unclear: HashSet<NodeId>,
-    /// The exceptions of the rule that is looked at.
+    /// The exceptions of the current rule.
     caught: Vec<NodeId>,
 }
 
@@ -87,7 +87,7 @@ impl<'n, 'a> Flow<'n, 'a> {
                 Root::Run(symbol) => self.run(span_of(symbol, &spans), &mut at),
                 Root::Enter(function) => {
                     self.run(Some(Span::of_call(function, Outcome::UNKNOWN)), &mut at);
-                    // The call is under way.
+                    // The call is in progress.
                     if let Some(Open {
                         last: Some(last), ..
                     }) = self.open.last_mut()
@@ -112,8 +112,8 @@ impl<'n, 'a> Flow<'n, 'a> {
         }
     }
 
-    /// Compares the activations that are open at the end with those where the run stood, the innermost first. Of a path of which
-    /// something was left out, some may be missing.
+    /// Compares the open activations at the end with the places where the run stood, the innermost
+    /// first. On a path with gaps, some may be missing.
     pub fn end(&self, stops: &[Stop], report: &mut PathReport) {
         let open = &self.open[1..];
         let partial = self.nodes.partial;
@@ -151,12 +151,12 @@ impl<'n, 'a> Flow<'n, 'a> {
         }
     }
 
-    /// The last nodes of the activations that are open at the end: control has not left these.
+    /// The last nodes of the activations that are open at the end: control has not left them.
     pub fn standing(&self) -> impl Iterator<Item = NodeId> + '_ {
         self.open.iter().filter_map(|open| open.last?.node)
     }
 
-    /// One stretch after the other, in one activation.
+    /// Joins two consecutive stretches of one activation.
     fn follow(&mut self, whole: Option<Span>, next: Option<Span>, at: &mut At<'_>) -> Option<Span> {
         let (Some(whole), Some(next)) = (whole, next) else {
             return whole.or(next);
@@ -167,7 +167,7 @@ impl<'n, 'a> Flow<'n, 'a> {
         Some(both)
     }
 
-    /// Checks that one can follow the other. Says whether that takes a call by the host.
+    /// Checks that one can follow the other. Returns whether that takes a call by the host.
     fn join(&mut self, last: Last, first: First, at: &mut At<'_>) -> bool {
         match first {
             First::Node(node) => {
@@ -229,10 +229,10 @@ impl<'n, 'a> Flow<'n, 'a> {
         }
     }
 
-    /// A node follows, in the same activation.
+    /// A node follows in the same activation.
     fn resume(&mut self, last: Last, next: NodeId, at: &mut At<'_>) {
         let Some(node) = last.node else {
-            // It stands before what is looked at.
+            // The node is before the stretch.
             return;
         };
         let function = self.nodes.nodes[node].function;
@@ -278,7 +278,7 @@ impl<'n, 'a> Flow<'n, 'a> {
         }
     }
 
-    /// What a call has come to.
+    /// The outcome of a call.
     fn came_to(&self, since: Option<Outcome>, callee: Callee, at: &mut At<'_>) -> Option<Outcome> {
         let missing = match since {
             None => callee,
@@ -297,7 +297,7 @@ impl<'n, 'a> Flow<'n, 'a> {
         None
     }
 
-    /// Notes which way control came back from the call at a node's end.
+    /// Notes how control came back from the call at a node's end.
     fn came_back(&mut self, node: NodeId, returns: bool, throws: bool) {
         match (returns, throws) {
             (true, true) => {
@@ -308,7 +308,7 @@ impl<'n, 'a> Flow<'n, 'a> {
         }
     }
 
-    /// A whole activation: how it ended.
+    /// Checks a whole activation. Returns how it ended.
     fn activation(&mut self, function: FuncId, whole: Option<Span>, at: &mut At<'_>) -> Outcome {
         let Some(whole) = whole else {
             at.find(
@@ -321,7 +321,7 @@ impl<'n, 'a> Flow<'n, 'a> {
         self.finish(function, whole.last, at)
     }
 
-    /// The first that an activation does.
+    /// Checks the beginning of an activation.
     fn begin(&self, function: FuncId, whole: &Span, at: &mut At<'_>) {
         let root = self
             .nodes
@@ -344,7 +344,7 @@ impl<'n, 'a> Flow<'n, 'a> {
         self.within(whole, at);
     }
 
-    /// Nothing is called by the host while an activation is open.
+    /// Checks that the host calls nothing while an activation is open.
     fn within(&self, span: &Span, at: &mut At<'_>) {
         if span.by_host {
             at.find(
@@ -354,7 +354,7 @@ impl<'n, 'a> Flow<'n, 'a> {
         }
     }
 
-    /// How an activation ended whose last was this.
+    /// How an activation ended that did `last` last.
     fn finish(&mut self, function: FuncId, last: Last, at: &mut At<'_>) -> Outcome {
         let Some(node) = last.node else {
             return Outcome::UNKNOWN;
@@ -397,7 +397,7 @@ impl<'n, 'a> Flow<'n, 'a> {
         }
     }
 
-    /// A stretch of the innermost activation that is open, or of what the host does.
+    /// A stretch of the innermost open activation, or of the host.
     fn run(&mut self, span: Option<Span>, at: &mut At<'_>) {
         let (Some(span), Some(&top)) = (span, self.open.last()) else {
             return;
@@ -432,9 +432,9 @@ impl<'n, 'a> Flow<'n, 'a> {
         }
     }
 
-    /// The innermost activation that is open ends.
+    /// The innermost open activation ends.
     fn leave(&mut self, at: &mut At<'_>) {
-        // That there is one has been checked.
+        // The caller has checked that there is one.
         let Some(Open {
             function: Some(function),
             last,
@@ -459,7 +459,7 @@ impl<'n, 'a> Flow<'n, 'a> {
     }
 }
 
-/// Where in the path something is.
+/// A place in the path.
 struct At<'r> {
     segment: usize,
     place: SegmentPart,

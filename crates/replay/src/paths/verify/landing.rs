@@ -1,4 +1,4 @@
-//! Where control comes out that goes to a vertex.
+//! Finds where control lands after it goes to a vertex.
 
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_program::{BlockKind, Cfg, EdgeKind, Program};
@@ -6,18 +6,18 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-/// What can be executed first after a vertex is reached, without another node between.
+/// What can be executed first after a vertex is reached, without another node in between.
 #[derive(Debug, Default)]
 pub(super) struct Landing {
     /// Blocks.
     pub blocks: Vec<BlockId>,
-    /// Or the activation returns.
+    /// Whether the activation may return.
     pub returns: bool,
-    /// Or an exception leaves it.
+    /// Whether an exception may leave it.
     pub throws: bool,
 }
 
-/// The landings of vertices that execute nothing, each found once.
+/// The landings of vertices that execute nothing, each computed once.
 pub(super) struct Landings<'a> {
     program: &'a Program,
     known: RefCell<HashMap<(FuncId, BlockId), Rc<Landing>>>,

@@ -17,17 +17,17 @@ pub(super) enum NodeEnd {
     Goes(BlockId),
     /// The activation ends.
     Ends(Outcome),
-    /// With a call.
+    /// It ends with a call.
     Calls {
         callee: Callee,
-        /// Where it returns to; `None`: out of the function.
+        /// Where the call returns to; `None` if out of the function.
         returns: Option<BlockId>,
-        /// Where an exception goes that comes out of it.
+        /// Where an exception from the call goes.
         throws: Option<BlockId>,
     },
     /// The run ends here.
     Cut,
-    /// Nothing is known: something was left out, or is wrong and has been reported.
+    /// Unknown: something was left out, or is wrong and has been reported.
     Unknown,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Nodes<'a> {
     pub nodes: &'a PrimaryMap<NodeId, Node>,
     pub ends: PrimaryMap<NodeId, NodeEnd>,
     pub landings: Landings<'a>,
-    /// Something was left out of the path.
+    /// Whether something was left out of the path.
     pub partial: bool,
     /// What the host may call.
     pub callable: EntitySet<FuncId>,
@@ -46,7 +46,7 @@ pub(super) struct Nodes<'a> {
 }
 
 impl<'a> Nodes<'a> {
-    /// Looks the nodes up. Linear, but for a search among the edges out of a block.
+    /// Looks up the nodes. Linear, except for a search among the edges out of a block.
     pub fn new(program: &'a Program, directory: &'a Directory, report: &mut PathReport) -> Self {
         let mut edges = HashMap::new();
         let mut ends = PrimaryMap::with_capacity(directory.nodes.len());
@@ -127,7 +127,7 @@ impl<'a> Nodes<'a> {
     }
 }
 
-/// The edges by their ends; of several with the same ends, one.
+/// The edges by their ends; one of those with the same ends.
 type Edges = HashMap<(BlockId, BlockId), EdgeId>;
 
 fn edges_of(cfg: &Cfg) -> Edges {

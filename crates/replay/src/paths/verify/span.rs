@@ -1,18 +1,18 @@
-//! What a stretch of one activation looks like from outside.
+//! Summarizes what a stretch of one activation looks like from outside.
 
 use afterimage_ids::{FuncId, NodeId};
 use afterimage_program::Callee;
 
-/// How an activation may have ended: the path does not always tell.
+/// How an activation may have ended, as far as the path shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Outcome {
     /// It may have returned.
     pub returns: bool,
     /// An exception may have left it.
     pub throws: bool,
-    /// It has called somebody in its place.
+    /// It made a tail call.
     pub tail: Option<Callee>,
-    /// It may have called anybody in its place: its end is not known.
+    /// It may have made any tail call: its end is unknown.
     pub unknown: bool,
 }
 
@@ -23,14 +23,14 @@ impl Outcome {
         tail: None,
         unknown: false,
     };
-    /// The end was left out, or something is wrong with it and has been reported.
+    /// The end was left out, or is wrong and has been reported.
     pub const UNKNOWN: Self = Self {
         returns: true,
         throws: true,
         tail: None,
         unknown: true,
     };
-    /// What a call of an import can come to.
+    /// The possible outcomes of a call of an import.
     pub const ANY: Self = Self {
         returns: true,
         throws: true,
@@ -52,26 +52,27 @@ impl Outcome {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum First {
     Node(NodeId),
-    /// An activation of a function that it calls. If the stretch has a node, then also how the last activation before the first
-    /// node ended, and that node: where it must begin is told by the node before the stretch.
+    /// An activation of a callee. If the stretch has a node, also how the last activation before
+    /// the first node ended, and that node. The node before the stretch says where it must begin.
     Call(FuncId, Option<(Outcome, NodeId)>),
 }
 
 /// What happened last.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Last {
-    /// The last node; `None` if there are calls only.
+    /// The last node; `None` if there are only calls.
     pub node: Option<NodeId>,
-    /// How the last activation ended that was called since, if one was.
+    /// How the last activation since that node ended, if there was one.
     pub since: Option<Outcome>,
 }
 
-/// A stretch: its two sides.
+/// A stretch, described by its two sides.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
     pub first: First,
     pub last: Last,
-    /// One activation follows another, and the first has not called the second: that is for the host to do.
+    /// Whether one activation follows another that did not call it, so that the host must have
+    /// called it.
     pub by_host: bool,
 }
 
@@ -98,7 +99,7 @@ impl Span {
         }
     }
 
-    /// This and what follows it.
+    /// This stretch and the next, as one.
     pub fn then(self, next: Self) -> Self {
         let first = match (self.first, self.last) {
             (
@@ -125,7 +126,7 @@ impl Span {
 }
 
 impl Last {
-    /// What was last when this follows.
+    /// What is last after `next` follows.
     pub fn then(self, next: Self) -> Self {
         match next.node {
             Some(_) => next,

@@ -1,11 +1,11 @@
-//! Bytes next to each other, each with who wrote it last.
+//! Adjacent bytes, each with its last writer.
 
 use afterimage_machine::Range;
 
-/// Who wrote a byte last.
+/// The last writer of a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wrote {
-    /// Nobody: the module says what it is, or it is zero.
+    /// Nobody: the byte is as in the module, or zero.
     Nothing,
     /// An instruction of an execution of a node.
     Guest {
@@ -21,21 +21,21 @@ pub(super) enum Wrote {
     },
 }
 
-/// Bytes next to each other with the same writer.
+/// Adjacent bytes with the same writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Part {
     pub range: Range,
     pub wrote: Wrote,
 }
 
-/// The bytes of a range; `None` for those of which nothing is known yet.
+/// The bytes of a range with their writers; `None` for those still unknown.
 pub(super) struct Canvas {
     range: Range,
     bytes: Vec<Option<Wrote>>,
 }
 
 impl Canvas {
-    /// Nothing is known of any of them.
+    /// A canvas in which all writers are unknown.
     pub fn new(range: Range) -> Self {
         Self {
             range,
@@ -63,14 +63,14 @@ impl Canvas {
         }
     }
 
-    /// Sets who wrote a range last, whatever was known before.
+    /// Sets the last writer of a range, whatever was known before.
     #[inline]
     pub fn over(&mut self, range: Range, wrote: Wrote) {
         let common = self.common(range);
         self.bytes[common].fill(Some(wrote));
     }
 
-    /// Sets who wrote those bytes of a range of which nothing is known.
+    /// Sets the writer of those bytes of a range that have none yet.
     pub fn under(&mut self, range: Range, wrote: Wrote) {
         let common = self.common(range);
         for byte in &mut self.bytes[common] {
@@ -78,29 +78,29 @@ impl Canvas {
         }
     }
 
-    /// Whether all of them are known.
+    /// Whether all writers are known.
     pub fn is_complete(&self) -> bool {
         self.bytes.iter().all(Option::is_some)
     }
 
-    /// What is known of a byte.
+    /// The writer of a byte, if known.
     pub fn get(&self, position: usize) -> Option<Wrote> {
         self.bytes[position]
     }
 
-    /// The bytes of which nothing is known, by their positions.
+    /// The bytes without a known writer, by their positions.
     pub fn unknown(&self) -> Vec<usize> {
         let bytes = self.bytes.iter().enumerate();
         let unknown = bytes.filter(|(_, byte)| byte.is_none());
         unknown.map(|(position, _)| position).collect()
     }
 
-    /// Sets who wrote a byte.
+    /// Sets the writer of a byte.
     pub fn set(&mut self, position: usize, wrote: Option<Wrote>) {
         self.bytes[position] = wrote;
     }
 
-    /// All bytes in parts. Nobody wrote those of which nothing is known.
+    /// All bytes, in parts. Bytes without a known writer count as written by nobody.
     pub fn parts(&self) -> Vec<Part> {
         let mut address = self.range.address;
         let groups = self.bytes.chunk_by(|a, b| a == b).map(|group| {

@@ -1,4 +1,4 @@
-//! Why it cannot be told what the host read.
+//! Why it is unknown what the host read.
 
 use afterimage_machine::MachineError;
 use afterimage_trace::TraceError;
@@ -10,7 +10,7 @@ use crate::paths::PathFileError;
 use crate::steps::StepsError;
 use crate::values::ValuesError;
 
-/// Why it cannot be told who wrote what the host read.
+/// Why it is unknown who wrote what the host read.
 #[derive(Debug, thiserror::Error)]
 pub enum HostReadsError {
     /// The whole execution trace cannot be read.
@@ -22,7 +22,7 @@ pub enum HostReadsError {
     /// The log cannot be read.
     #[error(transparent)]
     Log(#[from] TraceError),
-    /// What was printed cannot be read.
+    /// The stored output cannot be read.
     #[error(transparent)]
     Printed(#[from] PrintedError),
     /// The recording contradicts itself.
@@ -49,7 +49,7 @@ impl From<CheckpointError> for HostReadsError {
 }
 
 impl HostReadsError {
-    /// Whether it is that the recording was cut off, its log before its path.
+    /// Whether the reason is that the recording was cut off, its log before its path.
     pub(super) fn is_cut(&self) -> bool {
         matches!(
             self,
@@ -58,7 +58,7 @@ impl HostReadsError {
         )
     }
 
-    /// Whether it is about a part of the run of which no values are kept.
+    /// Whether it concerns a part of the run without stored values.
     pub fn is_outside(&self) -> bool {
         matches!(self, Self::Values(ValuesError::Outside { .. }))
     }

@@ -1,7 +1,9 @@
-//! What the host read of memory when the guest called it: who wrote it, and the other way round which calls of the host read what was written.
+//! What the host read from memory when the guest called it: who wrote it, and in reverse, which
+//! host calls read what was written.
 //!
-//! The log tells which bytes each call read. Who wrote them last before is not among the labels of the whole execution trace; the index of checkpoints tells
-//! it, as far as it reaches, and otherwise following the run does.
+//! The log says which bytes each call read. Their last writers are not among the labels of the
+//! whole execution trace. The index of checkpoints gives them as far as it reaches; beyond that,
+//! the run is followed.
 
 mod canvas;
 mod error;
@@ -28,13 +30,13 @@ use super::{Instance, Origin, RecordedValues};
 use crate::paths::FileSegments;
 use crate::steps::Run;
 
-/// So many bytes are looked at together.
+/// How many bytes are examined together.
 const CHUNK: u64 = 1 << 18;
 
-/// What the host read of memory.
+/// What the host read from memory.
 ///
-/// Takes going through the log once when it is first asked, and then some hundred bytes for each few hundred calls of the host, besides what following
-/// the run takes.
+/// The first question goes through the log once. After that, memory is some hundred bytes for every
+/// few hundred host calls, plus that for following the run.
 pub struct HostReads<'v, 'a> {
     values: &'v RecordedValues<'a>,
     run: Run<'a, FileSegments>,
@@ -44,17 +46,18 @@ pub struct HostReads<'v, 'a> {
     writers: RefCell<Writers<'a>>,
 }
 
-/// Bytes next to each other that the host read and that the same execution, or nothing, wrote last.
+/// Adjacent bytes that the host read and that have the same last writer, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostPart {
-    /// Which bytes.
+    /// The bytes.
     pub range: Range,
-    /// Who wrote them.
+    /// Their origin.
     pub origin: Origin,
 }
 
 impl<'v, 'a> HostReads<'v, 'a> {
-    /// Those of a recording: `run` is how it is followed, with the checkpoints of `file` if it has some.
+    /// The reads in a recording. `run` says how to follow it; it has the checkpoints of `file`, if
+    /// there are any.
     pub fn new(
         values: &'v RecordedValues<'a>,
         run: Run<'a, FileSegments>,
@@ -75,10 +78,11 @@ impl<'v, 'a> HostReads<'v, 'a> {
         self.values
     }
 
-    /// Who wrote what the host read in the call that an execution ends with: the first `limit` parts, in the order in which they were read, and how many there
-    /// are besides. None, if it ends with no call of the host.
+    /// Who wrote what the host read in the call that ends an execution: the first `limit` parts in
+    /// the order of reading, and the number of further parts. Empty if it ends with no host call.
     ///
-    /// Near-linear in the bytes read, and bounded by following the run once for each 256 KiB of them.
+    /// Near-linear in the bytes read, and bounded by following the run once for each 256 KiB of
+    /// them.
     ///
     /// # Errors
     /// If the recording is damaged.
@@ -116,7 +120,8 @@ impl<'v, 'a> HostReads<'v, 'a> {
         Ok((parts, more))
     }
 
-    /// Who wrote bytes last before the host was called at the end of an execution, part by part.
+    /// The last writers of bytes, part by part, before the host was called at the end of an
+    /// execution.
     ///
     /// # Errors
     /// If the recording is damaged.
@@ -128,7 +133,7 @@ impl<'v, 'a> HostReads<'v, 'a> {
         self.parts_of(range, Moment::Call(self.visit(instance.time)?))
     }
 
-    /// Who wrote bytes last before an execution of a node began, part by part.
+    /// The last writers of bytes, part by part, before an execution of a node began.
     ///
     /// # Errors
     /// If the recording is damaged.
@@ -152,7 +157,8 @@ impl<'v, 'a> HostReads<'v, 'a> {
         Ok(parts)
     }
 
-    /// What memory held, range by range, when the host was called at the end of an execution. Follows the run from the last checkpoint on.
+    /// The contents of memory ranges when the host was called at the end of an execution. Follows
+    /// the run from the last checkpoint.
     ///
     /// # Errors
     /// If the run cannot be followed.
@@ -166,8 +172,9 @@ impl<'v, 'a> HostReads<'v, 'a> {
         self.writers.borrow_mut().held(visit, instructions, ranges)
     }
 
-    /// When a call of the guest's, which is counted from 1, was made, and what it read to put it out; `None` if the file does not tell. What `digest`
-    /// says of it, as the log has it, holds then. Nothing is followed, and no segment opened.
+    /// The time of a call by the guest, counted from 1, and the bytes it read in order to output
+    /// them; `None` if the file does not have them. The bytes agree with `digest` from the log.
+    /// Follows nothing, and opens no segment.
     ///
     /// # Errors
     /// If the recording is damaged.
@@ -181,7 +188,7 @@ impl<'v, 'a> HostReads<'v, 'a> {
         Ok(found.flatten())
     }
 
-    /// The execution that ended with a call of the host's at a time.
+    /// The execution that ended with a host call at a time.
     ///
     /// # Errors
     /// If the recording is damaged.
@@ -217,7 +224,7 @@ impl<'v, 'a> HostReads<'v, 'a> {
         visit.filter(|visit| visit.start == start).ok_or(damaged)
     }
 
-    /// The execution that ends with a call of the guest's, which is counted from 1.
+    /// The execution that ends with a call by the guest, counted from 1.
     ///
     /// # Errors
     /// If the recording is damaged, or the host made the call itself.
@@ -227,7 +234,7 @@ impl<'v, 'a> HostReads<'v, 'a> {
         self.values.at(visit.start)?.ok_or(damaged)
     }
 
-    /// The execution that ends with a call of the guest's.
+    /// The execution that ends with a call by the guest.
     fn caller(&self, call: u64) -> Result<Visit, HostReadsError> {
         let damaged = || HostReadsError::Damaged("a call of the host that nobody made");
         let of_guest = self.host()?.of_guest(call).ok_or_else(damaged)?;
@@ -236,7 +243,7 @@ impl<'v, 'a> HostReads<'v, 'a> {
         visit.ok_or_else(damaged)
     }
 
-    /// The next call from one on that the guest made and that read something for which `wanted` says so.
+    /// The next call by the guest, from number `from`, that read something accepted by `wanted`.
     fn next_reading(
         &self,
         mut from: u64,
@@ -258,8 +265,9 @@ impl<'v, 'a> HostReads<'v, 'a> {
         }
     }
 
-    /// Tells who wrote bytes last before a moment, part by part in the order of addresses. With `only`, what executions wrote that do not begin
-    /// with this block may be told as written by nobody.
+    /// Passes the last writers of bytes before a moment to `told`, part by part in the order of
+    /// addresses. With `only`, bytes written by executions that do not begin with this block may be
+    /// reported as written by nobody.
     fn written(
         &self,
         range: Range,

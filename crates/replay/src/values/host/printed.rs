@@ -1,19 +1,19 @@
-//! Checking what a file tells of what was put out.
+//! Checks the output that a file stores.
 
 use afterimage_trace::{Event, HostRead, LogReader, RawValue};
 use afterimage_wet::{MOST_PRINTED, Printed, is_printing};
 
 use super::{HostReads, HostReadsError};
 
-/// A call of the host that put something out.
+/// A host call that wrote output.
 struct Call {
     number: u64,
-    /// How many bytes it read.
+    /// The number of bytes it read.
     length: u64,
     digest: u32,
 }
 
-/// The calls of the log that put something out.
+/// The calls in the log that wrote output.
 struct Calls<'h, 'a> {
     host: &'h HostReads<'h, 'a>,
     log: LogReader,
@@ -21,7 +21,7 @@ struct Calls<'h, 'a> {
 }
 
 impl Calls<'_, '_> {
-    /// The next one of which a file may tell.
+    /// The next call that a file may describe.
     fn next(&mut self) -> Result<Option<Call>, HostReadsError> {
         let imports = &self.host.run.program.imports;
         while let Some(event) = self.log.next().transpose()? {
@@ -65,7 +65,8 @@ impl Calls<'_, '_> {
 }
 
 impl HostReads<'_, '_> {
-    /// Whether the file tells what was put out as the log and the path have it: all of it, and nothing else. What is wrong, if anything.
+    /// Whether the stored output is complete and agrees with the log and the path. Returns what is
+    /// wrong, if anything.
     ///
     /// # Errors
     /// If the recording is damaged otherwise.
@@ -90,7 +91,7 @@ impl HostReads<'_, '_> {
             && let Some(next) = calls.next()?
         {
             let time = match self.time_of(next.number) {
-                // The log of a run that was cut off goes on behind its path.
+                // If the run was cut off, its log continues beyond its path.
                 Err(HostReadsError::Damaged(_)) if self.file.end()?.is_none() => None,
                 found => found?,
             };
@@ -101,7 +102,8 @@ impl HostReads<'_, '_> {
         Ok(wrong)
     }
 
-    /// The time of a call of the guest's. `None` if the recording was cut off: then the log alone does not tell.
+    /// The time of a call by the guest. `None` if the recording was cut off: the log alone does not
+    /// give it.
     fn time_of(&self, call: u64) -> Result<Option<u64>, HostReadsError> {
         match self.caller(call) {
             Err(error) if error.is_cut() => Ok(None),

@@ -1,4 +1,4 @@
-//! The calls of the host that read what was written, in the order of time.
+//! Finds the host calls that read what was written, in the order of time.
 
 use std::collections::VecDeque;
 
@@ -10,23 +10,23 @@ use super::canvas::Wrote;
 use super::writers::Moment;
 use super::{HostReads, HostReadsError};
 
-/// Bytes next to each other that a call of the host read.
+/// Adjacent bytes that a host call read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::values) struct HostUse {
     /// The execution of the node that ends with the call.
     pub visit: Visit,
-    /// Which bytes.
+    /// The bytes.
     pub range: Range,
 }
 
 /// What was written.
 struct Written {
     by: Wrote,
-    /// When the execution begins that wrote it.
+    /// The time at which the execution that wrote it begins.
     start: u64,
-    /// The bytes, in ranges that ascend and do not touch each other.
+    /// The bytes, in ascending ranges that do not touch each other.
     ranges: Vec<Range>,
-    /// The first call of the host after it.
+    /// The first host call after it.
     first_call: u64,
 }
 
@@ -34,25 +34,29 @@ struct Written {
 #[derive(Clone, Copy)]
 struct Piece {
     range: Range,
-    /// They are when the execution that begins with this block does.
+    /// They still are when the execution that begins with this block does.
     until: u64,
-    /// They are when the call is made that the execution ends with which begins with this block; 0 if none is known.
+    /// They still are at the call that ends the execution that begins with this block; 0 if none is
+    /// known.
     called: u64,
-    /// None of them is when the execution that begins with this block does.
+    /// None of them is any more when the execution that begins with this block does.
     lost: u64,
 }
 
-/// The calls of the host that read what was written before others wrote over it, in the order of time.
+/// Iterates over the host calls that read what was written before others overwrote it, in the order
+/// of time.
 ///
-/// The log tells which calls read some of the bytes. Whether these are still the same is asked of the index of checkpoints, for the times of such calls and, where there
-/// are many, for times further and further away, and between them: O(log time) questions for each part of what was written.
+/// The log says which calls read some of the bytes. The index of checkpoints says whether these are
+/// still the same: it is asked for the times of such calls. If there are many, it is asked for
+/// times further and further away, and between them: O(log time) questions for each part of what
+/// was written.
 pub(in crate::values) struct HostReaders<'h, 'a> {
     host: &'h HostReads<'h, 'a>,
     written: Option<Written>,
     at: At,
 }
 
-/// How far it has come.
+/// The current position.
 #[derive(Clone, Default)]
 struct At {
     /// What may still be read, ascending.
@@ -63,7 +67,7 @@ struct At {
 }
 
 impl<'h, 'a> HostReaders<'h, 'a> {
-    /// Those of a definition.
+    /// The readers of a definition.
     pub fn new(
         host: &'h HostReads<'h, 'a>,
         definition: Definition,
@@ -89,7 +93,7 @@ impl<'h, 'a> HostReaders<'h, 'a> {
         }
     }
 
-    /// How many there are from here on. Does not move.
+    /// How many readers there are from here on. Does not move.
     pub fn count(&mut self) -> Result<u64, HostReadsError> {
         let here = self.at.clone();
         let mut count = 0;
@@ -100,7 +104,7 @@ impl<'h, 'a> HostReaders<'h, 'a> {
         Ok(count)
     }
 
-    /// Goes to the first one in an execution that begins at block T or later.
+    /// Goes to the first reader in an execution that begins at block T or later.
     pub fn go(&mut self, time: u64) -> Result<(), HostReadsError> {
         self.at = At::default();
         let Some(written) = &self.written else {
@@ -122,7 +126,7 @@ impl<'h, 'a> HostReaders<'h, 'a> {
         Ok(())
     }
 
-    /// Looks at the next call that may read it. Whether there was one.
+    /// Looks at the next call that may read it. Returns whether there was one.
     fn look(&mut self) -> Result<bool, HostReadsError> {
         let pieces = &self.at.pieces;
         if pieces.is_empty() {
@@ -160,7 +164,8 @@ impl<'h, 'a> HostReaders<'h, 'a> {
         Ok(true)
     }
 
-    /// Those bytes of a range that are still what was written when an execution calls the host. What is not, is looked for no more.
+    /// The bytes of a range that are still what was written when an execution calls the host. The
+    /// others are no longer searched for.
     fn alive(&mut self, range: Range, visit: Visit) -> Result<Vec<Range>, HostReadsError> {
         let touched = touched(&self.at.pieces, range);
         let (mut left, mut alive) = (Vec::new(), Vec::new());
@@ -190,7 +195,8 @@ impl<'h, 'a> HostReaders<'h, 'a> {
         Ok(alive)
     }
 
-    /// The parts of a piece that are still what was written when an execution calls the host, ascending.
+    /// The parts of a piece that are still what was written when an execution calls the host,
+    /// ascending.
     fn decide(&self, piece: Piece, visit: Visit) -> Result<Vec<Piece>, HostReadsError> {
         let (here, mut alive, mut work) = (visit.start, Vec::new(), vec![piece]);
         while let Some(piece) = work.pop() {
@@ -216,7 +222,8 @@ impl<'h, 'a> HostReaders<'h, 'a> {
         Ok(alive)
     }
 
-    /// When else to ask about a piece, than at the call of an execution that begins with block `here`, so that it need not be asked again at each call that follows.
+    /// When else to ask about a piece, besides the call of the execution that begins with block
+    /// `here`, so that later calls need not ask again.
     fn probe(&self, piece: &Piece, here: u64) -> Result<Option<u64>, HostReadsError> {
         let path = self.host.run.path;
         let time = match piece.lost {
@@ -233,7 +240,7 @@ impl<'h, 'a> HostReaders<'h, 'a> {
             .filter(|&start| start > here && start < piece.lost))
     }
 
-    /// The bytes of a range in parts: whether they are what was written.
+    /// The bytes of a range in parts, each with whether it is what was written.
     fn ours(&self, range: Range, moment: Moment) -> Result<Vec<(Range, bool)>, HostReadsError> {
         let Some(written) = &self.written else {
             return Ok(Vec::new());
@@ -253,7 +260,7 @@ impl<'h, 'a> HostReaders<'h, 'a> {
 }
 
 impl Written {
-    /// What a definition wrote to memories. `None` if it wrote nothing.
+    /// What a definition wrote to memories; `None` if nothing.
     fn of(
         host: &HostReads<'_, '_>,
         definition: Definition,
@@ -321,7 +328,7 @@ fn touched(pieces: &[Piece], range: Range) -> std::ops::Range<usize> {
     first..behind.max(first)
 }
 
-/// The same bytes, in ranges that ascend and do not touch each other.
+/// The same bytes, in ascending ranges that do not touch each other.
 fn united(mut ranges: Vec<Range>) -> Vec<Range> {
     ranges.retain(|range| range.length > 0);
     ranges.sort_unstable_by_key(|range| (range.memory, range.address));

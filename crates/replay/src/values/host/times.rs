@@ -9,11 +9,13 @@ use super::{HostReads, HostReadsError};
 use crate::paths::FileSegments;
 use crate::steps::{Follower, Run};
 
-/// The times of the guest's calls of the host, in order: of the blocks that end with them.
+/// The times at which the guest called the host, in order: those of the blocks that end with the
+/// calls.
 pub(super) enum CallTimes<'a> {
-    /// All of them are of nodes that end with a call of an import, and of all executions of these.
+    /// All calls are at the ends of nodes that call an import, so executions of these nodes are
+    /// counted.
     Counted(Occurrences<'a, FileSegments>),
-    /// Some imports are called through tables: the run was followed.
+    /// Some imports are called through tables, so the run was followed.
     Followed(Vec<u64>),
 }
 
@@ -42,7 +44,7 @@ impl<'a> CallTimes<'a> {
         let last = run.path.cursor().seek(run.path.length())?;
         let last = last.filter(|last| is_direct(last.node));
         let counted = run.path.executions(direct)?;
-        // All of these executions made a call each, but maybe the last one of the run.
+        // Each of these executions made a call, except perhaps the last one of the run.
         let before = counted.count() - u64::from(last.is_some());
         let calls = of.host()?.by_guest();
         let all = match last {
@@ -60,7 +62,7 @@ impl<'a> CallTimes<'a> {
         }
     }
 
-    /// When one of the guest's calls was made, from 1.
+    /// The time of a call by the guest, from 1.
     pub fn get(&self, of_guest: u64) -> Result<Option<u64>, HostReadsError> {
         Ok(match self {
             Self::Counted(all) => all.select(of_guest)?.map(|found| found.time),
@@ -72,7 +74,7 @@ impl<'a> CallTimes<'a> {
         })
     }
 
-    /// How many of the guest's calls are made before a block.
+    /// How many calls the guest makes before a block.
     pub fn before(&self, time: u64) -> Result<u64, HostReadsError> {
         Ok(match self {
             Self::Counted(all) => all.rank(time.saturating_sub(1))?,
@@ -81,7 +83,7 @@ impl<'a> CallTimes<'a> {
     }
 }
 
-/// Counts calls of the host.
+/// Counts host calls.
 #[derive(Default)]
 struct Calls(u64);
 

@@ -1,4 +1,4 @@
-//! Who wrote the bytes of a range last.
+//! Finds the last writers of the bytes of a range.
 
 use std::collections::BTreeMap;
 
@@ -15,20 +15,20 @@ use crate::paths::FileSegments;
 use crate::steps::{Follower, Paused, Run, StepsError};
 use crate::values::{RecordedValues, ValuesError};
 
-/// Of so many executions in an interval it is asked what they wrote, before the interval is followed.
+/// How many executions in an interval are asked what they wrote before the interval is followed.
 const FEW: usize = 8;
 
-/// When.
+/// The moment of a question.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Moment {
-    /// When an execution of a node begins, with this block.
+    /// The beginning of an execution of a node, with this block.
     Start(u64),
-    /// When the call of the host begins that an execution of a node ends with.
+    /// The beginning of the host call that ends an execution of a node.
     Call(Visit),
 }
 
 impl Moment {
-    /// When the execution begins.
+    /// The time at which the execution begins.
     fn start(self) -> u64 {
         match self {
             Self::Start(start) => start,
@@ -37,16 +37,18 @@ impl Moment {
     }
 }
 
-/// Finds who wrote bytes last: by the index of checkpoints, and by following parts of the run.
+/// Finds the last writers of bytes: by the index of checkpoints, and by following parts of the run.
 pub(super) struct Writers<'a> {
     run: Run<'a, FileSegments>,
     file: TraceFile,
     follower: Option<Follower<'a, FileSegments>>,
-    /// The host may call imports that are exported: then it writes at other times than in calls of the guest, too.
+    /// Whether the host may call exported imports, so that it also writes outside of the guest's
+    /// calls.
     host_calls_itself: bool,
 }
 
-/// Bytes, by their positions in a canvas, that were written last in the execution of a node that begins with this block.
+/// The bytes, by their positions in a canvas, that the execution of the node beginning with this
+/// block wrote last.
 type Written = BTreeMap<u64, Vec<usize>>;
 
 impl<'a> Writers<'a> {
@@ -60,9 +62,11 @@ impl<'a> Writers<'a> {
         }
     }
 
-    /// Who wrote the bytes of a range last before a moment. Memory and time: O(bytes) and a look at the index for each, and what is followed.
+    /// The last writers of the bytes of a range before a moment. Memory and time: O(bytes), a look
+    /// at the index for each, and what is followed.
     ///
-    /// With `only`, what executions wrote that do not begin with this block may be told as written by nobody: for these nothing is followed.
+    /// With `only`, bytes written by executions that do not begin with this block may be reported
+    /// as written by nobody; nothing is followed for them.
     pub fn last(
         &mut self,
         values: &RecordedValues<'a>,
@@ -138,7 +142,7 @@ impl<'a> Writers<'a> {
         Ok(canvas.parts())
     }
 
-    /// Tells which instructions, or the host, wrote bytes in executions of an interval.
+    /// Finds which instructions, or the host, wrote bytes in executions of an interval.
     fn tell(
         &mut self,
         values: &RecordedValues<'a>,
@@ -174,7 +178,7 @@ impl<'a> Writers<'a> {
         Ok(())
     }
 
-    /// What ranges of memory held when an execution had executed so many instructions.
+    /// The contents of memory ranges after `instructions` instructions of an execution.
     pub fn held(
         &mut self,
         visit: Visit,
@@ -202,7 +206,8 @@ impl<'a> Writers<'a> {
         Err(HostReadsError::Damaged("bytes that are not there"))
     }
 
-    /// Follows the run from the beginning of an interval, or from the last snapshot before, or from its own beginning, until a moment, and notes who wrote last.
+    /// Follows the run until a moment and notes the last writers. Begins with an interval, the last
+    /// snapshot before, or the beginning of the run.
     fn follow(
         &mut self,
         values: &RecordedValues<'a>,
@@ -254,7 +259,7 @@ impl<'a> Writers<'a> {
     }
 }
 
-/// Who wrote bytes before the stretch that a block is in, of those of which nothing is known.
+/// Finds the writers before the stretch of a block, for bytes without one.
 fn before_stretch(
     values: &RecordedValues<'_>,
     time: u64,
@@ -281,7 +286,7 @@ fn before_stretch(
     Ok(())
 }
 
-/// What a range of memory holds; `None` if the memory does not have it all.
+/// The contents of a memory range; `None` if the memory does not have all of it.
 fn bytes(paused: &Paused<'_>, range: Range) -> Result<Option<Vec<u8>>, CheckpointError> {
     let memory = paused.inside.state.memories.get(range.memory as usize);
     let place = memory.and_then(|memory| memory.range(range.address, range.length).ok());
@@ -293,7 +298,8 @@ fn bytes(paused: &Paused<'_>, range: Range) -> Result<Option<Vec<u8>>, Checkpoin
     Ok(known.then_some(bytes))
 }
 
-/// Asks the whole execution trace what an execution wrote of some bytes. Whether it tells it of all of them.
+/// Asks the whole execution trace which bytes an execution wrote. Returns whether it has all of
+/// them.
 fn asked(
     values: &RecordedValues<'_>,
     visit: Visit,
@@ -319,15 +325,16 @@ fn asked(
     Ok(told)
 }
 
-/// What an execution wrote: its instructions, and with `host` the call of the host that it ends with. Whether that is known, which it may not be at the end of the
-/// run and where no values are kept.
+/// The writes of an execution: of its instructions and, with `host`, of the host call at its end.
+/// Returns whether they are known; at the end of the run, and where no values are kept, they may
+/// not be.
 fn own(
     values: &RecordedValues<'_>,
     visit: Visit,
     canvas: &mut Canvas,
     host: bool,
 ) -> Result<bool, HostReadsError> {
-    // The last node may not have come to its end.
+    // The last node may not have reached its end.
     if host && visit.last() == values.path().length() {
         return Ok(false);
     }
@@ -376,11 +383,11 @@ fn wrote(
 /// Notes who writes bytes.
 struct Watch<'c> {
     canvas: &'c mut Canvas,
-    /// When the node at hand began.
+    /// When the current node began.
     start: u64,
-    /// Calls of the host so far.
+    /// The number of host calls so far.
     calls: u64,
-    /// The call of the host that the node at hand ends with is not to be noted.
+    /// Whether the host call at the end of the current node is not to be noted.
     is_last: bool,
     is_over: bool,
 }
