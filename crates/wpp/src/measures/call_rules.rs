@@ -1,4 +1,4 @@
-//! Which rules of a segment stand for the activations of a function.
+//! The rules of a segment that stand for the activations of a function.
 
 use afterimage_ids::{FuncId, RuleId};
 
@@ -15,12 +15,12 @@ pub(crate) struct CallRules {
 #[derive(Clone, Copy)]
 pub(crate) struct CallRule {
     pub(crate) rule: RuleId,
-    /// How many activations: at least one.
+    /// The number of its activations, at least one.
     pub(crate) times: u64,
 }
 
 impl CallRules {
-    /// How many bytes a rule takes.
+    /// The size of a rule in bytes.
     pub(crate) const RULE: usize = size_of::<(FuncId, CallRule)>();
 
     /// Linear in the grammar, but for the sorting.
