@@ -1,4 +1,4 @@
-//! Reading an epoch.
+//! Reads epochs.
 
 mod search;
 
@@ -33,16 +33,16 @@ pub(super) fn damaged(what: &'static str) -> EpochError {
 #[derive(Clone, Debug)]
 pub struct Epoch {
     pub(super) bytes: Vec<u8>,
-    /// By node and slot, ascending: where it stands.
+    /// The positions by node and slot, ascending.
     pub(super) entries: Vec<((u32, u32), (u32, u32))>,
 }
 
-/// Which execution of a node it was.
+/// An execution of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Execution {
-    /// The last one but so many that began by then.
+    /// The one this many executions before the last that had begun by then.
     Ago(u64),
-    /// This one.
+    /// The one with this number.
     Number(u64),
 }
 
@@ -55,7 +55,7 @@ impl Epoch {
         let bad = || damaged("its directory");
         let mut input = &bytes[..];
         let count = take(&mut input).ok_or_else(bad)?;
-        // An entry takes three bytes at least.
+        // An entry takes at least three bytes.
         if count > input.len() as u64 / 3 {
             return Err(bad());
         }
@@ -91,7 +91,7 @@ impl Epoch {
         Some((start as usize, end as usize))
     }
 
-    /// What is told of an input of a node. `None` if nothing is.
+    /// The data about an input of a node. `None` if there is none.
     ///
     /// # Errors
     /// If it is damaged.
@@ -126,7 +126,7 @@ impl Epoch {
         Ok(Some(ColumnView { labels, far, cuts }))
     }
 
-    /// What is told of a write of a node that copies memory. `None` if nothing is.
+    /// The data about a node's copying write. `None` if there is none.
     ///
     /// # Errors
     /// If it is damaged.
@@ -146,14 +146,14 @@ impl Epoch {
     }
 }
 
-/// What is told of an input.
+/// The data about an input.
 #[derive(Debug)]
 pub(crate) struct ColumnView<'a> {
-    /// Where what is read comes from.
+    /// The origins of a read.
     pub labels: Option<Labels<'a>>,
-    /// Where a variable that was written long ago comes from.
+    /// The distant origin of a variable.
     pub far: Option<Far<'a>>,
-    /// The values that are kept.
+    /// The stored values.
     pub cuts: Option<Cuts<'a>>,
 }
 
@@ -185,7 +185,7 @@ impl<'a> Reader<'a> {
         Ok(byte)
     }
 
-    /// A count of things that take a byte at least.
+    /// Reads a count of items that take at least one byte each.
     pub(super) fn count(&mut self) -> Result<usize, EpochError> {
         let count = self.number()?;
         if count > self.rest().len() as u64 {
@@ -199,7 +199,7 @@ impl<'a> Reader<'a> {
         Ok(Coded::open(bytes, length)?)
     }
 
-    /// The bytes of a stream, and whether another one of the node has them.
+    /// The bytes of a stream, and whether another stream of the node shares them.
     pub(super) fn coded(&mut self) -> Result<(&'a [u8], bool), EpochError> {
         let here = self.at;
         Ok(match self.number()? {
@@ -241,7 +241,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// What a load's bytes may consist of, all that occurs.
+    /// All patterns of a load that occur.
     pub(super) fn patterns(&mut self) -> Result<Vec<Pattern>, EpochError> {
         let mut patterns: Vec<Pattern> = Vec::new();
         for _ in 0..self.count()? {
@@ -267,7 +267,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Which executions these were.
+/// The executions of a part.
 #[derive(Debug)]
 struct Executions<'a> {
     ages: bool,
@@ -286,10 +286,10 @@ impl Executions<'_> {
     }
 }
 
-/// What a load's bytes may consist of.
+/// The pieces of a load's bytes.
 pub(super) type Pattern = Box<[Piece]>;
 
-/// Where what is read comes from, execution by execution.
+/// The origins of a read, execution by execution.
 #[derive(Debug)]
 pub(crate) struct Labels<'a> {
     /// The execution of the node that the first label belongs to.
