@@ -11,9 +11,10 @@ pub enum Direction {
     Forward,
 }
 
-/// Nodes with the timestamps of their executions, and who executes right after whom (Zhang and Gupta 2001, section 4.1).
+/// Nodes with the timestamps of their executions, and with their predecessors and successors on the
+/// path (Zhang and Gupta 2001, section 4.1).
 ///
-/// Each timestamp from 1 to the length of the path is that of one node.
+/// Each timestamp from 1 to the length of the path belongs to exactly one node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TimestampedGraph {
     timestamps: Vec<Series>,
@@ -23,7 +24,8 @@ pub struct TimestampedGraph {
 }
 
 impl TimestampedGraph {
-    /// The graph of a path: the nodes in the order of execution, numbered from 0. A node that is not executed has no timestamps. O(steps log nodes).
+    /// Builds the graph of a path: the nodes in the order of execution, numbered from 0. A node
+    /// that is not executed has no timestamps. O(steps log nodes).
     pub fn of_path(path: &[usize]) -> Self {
         let nodes = path.iter().max().map_or(0, |&most| most + 1);
         let mut when = vec![Vec::new(); nodes];
@@ -55,12 +57,12 @@ impl TimestampedGraph {
         graph
     }
 
-    /// How many nodes there are.
+    /// The number of nodes.
     pub fn len(&self) -> usize {
         self.timestamps.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.timestamps.is_empty()
     }
@@ -78,7 +80,7 @@ impl TimestampedGraph {
         self.length
     }
 
-    /// The nodes to which a query goes on from a node.
+    /// The nodes with which a query continues from a node.
     ///
     /// # Panics
     /// If there is no such node.

@@ -1,20 +1,29 @@
-//! Profile-limited data flow analysis (Zhang and Gupta, "Timestamped Whole Program Path Representation and its Applications", 2001, section 4).
+//! Profile-limited data flow analysis (Zhang and Gupta, "Timestamped Whole Program Path
+//! Representation and its Applications", 2001, section 4).
 //!
-//! A question is about a fact of a GEN-KILL problem at executions of a node of a [`TimestampedGraph`]: ⟨timestamps, node⟩. It is answered on demand, by going back (or
-//! forward) along the path that was taken and no other: [`solve`] moves all timestamps of a query one step at a time, as arithmetic series
-//! ([`Times`]), to those neighbours that have them, until each meets an execution that decides. The [`Solution`] tells of each execution what decided
-//! it, how often that was, and how many queries it took.
+//! A question is about a fact of a GEN-KILL problem at executions of a node of a
+//! [`TimestampedGraph`]: ⟨timestamps, node⟩. It is answered on demand, by following the path that
+//! was actually taken, backward or forward. [`solve`] moves all timestamps of a query one step at a
+//! time, as arithmetic series ([`Times`]), to the neighbours that have them, until each meets an
+//! execution that decides. The [`Solution`] says what decided each execution, how often, and how
+//! many queries it took.
 //!
-//! What is done beyond the paper:
-//! - What decides has a number, a [`Site`], so reaching definitions are one question, not one for each definition.
-//! - A query that comes back to its own node at executions that were asked about, too, ends there: those have the same answer. So a loop costs
-//!   as many queries as its body has nodes, however often it ran, and all queries together visit each step of the path once at most.
-//! - Where little is regular, queries would move single timestamps, and slower than going through the path does. Then that is done.
-//! - Queries go in both directions: forward ones answer what happens next, such as whether a use is the last one.
+//! Beyond the paper:
+//! - Whatever decides has a number, a [`Site`]. So reaching definitions are one question, not one
+//!   per definition.
+//! - A query that returns to its own node at executions that were also asked about ends there:
+//!   those have the same answer. So a loop costs as many queries as its body has nodes, however
+//!   often it ran, and all queries together visit each step of the path at most once.
+//! - Where little is regular, queries would move single timestamps, more slowly than a scan of the
+//!   path. Then the path is scanned.
+//! - Queries go in both directions: forward queries answer what happens next, for example whether a
+//!   use is the last one.
 //!
-//! [`Summaries`] tell what calls decide, through the dynamic call graph, and [`slices`] has Agrawal and Horgan's three dynamic slicing algorithms.
+//! [`Summaries`] say what calls decide, through the dynamic call graph. [`slices`] has Agrawal and
+//! Horgan's three dynamic slicing algorithms.
 //!
-//! Figure 9: node 4 loads X in a loop, node 1 does, too, and node 6 stores to it. How often is what node 4 loads available already?
+//! Figure 9: nodes 1 and 4 load X in a loop, and node 6 stores to it. How often is the value that
+//! node 4 loads already available?
 //!
 //! ```
 //! use afterimage_dataflow::{Direction, Effect, Outcome, Question, Site, TimestampedGraph, solve};
@@ -28,7 +37,7 @@
 //!     direction: Direction::Backward,
 //!     node: 4,
 //!     times: graph.timestamps(4),
-//!     // What node 4 does itself comes behind the question.
+//!     // Node 4's own load comes after the point asked about.
 //!     own: Effect::Transparent,
 //! };
 //! let solution = solve(&graph, &question, |node| match node {
@@ -36,7 +45,7 @@
 //!     6 => Effect::Decides(killed),
 //!     _ => Effect::Transparent,
 //! });
-//! // Each time, and it took two queries: ⟨3:239:4, 4⟩ and ⟨2:238:4, 2⟩, which node 1 answers.
+//! // Every time. It took two queries: ⟨3:239:4, 4⟩ and ⟨2:238:4, 2⟩, which node 1 answers.
 //! assert_eq!(solution.count_where(|outcome| outcome == Outcome::Decided(generated)), 60);
 //! assert_eq!(solution.queries, 2);
 //! ```

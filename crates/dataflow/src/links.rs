@@ -1,4 +1,4 @@
-//! Answers that are those of other executions.
+//! Answers that are shared between executions.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,10 @@ use crate::progression::clipped;
 use crate::solution::Outcome;
 use crate::times::{Merged, Times};
 
-/// Gives each execution that was asked about and has no answer that of the next one before it that has, or of the next one behind it.
+/// Gives each execution that was asked about and has no answer the answer of the nearest earlier
+/// one that has, or of the nearest later one.
 ///
-/// O(log) for each execution that has an answer of its own, and the series of what was asked.
+/// O(log) for each execution with an answer of its own, plus the series asked about.
 pub(crate) fn resolve(
     direction: Direction,
     asked: &Series,
@@ -27,7 +28,7 @@ pub(crate) fn resolve(
         found: BTreeMap::new(),
     };
     match direction {
-        // Each answer holds up to the next one that is another.
+        // Each answer holds up to the next different one.
         Direction::Backward => {
             while let Some((from, outcome)) = known.next() {
                 while known.next_if(|&(_, other)| other == outcome).is_some() {}
@@ -35,7 +36,7 @@ pub(crate) fn resolve(
                 clip.add(outcome, from, to);
             }
         }
-        // Each answer holds from behind the one before that is another.
+        // Each answer holds from after the previous different one.
         Direction::Forward => {
             let mut from = 0;
             while let Some((mut to, outcome)) = known.next() {
@@ -58,7 +59,7 @@ struct Clip<'a> {
 }
 
 impl Clip<'_> {
-    /// What was asked between two times, each later than those before.
+    /// Adds the executions asked about between two times, each later than those before.
     fn add(&mut self, outcome: Outcome, from: u64, to: u64) {
         let times = self.found.entry(outcome).or_default();
         while let Some(&entry) = self.asked.entries().get(self.at) {

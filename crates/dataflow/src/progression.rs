@@ -1,8 +1,8 @@
-//! What two arithmetic series have in common, and what one has that the other lacks.
+//! The intersection and difference of two arithmetic series.
 
 use afterimage_wpp::twpp::Entry;
 
-/// A series from its first and last timestamp, which it reaches.
+/// A series from its first and last timestamp, both of which it contains.
 pub(crate) fn series(first: u64, last: u64, step: u64) -> Entry {
     if first == last {
         return Entry::single(first);
@@ -10,7 +10,7 @@ pub(crate) fn series(first: u64, last: u64, step: u64) -> Entry {
     Entry { first, last, step }
 }
 
-/// The timestamps of a series from one time to another.
+/// The timestamps of a series within two bounds.
 pub(crate) fn clipped(of: Entry, from: u64, to: u64) -> Option<Entry> {
     if of.first > to || of.last < from || from > to {
         return None;
@@ -21,7 +21,7 @@ pub(crate) fn clipped(of: Entry, from: u64, to: u64) -> Option<Entry> {
     Some(series(first, last, of.step))
 }
 
-/// The timestamps that two series have in common: a series again. O(log of the steps).
+/// The timestamps that two series have in common, which are again a series. O(log of the steps).
 pub(crate) fn common(a: Entry, b: Entry) -> Option<Entry> {
     let from = a.first.max(b.first);
     let to = a.last.min(b.last);
@@ -65,7 +65,7 @@ pub(crate) fn common(a: Entry, b: Entry) -> Option<Entry> {
     let first = first as u64;
     match rest {
         0 => Some(Entry::single(first)),
-        // There is room for another step below `to`, so that fits.
+        // Another step fits below `to`, so this does not overflow.
         rest => Some(series(
             first,
             first + rest as u64 * step as u64,
@@ -74,7 +74,8 @@ pub(crate) fn common(a: Entry, b: Entry) -> Option<Entry> {
     }
 }
 
-/// Tells of the timestamps of a series that are not in a part of it, as few series as are needed.
+/// Passes the timestamps of a series that are not in a part of it to `tell`, in as few series as
+/// possible.
 pub(crate) fn without(of: Entry, part: Entry, mut tell: impl FnMut(Entry)) {
     let mut between = |from: u64, to: u64| {
         if let Some(rest) = clipped(of, from, to) {
@@ -107,7 +108,7 @@ fn last(from: u64, to: u64, step: u64) -> u64 {
     from + (to - from) / step * step
 }
 
-/// The greatest common divisor of two numbers, and x with a·x ≡ it (mod b). Euclid's algorithm.
+/// The greatest common divisor of two numbers, and an x with a·x ≡ gcd (mod b). Euclid's algorithm.
 fn inverse(a: u64, b: u64) -> (u64, i64) {
     let (mut old, mut now) = (i128::from(a), i128::from(b));
     let (mut old_x, mut x) = (1i128, 0i128);

@@ -1,4 +1,4 @@
-//! Going through a path step by step, where queries would not move many timestamps at once.
+//! Scans a path step by step, where queries would move only few timestamps at once.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ use crate::solution::Outcome;
 use crate::solve::Question;
 use crate::times::Times;
 
-/// So many steps are laid out at a time.
+/// The number of steps laid out at a time.
 const CHUNK: u64 = 1 << 18;
-/// So many executions are brought together at a time.
+/// The number of executions gathered at a time.
 const GATHERED: usize = 1 << 12;
 
-/// Answers a question by going through the whole path once, in the other direction, and keeping in mind what decided last. O(steps), but for effects that differ: there
-/// O(sites log series).
+/// Answers a question by scanning the whole path once, against the query's direction, while
+/// tracking what decided last. O(steps), except for effects that differ: O(sites log series) there.
 pub(crate) fn scan(
     graph: &TimestampedGraph,
     question: &Question<'_>,
@@ -72,7 +72,7 @@ fn lay_out(graph: &TimestampedGraph, first: u64, nodes: &mut Vec<u32>) {
     }
 }
 
-/// What an execution at this time decides.
+/// What decides an execution at this time.
 #[inline]
 fn decided(effect: &Effect, t: u64) -> Option<Site> {
     match effect {
@@ -85,7 +85,7 @@ fn decided(effect: &Effect, t: u64) -> Option<Site> {
     }
 }
 
-/// Timestamps, ascending or descending, that become series.
+/// Timestamps, ascending or descending, to be combined into series.
 #[derive(Default)]
 struct Gathered {
     times: Times,

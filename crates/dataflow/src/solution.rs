@@ -5,48 +5,49 @@ use afterimage_wpp::twpp::Series;
 use crate::effect::Site;
 use crate::times::Times;
 
-/// What decided.
+/// What decided an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Outcome {
-    /// This.
+    /// This site.
     Decided(Site),
-    /// Nothing: the beginning of the path was reached, or its end where the query went forward.
+    /// Nothing: the query reached the beginning of the path or, going forward, its end.
     Open,
 }
 
-/// The executions that were decided by the same.
+/// The executions with one outcome.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// By what.
+    /// The outcome.
     pub outcome: Outcome,
-    /// The executions: when.
+    /// The times of the executions.
     pub times: Times,
 }
 
 /// The answer to a question: what decided each execution.
 #[derive(Clone, Debug, Default)]
 pub struct Solution {
-    /// By outcome, ascending, each once and not empty; they have no timestamp in common.
+    /// By outcome, ascending; each occurs once and is not empty, and their timestamps are disjoint.
     pub parts: Vec<Part>,
-    /// How many queries ⟨timestamps, node⟩ were raised, the first one included.
+    /// The number of queries ⟨timestamps, node⟩ raised, including the first.
     pub queries: u64,
-    /// How many steps of the path were gone through one by one, because too little was regular for queries; mostly 0.
+    /// The number of steps of the path that were scanned one by one because too little was regular
+    /// for queries. Usually 0.
     pub scanned: u64,
 }
 
 impl Solution {
-    /// How many executions were asked about.
+    /// The number of executions asked about.
     pub fn count(&self) -> u64 {
         self.parts.iter().map(|part| part.times.count()).sum()
     }
 
-    /// For how many executions what decided is one of these.
+    /// The number of executions whose outcome satisfies `which`.
     pub fn count_where(&self, which: impl Fn(Outcome) -> bool) -> u64 {
         let parts = self.parts.iter().filter(|part| which(part.outcome));
         parts.map(|part| part.times.count()).sum()
     }
 
-    /// When what decided is one of these.
+    /// The times of the executions whose outcome satisfies `which`.
     pub fn times_where(&self, which: impl Fn(Outcome) -> bool) -> Series {
         let mut all = Times::new();
         for part in self.parts.iter().filter(|part| which(part.outcome)) {
@@ -55,7 +56,7 @@ impl Solution {
         all.to_series()
     }
 
-    /// What decided an execution. O(series).
+    /// What decided the execution at a time. O(series).
     pub fn at(&self, t: u64) -> Option<Outcome> {
         let part = self.parts.iter().find(|part| part.times.contains(t));
         part.map(|part| part.outcome)

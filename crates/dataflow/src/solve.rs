@@ -1,4 +1,4 @@
-//! Propagating queries (Zhang and Gupta 2001, section 4.2).
+//! Propagates queries (Zhang and Gupta 2001, section 4.2).
 
 use std::collections::BTreeMap;
 
@@ -11,22 +11,25 @@ use crate::scan::scan;
 use crate::solution::{Outcome, Part, Solution};
 use crate::times::Times;
 
-/// A question ⟨timestamps, node⟩ about a fact: what decides it before these executions of the node, or after them?
+/// A question ⟨timestamps, node⟩ about a fact: what decides it before (or after) these executions
+/// of the node?
 #[derive(Clone, Debug)]
 pub struct Question<'q> {
-    /// Which way.
+    /// The direction.
     pub direction: Direction,
     /// The node.
     pub node: usize,
-    /// Which of its executions.
+    /// The executions asked about.
     pub times: &'q Series,
-    /// What the part of the node does that comes before the place that is asked about, or behind it where the query goes forward.
+    /// The effect of the part of the node before the point asked about; after it, if the query goes
+    /// forward.
     pub own: Effect,
 }
 
-/// Answers a question about a fact, given what each node does to it; that is asked for once a node, when a query comes there.
+/// Answers a question about a fact, given each node's effect. The effect is requested once per
+/// node, when a query gets there.
 ///
-/// As [`solve_within`], with as much work for queries as going through the path takes.
+/// Like [`solve_within`], with as much work for queries as a scan of the path would take.
 ///
 /// # Panics
 /// If the timestamps are not the node's, or there is no such node.
@@ -38,12 +41,13 @@ pub fn solve(
     solve_within(graph, question, graph.length() / 8 + 1024, effect)
 }
 
-/// Answers a question by queries, as long as these do not move more series than `most`. If they would, as where nothing is regular, the path is gone through
-/// step by step.
+/// Answers a question by queries, as long as they move at most `most` series. If they would move
+/// more, because little is regular, the path is scanned step by step.
 ///
-/// In each step all timestamps move by one. Each goes on at the neighbour that has it, unless something there decides, or it is an execution that was itself asked
-/// about: then the answers are the same. So each step of the path is visited once at most: O(steps log series) in the worst case, and
-/// where series stay whole O(1) for all of their timestamps together.
+/// In each step all timestamps move by one. Each continues at the neighbour that has it, unless
+/// something there decides, or the execution was itself asked about: then the answers are the same.
+/// So each step of the path is visited at most once. O(steps log series) in the worst case; where
+/// series stay whole, O(1) for all of their timestamps together.
 ///
 /// # Panics
 /// If the timestamps are not the node's, or there is no such node.
@@ -92,17 +96,17 @@ struct Search<'q, F> {
     effects: BTreeMap<usize, Effect>,
     effect: F,
     parts: BTreeMap<Outcome, Times>,
-    /// There are executions that have the answer of the one before, or behind.
+    /// Some executions share the answer of the previous one, or of the next.
     any_linked: bool,
-    /// How many steps away from the executions that were asked about.
+    /// The number of steps from the executions that were asked about.
     distance: u64,
     queries: u64,
-    /// How many series may still be moved.
+    /// The number of series that may still be moved.
     left: u64,
 }
 
 impl<F: FnMut(usize) -> Effect> Search<'_, F> {
-    /// Whether all is answered.
+    /// Runs the queries. Returns whether everything is answered.
     fn run(&mut self) -> bool {
         let Question {
             direction,
@@ -142,7 +146,7 @@ impl<F: FnMut(usize) -> Effect> Search<'_, F> {
         true
     }
 
-    /// All timestamps one step on; what is outside of the path is open.
+    /// All timestamps moved by one step; those that leave the path are open.
     fn moved(&mut self, mut times: Times) -> Option<Times> {
         let backward = self.question.direction == Direction::Backward;
         let edge = if backward { 1 } else { self.graph.length() };
@@ -158,7 +162,7 @@ impl<F: FnMut(usize) -> Effect> Search<'_, F> {
         (!moved.is_empty()).then_some(moved)
     }
 
-    /// What goes on from a node.
+    /// The timestamps that continue after a node.
     fn arrive(&mut self, node: usize, times: Times) -> Times {
         if times.is_empty() {
             return times;
@@ -177,7 +181,7 @@ impl<F: FnMut(usize) -> Effect> Search<'_, F> {
         rest
     }
 
-    /// What an effect leaves.
+    /// The timestamps that an effect leaves undecided.
     fn apply(&mut self, times: Times, effect: &Effect) -> Times {
         match effect {
             Effect::Transparent => times,
@@ -197,12 +201,13 @@ impl<F: FnMut(usize) -> Effect> Search<'_, F> {
     fn decide(&mut self, outcome: Outcome, times: Times) {
         if !times.is_empty() {
             let origins = self.origins(&times);
-            // Bringing them together each time would take time proportional to all that were decided before.
+            // Combining them each time would take time proportional to all that were decided
+            // before.
             self.parts.entry(outcome).or_default().append(origins);
         }
     }
 
-    /// The executions that were asked about for which the queries came here.
+    /// The executions asked about whose queries are here.
     fn origins(&self, times: &Times) -> Times {
         match self.question.direction {
             Direction::Backward => times.later(self.distance),

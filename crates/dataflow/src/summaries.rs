@@ -8,20 +8,20 @@ use crate::effect::{Effect, Site};
 use crate::graph::Direction;
 use crate::times::Times;
 
-/// What in the blocks of a program decides a fact.
+/// The sites in the blocks of a program that decide a fact.
 pub trait Events {
-    /// What a query that goes through a block meets first there, the call with which the block may end left aside: the last event going backward, the first one
-    /// going forward.
+    /// The site that a query through a block meets first, ignoring the call with which the block
+    /// may end: the last one going backward, the first one going forward.
     fn of_block(&self, function: FuncId, block: BlockId) -> Option<Site>;
 
-    /// Whether there may be any in a function.
+    /// Whether a function may contain any.
     fn any_in(&self, function: FuncId) -> bool;
 }
 
-/// What every call of a run decides, with all that it calls.
+/// What every call of a run decides, including everything that it calls.
 ///
-/// Equal subtrees of the dynamic call graph are summed up once, callees before callers: O(subtrees + runs of calls + blocks of the unique path
-/// traces of functions with events).
+/// Equal subtrees of the dynamic call graph are summarised once, callees before callers: O(subtrees
+/// + runs of calls + blocks of the unique path traces of functions with events).
 pub struct Summaries<'a> {
     wpp: &'a Wpp,
     direction: Direction,
@@ -29,7 +29,7 @@ pub struct Summaries<'a> {
 }
 
 impl<'a> Summaries<'a> {
-    /// Sums up the calls of a run.
+    /// Summarises the calls of a run.
     pub fn new(wpp: &'a Wpp, direction: Direction, events: &impl Events) -> Self {
         let mut own: FxHashMap<Call, Option<(u64, Site)>> = FxHashMap::default();
         let calls = &wpp.calls;
@@ -52,12 +52,12 @@ impl<'a> Summaries<'a> {
         all
     }
 
-    /// What a call decides, given what it decides itself and when, if callees are known.
+    /// What a call decides, given its own site and step, if its callees are known.
     fn of(&self, id: CallId, own: Option<(u64, Site)>) -> Option<Site> {
         let deciding = self.wpp.calls.calls(id);
         let mut deciding =
             deciding.filter_map(|run| self.decided[run.call.index()].map(|site| (run, site)));
-        // What a block does comes before the call with which it ends.
+        // A block's own effect precedes the call with which it ends.
         match self.direction {
             Direction::Backward => {
                 let called = deciding.last().map(|(run, site)| (run.last(), site));
@@ -78,12 +78,12 @@ impl<'a> Summaries<'a> {
         }
     }
 
-    /// What a call, with all that it calls, decides.
+    /// What a call, including everything that it calls, decides.
     pub fn decided(&self, id: CallId) -> Option<Site> {
         self.decided[id.index()]
     }
 
-    /// What the calls that a call makes itself decide.
+    /// What the calls made directly by a call decide.
     pub fn effects(&self, id: CallId) -> CallEffects {
         let mut effects: Vec<(Entry, Site)> = Vec::new();
         for run in self.wpp.calls.calls(id) {
@@ -127,7 +127,7 @@ impl<'a> Summaries<'a> {
     }
 }
 
-/// The event of a path trace that a query meets first, and at which step.
+/// The event of a path trace that a query meets first, with its step.
 fn own_event(
     wpp: &Wpp,
     call: Call,
@@ -162,7 +162,8 @@ fn without_first(entry: Entry) -> Option<Entry> {
     (first <= entry.last).then(|| crate::progression::series(first, entry.last, entry.step))
 }
 
-/// Which of the calls that a call makes itself decide: at which of its steps, which are those of the blocks that end with them.
+/// Which direct calls of a call decide, and at which of its steps: those of the blocks that end
+/// with them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CallEffects {
     direction: Direction,
@@ -178,7 +179,7 @@ impl CallEffects {
         }
     }
 
-    /// When calls decide what, in order; no two have a step in common.
+    /// The steps at which calls decide, with their sites, in order and disjoint.
     pub fn entries(&self) -> &[(Entry, Site)] {
         &self.effects
     }
@@ -188,10 +189,11 @@ impl CallEffects {
         self.effects.is_empty()
     }
 
-    /// What a block does that executes at these steps, given what it does itself. O(series of the block + calls that decide).
+    /// The effect of a block that executes at these steps, given its own site. O(series of the
+    /// block + calls that decide).
     pub fn of_block(&self, timestamps: &Series, own: Option<Site>) -> Effect {
         let whole = own.map_or(Effect::Transparent, Effect::Decides);
-        // What a block does comes before the call with which it ends.
+        // A block's own effect precedes the call with which it ends.
         if own.is_some() && self.direction == Direction::Forward || self.is_none() {
             return whole;
         }

@@ -6,17 +6,17 @@ use afterimage_wpp::twpp::{Entry, Series};
 
 use crate::progression::{common, series, without};
 
-/// A set of timestamps as arithmetic series, in any order, no two of which have a timestamp in common.
+/// A set of timestamps as pairwise disjoint arithmetic series, in any order.
 ///
-/// Unlike in a [`Series`], ranges may overlap: what remains of 1:9:2 without 5 and what remains of 1:9 without 1:9:2 can be joined without looking at single
-/// timestamps.
+/// Unlike in a [`Series`], ranges may overlap. For example, the rest of 1:9:2 without 5 and the
+/// rest of 1:9 without 1:9:2 can be joined without examining single timestamps.
 #[derive(Clone, Debug, Default)]
 pub struct Times {
     entries: Vec<Entry>,
 }
 
-/// Sets of fewer timestamps are shown and compared in the form that [`Series::compact`] gives them; larger ones only where it takes no
-/// time proportional to them.
+/// Smaller sets are shown and compared in the form that [`Series::compact`] gives them; larger ones
+/// only where that takes no time proportional to their size.
 const SMALL: u64 = 1 << 16;
 
 impl Times {
@@ -32,34 +32,35 @@ impl Times {
         }
     }
 
-    /// The series of it.
+    /// The set's series.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// How many timestamps there are. O(series).
+    /// The number of timestamps. O(series).
     pub fn count(&self) -> u64 {
         self.entries.iter().map(Entry::count).sum()
     }
 
-    /// Whether a timestamp is one of them. O(series).
+    /// Whether the set contains a timestamp. O(series).
     pub fn contains(&self, t: u64) -> bool {
         self.entries.iter().any(|entry| entry.contains(t))
     }
 
-    /// Adds timestamps that are not there yet.
+    /// Adds timestamps that the set does not contain.
     pub fn add(&mut self, entry: Entry) {
         self.entries.push(entry);
     }
 
-    /// Adds another set, which has none of these.
+    /// Adds another, disjoint set.
     ///
-    /// Where patterns that are not regular meet again, they are brought together: time is linear in the timestamps then.
+    /// Where irregular patterns meet again, they are combined; the time is then linear in the
+    /// timestamps.
     pub fn join(&mut self, other: Self) {
         if self.entries.is_empty() {
             *self = other;
@@ -74,12 +75,12 @@ impl Times {
         }
     }
 
-    /// Adds another set, which has none of these, and leaves the series as they are: for sets that nothing goes on from.
+    /// Adds another, disjoint set without combining series: for sets from which no query continues.
     pub(crate) fn append(&mut self, other: Self) {
         self.entries.extend(other.entries);
     }
 
-    /// Moves all timestamps so far towards later times.
+    /// Moves all timestamps later by a distance.
     #[must_use]
     pub fn later(&self, by: u64) -> Self {
         let moved = self.entries.iter().map(|entry| Entry {
@@ -92,10 +93,10 @@ impl Times {
         }
     }
 
-    /// Moves all timestamps so far towards the first one.
+    /// Moves all timestamps earlier by a distance.
     ///
     /// # Panics
-    /// If there is one that is not later than that.
+    /// If a timestamp is not greater than the distance.
     #[must_use]
     pub fn earlier(&self, by: u64) -> Self {
         let moved = self.entries.iter().map(|entry| {
@@ -111,7 +112,7 @@ impl Times {
         }
     }
 
-    /// Takes a timestamp out; whether it was there.
+    /// Removes a timestamp. Returns whether the set contained it.
     pub fn take(&mut self, t: u64) -> bool {
         let Some(k) = self.entries.iter().position(|entry| entry.contains(t)) else {
             return false;
@@ -121,8 +122,9 @@ impl Times {
         true
     }
 
-    /// Those that are in a series, too. Per series of this set, which is found in O(log n) at most and mostly at once, O(1 + log n) timestamps or as many series of the other's n as are in its range: the
-    /// fewer of the two.
+    /// The timestamps that are also in a series. Each series of this set is located in at most
+    /// O(log n), mostly at once. It then takes O(1 + log n) for each timestamp, or O(1) for each of
+    /// the other's n series in its range, whichever is less.
     #[must_use]
     pub fn of_series(&self, other: &Series) -> Self {
         let mut found = Self::new();
@@ -149,7 +151,8 @@ impl Times {
         found
     }
 
-    /// Those that are in a series and those that are not. Time as for [`of_series`](Self::of_series), and for the parts that remain.
+    /// The timestamps that are in a series, and those that are not. Time as for
+    /// [`of_series`](Self::of_series), plus the parts that remain.
     #[must_use]
     pub fn split(&self, other: &Series) -> (Self, Self) {
         let (mut found, mut rest) = (Self::new(), Self::new());
@@ -191,7 +194,8 @@ impl Times {
         Merged::of(self.entries.iter().map(|&entry| (entry, ()))).map(|(t, ())| t)
     }
 
-    /// As series of which the earlier come first and no two overlap. Equal sets of up to 65,536 timestamps are equal then.
+    /// The set as series in ascending order without overlaps. Equal sets of up to 65,536 timestamps
+    /// then have equal series.
     pub fn to_series(&self) -> Series {
         if self.count() <= SMALL {
             return Series::compact(self.iter());
@@ -221,7 +225,8 @@ impl Times {
     }
 }
 
-/// As `partition_point`, but near to a place in time logarithmic in how far from it the point is: sets are mostly nearly in order.
+/// Like `partition_point`, but takes time logarithmic in the distance from `near` to the result:
+/// sets are mostly nearly in order.
 #[inline]
 fn gallop(all: &[Entry], near: usize, before: impl Fn(&Entry) -> bool) -> usize {
     if near > 0 && !before(&all[near - 1]) {
@@ -240,7 +245,7 @@ fn gallop(all: &[Entry], near: usize, before: impl Fn(&Entry) -> bool) -> usize 
     begin + all[begin..end].partition_point(before)
 }
 
-/// Appends a series, as part of the last one if it goes on with that.
+/// Appends a series, merged with the last one if it continues it.
 fn append(all: &mut Vec<Entry>, next: Entry) {
     if let Some(last) = all.last_mut() {
         let step = if last.first == last.last {
@@ -267,7 +272,7 @@ impl From<&Series> for Times {
 }
 
 impl FromIterator<Entry> for Times {
-    /// From series that have no timestamps in common.
+    /// From disjoint series.
     fn from_iter<I: IntoIterator<Item = Entry>>(entries: I) -> Self {
         Self {
             entries: entries.into_iter().collect(),
@@ -281,9 +286,9 @@ impl fmt::Display for Times {
     }
 }
 
-/// The timestamps of several series in order, each with what it is of.
+/// The timestamps of several series in order, each with its series' label.
 pub(crate) struct Merged<T> {
-    /// The next timestamp of each, and its place.
+    /// The next timestamp of each series, and the series' position.
     next: std::collections::BinaryHeap<std::cmp::Reverse<(u64, usize)>>,
     series: Vec<(Entry, T)>,
 }

@@ -1,10 +1,10 @@
 //! Successor lists of a plain digraph on `0..n`.
 
-/// For every vertex a list of neighbours, in one allocation.
+/// A list of neighbours for each vertex, in one allocation.
 ///
-/// The whole-graph algorithms that do not care which edge they walk, such as
-/// dominators and strongly connected components, take this form, so that they
-/// run as well on a reversed graph, on a graph with virtual edges, and on a call graph.
+/// Whole-graph algorithms that do not need to know which edge they follow take this form.
+/// Dominators and strongly connected components are examples. They therefore also run on a reversed
+/// graph, a graph with virtual edges or a call graph.
 #[derive(Clone, Debug)]
 pub struct Adjacency {
     start: Vec<u32>,
@@ -12,11 +12,11 @@ pub struct Adjacency {
 }
 
 impl Adjacency {
-    /// Builds the lists from `(vertex, neighbour)` pairs, which are read twice and keep
-    /// their order. O(n + pairs).
+    /// Builds the lists from `(vertex, neighbour)` pairs. The pairs are read twice and keep their
+    /// order. O(n + pairs).
     ///
     /// # Panics
-    /// If the first of a pair is not below `n`.
+    /// If the first element of a pair is not below `n`.
     pub fn new<I>(n: usize, pairs: I) -> Self
     where
         I: Iterator<Item = (usize, usize)> + Clone,
@@ -37,12 +37,12 @@ impl Adjacency {
         Self { start, list }
     }
 
-    /// How many vertices there are.
+    /// The number of vertices.
     pub fn len(&self) -> usize {
         self.start.len() - 1
     }
 
-    /// Whether there is no vertex.
+    /// Whether the graph has no vertices.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

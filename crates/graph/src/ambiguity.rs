@@ -1,4 +1,4 @@
-//! Directed cycles and diamonds among edges that are not instrumented.
+//! Directed cycles and diamonds among edges that carry no instrumentation.
 
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
 
@@ -10,8 +10,8 @@ use crate::{FlowGraph, is_forest};
 pub enum Ambiguity {
     /// A directed cycle goes through this vertex.
     DirectedCycle(BlockId),
-    /// Two directed paths lead from one vertex to another. Parallel edges are the shortest
-    /// diamond: they are told apart, as the ways that a branch can go are.
+    /// Two directed paths lead from one vertex to another. Two parallel edges are the shortest
+    /// diamond, because the ways out of a branch must be told apart.
     Diamond {
         /// Where the paths part.
         from: BlockId,
@@ -20,19 +20,20 @@ pub enum Ambiguity {
     },
 }
 
-/// Finds a directed cycle or a diamond among the edges that `free` selects. EXIT→root is not
-/// one of them.
+/// Finds a directed cycle or a diamond among the edges that `free` selects. EXIT→root is not one of
+/// them.
 ///
-/// O(V + E) if they contain no undirected cycle, and so nothing to find, or if they contain a
-/// directed cycle. Otherwise O(P·V) where P vertices have several free edges
-/// leaving them.
+/// O(V + E) if these edges contain a directed cycle, or contain no undirected cycle at all, so that
+/// there is nothing to find. Otherwise O(P·V), where P is the number of vertices that several free
+/// edges leave.
 pub fn find_ambiguity(
     graph: &FlowGraph,
     mut free: impl FnMut(EdgeId) -> bool,
 ) -> Option<Ambiguity> {
     let free: Vec<bool> = graph.edges().map(&mut free).collect();
     let is_free = |e: EdgeId| free[e.index()];
-    // With EXIT→root an answer of "forest" is stricter than needed, which is fine for a shortcut.
+    // Including EXIT→root makes the answer "forest" stricter than needed, which is fine for a
+    // shortcut.
     if is_forest(graph, &[], is_free) {
         return None;
     }
@@ -41,8 +42,8 @@ pub fn find_ambiguity(
         .or_else(|| find_diamond(graph, is_free))
 }
 
-/// A vertex on a directed cycle: one that is left when vertices without free incoming edges
-/// have been removed again and again, reached by walking backwards.
+/// Finds a vertex on a directed cycle: repeatedly removes vertices without free incoming edges,
+/// then walks backwards among those that remain.
 fn find_cycle(graph: &FlowGraph, is_free: impl Fn(EdgeId) -> bool) -> Option<BlockId> {
     let free_in = |v| graph.in_edges(v).iter().copied().filter(|&e| is_free(e));
     let mut incoming: Vec<usize> = graph.vertices().map(|v| free_in(v).count()).collect();
@@ -60,7 +61,8 @@ fn find_cycle(graph: &FlowGraph, is_free: impl Fn(EdgeId) -> bool) -> Option<Blo
         }
     }
     let mut v = graph.vertices().find(|v| incoming[v.index()] > 0)?;
-    // Every vertex left has a predecessor left, so this walk enters a cycle within V steps.
+    // Every remaining vertex has a remaining predecessor, so this walk enters a cycle within V
+    // steps.
     for _ in 0..graph.vertex_count() {
         v = free_in(v)
             .map(|e| graph.from(e))
@@ -69,8 +71,8 @@ fn find_cycle(graph: &FlowGraph, is_free: impl Fn(EdgeId) -> bool) -> Option<Blo
     Some(v)
 }
 
-/// Two paths between two vertices of an acyclic set: where the first of two that part and
-/// meet again are, a diamond lies between.
+/// Finds two paths that part at one vertex and meet again at another, among edges without a
+/// directed cycle.
 fn find_diamond(graph: &FlowGraph, is_free: impl Fn(EdgeId) -> bool) -> Option<Ambiguity> {
     let free_out = |v| graph.out_edges(v).iter().copied().filter(|&e| is_free(e));
     let mut seen_from = vec![None; graph.vertex_count()];

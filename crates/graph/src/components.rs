@@ -13,8 +13,8 @@ pub struct Components {
 impl Components {
     /// Finds the components. O(V + E), no recursion.
     ///
-    /// They are numbered in reverse topological order: an edge never leads to a component
-    /// of a higher number.
+    /// Components are numbered in reverse topological order: an edge never leads to a component
+    /// with a higher number.
     pub fn compute(graph: &Adjacency) -> Self {
         const UNSEEN: u32 = u32::MAX;
         let n = graph.len();
@@ -72,7 +72,7 @@ impl Components {
         }
     }
 
-    /// How many components there are.
+    /// The number of components.
     pub fn count(&self) -> usize {
         self.start.len() - 1
     }

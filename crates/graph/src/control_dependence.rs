@@ -4,12 +4,12 @@ use afterimage_ids::{BlockId, EdgeId, EntityRef};
 
 use crate::{FlowGraph, PostDominatorTree};
 
-/// For every vertex the edges that it depends on: `v` is control dependent on the edge
-/// `a → b` if `v` post-dominates `b` and does not strictly post-dominate `a`.
+/// The edges that each vertex depends on: `v` is control dependent on the edge `a → b` if `v`
+/// post-dominates `b` and does not strictly post-dominate `a`.
 ///
-/// Post-dominance is that of [`PostDominatorTree`], so the relation is defined for vertices that
-/// cannot reach EXIT too. It does not hold the dependence on being entered at all (the edge that
-/// EXIT→root stands for), and virtual exits are not edges, so nothing depends on them.
+/// Post-dominance is that of [`PostDominatorTree`], so the relation also covers vertices that
+/// cannot reach EXIT. It omits the dependence on the function being entered at all (the edge
+/// EXIT→root). Virtual exits are not edges, so nothing depends on them.
 #[derive(Clone, Debug)]
 pub struct ControlDependence {
     start: Vec<u32>,
@@ -40,8 +40,8 @@ impl ControlDependence {
     }
 }
 
-/// Walks up the post-dominator tree from the target of every edge to, and without, the
-/// immediate post-dominator of its source (section 3.1.1 of the paper).
+/// Walks up the post-dominator tree from the target of every edge, up to but excluding the
+/// immediate post-dominator of the edge's source (section 3.1.1 of the paper).
 fn for_each_dependence(
     graph: &FlowGraph,
     post_dominators: &PostDominatorTree,

@@ -4,10 +4,10 @@ use afterimage_ids::{BlockId, EdgeId, EntityRef};
 
 use crate::FlowGraph;
 
-/// A depth-first spanning tree of the vertices that the root reaches, and the
-/// two orders in which the search enters and leaves them.
+/// A depth-first spanning tree of the vertices that the root reaches, and the two orders in which
+/// the search enters and leaves them.
 ///
-/// Successors are visited in edge order, so the result depends on the graph alone.
+/// Successors are visited in edge order, so the result depends only on the graph.
 #[derive(Clone, Debug)]
 pub struct DepthFirst {
     preorder: Vec<BlockId>,
@@ -69,7 +69,7 @@ impl DepthFirst {
         &self.postorder
     }
 
-    /// The reached vertices, each before its successors except along retreating edges.
+    /// The reached vertices, each before its successors, except along retreating edges.
     pub fn reverse_postorder(&self) -> impl DoubleEndedIterator<Item = BlockId> + '_ {
         self.postorder.iter().rev().copied()
     }
@@ -84,7 +84,8 @@ impl DepthFirst {
         self.is_reached(v).then(|| self.number[v.index()] as usize)
     }
 
-    /// The edge by which the search discovered `v`; `None` for the root and for vertices not reached.
+    /// The edge by which the search discovered `v`; `None` for the root and for vertices that were
+    /// not reached.
     pub fn parent_edge(&self, v: BlockId) -> Option<EdgeId> {
         self.parent[v.index()]
     }

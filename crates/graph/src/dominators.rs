@@ -1,5 +1,5 @@
-//! Dominators, by the algorithm of Lengauer and Tarjan (1979) with simple path
-//! compression: O(E log V), no recursion.
+//! Dominators, by the algorithm of Lengauer and Tarjan (1979) with simple path compression: O(E log
+//! V), no recursion.
 
 use afterimage_ids::{BlockId, EntityRef};
 
@@ -37,7 +37,7 @@ impl DominatorTree {
         for (number, &v) in search.vertex.iter().enumerate().skip(1) {
             idom[v as usize] = search.vertex[by_number[number] as usize];
         }
-        // In preorder of the search a vertex comes after its dominator, which numbers the tree.
+        // In the search's preorder a vertex comes after its dominator. This order numbers the tree.
         let mut size = vec![1u32; n];
         for &v in search.vertex.iter().skip(1).rev() {
             size[idom[v as usize] as usize] += size[v as usize];
@@ -73,8 +73,8 @@ impl DominatorTree {
         self.first[b] <= self.last[b] && (self.first[a]..=self.last[a]).contains(&self.first[b])
     }
 
-    /// The preorder numbers, in the dominator tree, of a reachable vertex and of the last vertex that
-    /// it dominates: it dominates those whose numbers lie between.
+    /// The preorder numbers, in the dominator tree, of a reachable vertex and of the last vertex
+    /// that it dominates. It dominates exactly the vertices numbered from the first to the second.
     pub fn preorder_interval(&self, v: BlockId) -> (u32, u32) {
         (self.first[v.index()], self.last[v.index()])
     }
@@ -92,7 +92,7 @@ impl DominatorTree {
     }
 }
 
-/// A depth-first search; vertices are known by their preorder numbers from here on.
+/// A depth-first search. From here on, vertices are identified by their preorder numbers.
 struct Search {
     vertex: Vec<u32>,
     number: Vec<u32>,
@@ -176,8 +176,8 @@ struct Forest {
 }
 
 impl Forest {
-    /// The vertex with the least semidominator on the path from `v` up to, and without, the
-    /// root of its tree in the forest; `v` itself if it is a root.
+    /// The vertex with the least semidominator on the path from `v` up to, but excluding, the root
+    /// of its tree in the forest; `v` itself if it is a root.
     fn eval(&mut self, v: u32, linked: u32, semi: &[u32]) -> u32 {
         if v < linked {
             return self.label[v as usize];

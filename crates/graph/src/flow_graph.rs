@@ -1,13 +1,12 @@
-//! The graph that all algorithms take.
+//! The graph on which all algorithms work.
 
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
 
 /// A rooted directed multigraph with an EXIT vertex (Ball and Larus 1992, section 2).
 ///
-/// Vertices are `0..vertices`; edges keep the order in which they were given, so
-/// that [`EdgeId`]s of the caller and of the graph are the same. Parallel edges
-/// and self-loops are allowed. The edge EXIT→root is *not* among the edges:
-/// algorithms that need it add it themselves.
+/// Vertices are `0..vertices`. Edges keep the order in which they were given, so the caller's
+/// [`EdgeId`]s are also the graph's. Parallel edges and self-loops are allowed. The edge EXIT→root
+/// is *not* among the edges: algorithms that need it add it themselves.
 #[derive(Clone, Debug)]
 pub struct FlowGraph {
     root: BlockId,
@@ -75,12 +74,12 @@ impl FlowGraph {
         self.exit
     }
 
-    /// How many vertices there are, EXIT included.
+    /// The number of vertices, including EXIT.
     pub fn vertex_count(&self) -> usize {
         self.succ_start.len() - 1
     }
 
-    /// How many edges there are, EXIT→root not included.
+    /// The number of edges, excluding EXIT→root.
     pub fn edge_count(&self) -> usize {
         self.ends.len()
     }

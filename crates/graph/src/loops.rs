@@ -1,4 +1,4 @@
-//! The loop nesting forest, of irreducible graphs too.
+//! The loop nesting forest, for irreducible graphs as well.
 
 use afterimage_ids::{BlockId, EntityRef, LoopId, PrimaryMap};
 
@@ -13,22 +13,22 @@ pub struct Loop {
     pub header: BlockId,
     /// The smallest loop around this one.
     pub parent: Option<LoopId>,
-    /// How many loops contain the header, this one included.
+    /// The number of loops that contain the header, including this one.
     pub depth: u32,
-    /// Whether an edge enters the loop elsewhere than at the header.
+    /// Whether an edge enters the loop at a vertex other than the header.
     pub irreducible: bool,
 }
 
 /// All loops of a graph and how they nest, as Havlak (1997) defines them.
 ///
-/// A loop with header `h` is the set of depth-first descendants of `h` that reach `h` without leaving
-/// the descendants of `h`. Two loops are nested or disjoint. Removing the back edges of all loops
-/// leaves no cycle. On a reducible graph these are the natural loops.
+/// A loop with header `h` is the set of depth-first descendants of `h` that reach `h` without
+/// leaving the descendants of `h`. Two loops are nested or disjoint. Removing the back edges of all
+/// loops leaves no cycle. On a reducible graph these are the natural loops.
 #[derive(Clone, Debug)]
 pub struct LoopForest {
     loops: PrimaryMap<LoopId, Loop>,
     innermost: Vec<Option<LoopId>>,
-    /// For every loop the last loop nested in it: a loop's nest has consecutive numbers.
+    /// The last loop nested in each loop: a loop and those nested in it have consecutive numbers.
     last: Vec<u32>,
 }
 
@@ -39,8 +39,8 @@ impl LoopForest {
         let enclosing = Builder::new(graph, search).enclosing_headers();
         let mut loops: PrimaryMap<LoopId, Loop> = PrimaryMap::new();
         let mut innermost = vec![None; graph.vertex_count()];
-        // Loops in preorder of their headers: a parent comes before its children, and, because a
-        // loop's members descend from its header, nests are consecutive where it matters below.
+        // Loops in preorder of their headers, so a parent comes before its children. A loop's
+        // members descend from its header, so nests are consecutive where the code below needs it.
         for (number, &v) in search.preorder().iter().enumerate() {
             let around = enclosing.header[number].map(|h| search.preorder()[h as usize]);
             let parent = around.and_then(|h| innermost[h.index()]);
@@ -60,7 +60,7 @@ impl LoopForest {
         this
     }
 
-    /// Numbers the loops so that each nest is consecutive, parents first.
+    /// Numbers the loops, parents first, so that each nest is consecutive.
     fn renumbered(loops: PrimaryMap<LoopId, Loop>, innermost: Vec<Option<LoopId>>) -> Self {
         let mut size = vec![1u32; loops.len()];
         for (id, l) in loops.iter().rev() {
@@ -104,8 +104,8 @@ impl LoopForest {
     }
 
     fn mark_irreducible(&mut self, graph: &FlowGraph, search: &DepthFirst) {
-        // Loops already marked are skipped: their set is named by the next one outwards, where
-        // the number `loops.len()` stands for "no loop".
+        // Loops already marked are skipped: the next loop outwards names their set. The number
+        // `loops.len()` stands for "no loop".
         let outside = self.loops.len();
         let index = |id: Option<LoopId>| id.map_or(outside, |l| l.index());
         let mut unmarked = UnionFind::new(outside + 1);
@@ -131,7 +131,7 @@ impl LoopForest {
         }
     }
 
-    /// The loops, each after the loops around it, and each nest consecutive.
+    /// The loops, each after the loops around it; each nest is consecutive.
     pub fn loops(&self) -> &PrimaryMap<LoopId, Loop> {
         &self.loops
     }
@@ -141,7 +141,7 @@ impl LoopForest {
         self.innermost[v.index()]
     }
 
-    /// How many loops contain `v`.
+    /// The number of loops that contain `v`.
     pub fn depth(&self, v: BlockId) -> u32 {
         self.innermost(v).map_or(0, |l| self.loops[l].depth)
     }
@@ -162,14 +162,14 @@ impl LoopForest {
     }
 }
 
-/// By preorder number: the header of the smallest loop around each vertex (for a header,
-/// around its own loop), and which vertices are headers.
+/// By preorder number: the header of the smallest loop around each vertex (for a header, of the
+/// loop around its own), and which vertices are headers.
 struct Enclosing {
     header: Vec<Option<u32>>,
     is_header: Vec<bool>,
 }
 
-/// The state of the search for loops; vertices are known by their preorder numbers.
+/// The state of the search for loops. Vertices are identified by their preorder numbers.
 struct Builder {
     parent: Vec<u32>,
     /// Sources of the edges from a descendant (or itself), by target.
@@ -178,7 +178,7 @@ struct Builder {
     other: Vec<Vec<(u32, u32)>>,
     /// Predecessors in the graph with inner loops collapsed, without tree edges.
     entering: Vec<Vec<u32>>,
-    /// Which collapsed loop a vertex is in, named by its header.
+    /// The collapsed loop that a vertex is in, named by its header.
     collapsed: UnionFind,
     found: Enclosing,
 }

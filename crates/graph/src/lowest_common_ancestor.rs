@@ -36,7 +36,8 @@ impl<'a> LowestCommonAncestor<'a> {
             if x == y {
                 return a.min(b);
             }
-            // The path whose top has the higher number cannot hold an ancestor of the other's.
+            // The path whose top has the higher number cannot contain an ancestor of the other
+            // path's top.
             if x > y {
                 a = self.parent[x as usize];
             } else {

@@ -6,11 +6,11 @@ use crate::{Adjacency, Components, DepthFirst, DominatorTree, FlowGraph};
 
 /// The post-dominator tree: `a` post-dominates `b` if every path from `b` to EXIT goes through `a`.
 ///
-/// Where EXIT cannot be reached the graph is first completed by *virtual exits*: one edge to
-/// EXIT from every vertex without successors, and one from every region that cannot be left,
-/// namely from the vertex of the region that depth-first search discovers first (the
-/// header of an infinite loop). Every vertex then reaches EXIT and has a place in the tree. An infinite
-/// loop so behaves like a loop whose header decides when it ends. Edges that leave EXIT are ignored.
+/// Where EXIT cannot be reached, the graph is first completed by *virtual exits*. Every vertex
+/// without successors gets an edge to EXIT. So does one vertex of every region that cannot be left:
+/// the one that depth-first search discovers first, such as the header of an infinite loop. Every
+/// vertex then reaches EXIT and has a place in the tree. An infinite loop thus behaves like a loop
+/// whose header decides when it ends. Edges that leave EXIT are ignored.
 #[derive(Clone, Debug)]
 pub struct PostDominatorTree {
     tree: DominatorTree,
@@ -55,9 +55,9 @@ fn inner_edges(graph: &FlowGraph) -> impl Iterator<Item = (usize, usize)> + Clon
         .filter(|&(from, _)| from != graph.exit().index())
 }
 
-/// One vertex of every strongly connected component that no edge leaves, EXIT's excepted: the
-/// one that depth-first search from the root discovers first, or, among vertices that
-/// the root does not reach, the lowest. Ascending. O(V + E).
+/// One vertex of every strongly connected component that no edge leaves, except EXIT's. It is the
+/// vertex that depth-first search from the root discovers first or, if the root does not reach the
+/// component, the lowest. Ascending. O(V + E).
 pub fn virtual_exits(graph: &FlowGraph) -> Vec<BlockId> {
     let components = Components::compute(&Adjacency::new(graph.vertex_count(), inner_edges(graph)));
     let mut is_left = vec![false; components.count()];

@@ -4,22 +4,22 @@ use afterimage_ids::{BlockId, EdgeId, EntityRef};
 
 use crate::{FlowGraph, UnionFind};
 
-/// A set of edges that contains no undirected cycle, not even together with the edge EXIT→root and
+/// A set of edges that contains no undirected cycle, even together with the edge EXIT→root and
 /// other *virtual* edges that no counter can measure.
 ///
-/// The edges outside are its chords. Counts of the chords determine the counts of all edges
-/// exactly when the edges inside are free of cycles (Ball and Larus 1992, section 3.1).
+/// The edges outside the set are its chords. Counts of the chords determine the counts of all edges
+/// exactly when the edges inside contain no cycle (Ball and Larus 1992, section 3.1).
 #[derive(Clone, Debug)]
 pub struct SpanningForest {
     inside: Vec<bool>,
 }
 
 impl SpanningForest {
-    /// A forest of maximum weight, by Kruskal's algorithm (Tarjan 1983, chapter 6): EXIT→root and the
-    /// virtual edges come first, then the others by falling weight, equal ones by rising number. On a graph
-    /// that is connected it is a spanning tree. O(E log E).
+    /// Builds a forest of maximum weight by Kruskal's algorithm (Tarjan 1983, chapter 6). EXIT→root
+    /// and the virtual edges come first, then the other edges by falling weight; ties go to the
+    /// lower number. On a connected graph the result is a spanning tree. O(E log E).
     ///
-    /// Virtual edges that close a cycle with earlier ones are passed over.
+    /// Virtual edges that close a cycle with earlier ones are skipped.
     pub fn maximum(
         graph: &FlowGraph,
         virtual_edges: &[(BlockId, BlockId)],
@@ -45,7 +45,7 @@ impl SpanningForest {
         self.select(true)
     }
 
-    /// The edges outside, ascending.
+    /// The edges outside the forest, ascending.
     pub fn chords(&self) -> impl Iterator<Item = EdgeId> + '_ {
         self.select(false)
     }

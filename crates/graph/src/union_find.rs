@@ -1,7 +1,7 @@
 //! Disjoint sets.
 
-/// Disjoint sets of `0..n` with union by size and path halving (Tarjan 1975): a
-/// sequence of operations costs nearly constant time each.
+/// Disjoint sets of `0..n`, with union by size and path halving (Tarjan 1975). Each operation of a
+/// sequence costs nearly constant time.
 #[derive(Clone, Debug)]
 pub struct UnionFind {
     parent: Vec<u32>,
@@ -11,7 +11,7 @@ pub struct UnionFind {
 }
 
 impl UnionFind {
-    /// Every element alone in its set.
+    /// Creates `n` sets of one element each.
     pub fn new(n: usize) -> Self {
         let alone: Vec<u32> = (0..n as u32).collect();
         Self {
@@ -31,14 +31,15 @@ impl UnionFind {
         x
     }
 
-    /// The set's name, one of its elements: the same for two elements exactly when they
-    /// are in one set.
+    /// The name of the element's set, which is one of the set's elements. Two elements have the
+    /// same name exactly when they are in one set.
     pub fn find(&mut self, element: usize) -> usize {
         let root = self.root(element);
         self.name[root] as usize
     }
 
-    /// Joins the set of `a` with that of `b` under `b`'s name; whether they were apart.
+    /// Joins the sets of `a` and `b` under the name of `b`'s set. Returns whether they were
+    /// separate.
     pub fn union(&mut self, a: usize, b: usize) -> bool {
         let name = self.find(b) as u32;
         let (a, b) = (self.root(a), self.root(b));

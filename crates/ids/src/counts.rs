@@ -2,9 +2,9 @@
 
 use crate::BlockId;
 
-/// How often every edge of every function of a program ran, in one execution.
+/// How often each edge of each function of a program ran during one execution.
 ///
-/// One entry per function that the module defines, in code-section order.
+/// There is one entry per function that the module defines, in code-section order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Counts per defined function.
@@ -18,8 +18,8 @@ pub struct FunctionCounts {
     pub entries: u64,
     /// Executions of each edge, indexed by `EdgeId`.
     pub edges: Vec<u64>,
-    /// Activations that were still on the stack when the run ended, by the block that they
-    /// were in: the virtual edges "block → EXIT" (Ball and Larus 1992, Figure 4).
-    /// Ascending by block; no block twice; no zero.
+    /// Activations that were still on the stack when the run ended, by the block that they were in.
+    /// These are the virtual edges "block → EXIT" of Ball and Larus 1992, Figure 4. Ascending by
+    /// block; no block twice; no zero.
     pub open: Vec<(BlockId, u64)>,
 }

@@ -12,8 +12,8 @@ macro_rules! entities {
 }
 
 entities! {
-    /// A function in the original module's index space: imports first, then the
-    /// functions that the module defines.
+    /// A function in the original module's index space: imports first, then the functions that the
+    /// module defines.
     FuncId = "func";
     /// An imported function: its position among the imported functions, which
     /// is also its [`FuncId`].
@@ -24,7 +24,7 @@ entities! {
     BlockId = "block";
     /// An edge of a control-flow graph.
     EdgeId = "edge";
-    /// An operator: its ordinal in its function's body, from 0, every operator counted.
+    /// An operator: its position in its function's body. Every operator counts, from 0.
     OpId = "op";
     /// A statement: an operator that yields a value or has an effect.
     StmtId = "stmt";
@@ -32,9 +32,10 @@ entities! {
     ValueId = "v";
     /// A loop of a control-flow graph's loop nesting forest.
     LoopId = "loop";
-    /// A counter that a placement asks for.
+    /// A counter that a placement requests.
     CounterId = "counter";
-    /// A node of a control-flow trace: a path that was executed, numbered in the order of first execution.
+    /// A node of a control-flow trace: a path that was executed. Nodes are numbered in the order of
+    /// their first execution.
     NodeId = "node";
     /// A rule of a grammar.
     RuleId = "rule";

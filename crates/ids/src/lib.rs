@@ -1,9 +1,9 @@
-//! The vocabulary that all rooms of the house share: entities, offsets in the
-//! three byte spaces, and exact counts.
+//! The vocabulary that all crates share: entities, offsets in the three byte spaces, and exact
+//! counts.
 //!
-//! Entities are `u32` newtypes that print themselves (`block3`, `edge7`). Offsets
-//! in different byte spaces are different types, because mixing up an offset in
-//! the original module with one in the rewritten module is silent and wrong.
+//! Entities are `u32` newtypes that print themselves (`block3`, `edge7`). Offsets in different byte
+//! spaces are different types. Otherwise an offset in the original module could silently be used as
+//! one in the rewritten module.
 
 mod counts;
 mod entities;

@@ -14,10 +14,10 @@ use crate::observe::{Caller, Observer};
 use crate::step::make_room;
 use crate::{MachineError, Trap};
 
-/// Most registers that all activations may have.
+/// The maximal number of registers of all activations.
 pub(crate) const MOST_REGISTERS: usize = MAX_VARIABLES as usize;
 
-/// So many locals are looked at before they are written.
+/// Above this number, locals are checked for zero before they are written.
 const MANY: usize = 512;
 
 /// An activation.
@@ -26,12 +26,13 @@ pub(crate) struct Frame {
     pub function: FuncId,
     /// The register of its first variable.
     pub base: usize,
-    /// The node with the call that it waits for, if it does.
+    /// The node with the call that it waits for, if any.
     pub call: NodeId,
 }
 
 impl Machine<'_> {
-    /// Refuses a run that ends in more activations than can be followed, before it is followed to there. O(activations).
+    /// Refuses a run that ends in more activations than can be followed, before following it there.
+    /// O(activations).
     pub(crate) fn check_depth(&mut self, end: &afterimage_trace::End) -> Result<(), MachineError> {
         let mut all = 0;
         for frame in &end.frames {
@@ -47,7 +48,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Begins an activation, with the arguments in `values`.
+    /// Begins an activation with the arguments in `values`.
     pub(crate) fn enter<O: Observer>(
         &mut self,
         function: FuncId,
@@ -87,7 +88,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Begins a call, with the arguments in `values`.
+    /// Begins a call with the arguments in `values`.
     pub(crate) fn call<O: Observer>(
         &mut self,
         node: NodeId,
@@ -141,8 +142,9 @@ impl Machine<'_> {
         }
     }
 
-    /// Gives the values in `values` to the innermost activation, which called, and where nothing follows the call to the one around
-    /// it. `from_host` says that no activation has ended yet.
+    /// Delivers `values` to the innermost activation, which made the call. If nothing follows the
+    /// call, continues with the enclosing activation. `from_host` says that no activation has ended
+    /// yet.
     pub(crate) fn deliver<O: Observer>(
         &mut self,
         from_host: bool,
@@ -177,7 +179,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Which variables get the results of the call that a node ends with, where the activation goes on then, and whether it has vectors.
+    /// The first variable for the results of the call at a node's end, where the activation then
+    /// continues, and whether it has vectors.
     #[inline]
     fn after_call(&self, call: NodeId) -> Option<(u32, Option<BlockId>, bool)> {
         if let Some(lean) = self.operations.lean(call)
@@ -212,7 +215,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Ends the innermost activation, which returns what is on top of its operand stack: the variables before `top`.
+    /// Ends the innermost activation, which returns the top of its operand stack: the variables
+    /// before `top`.
     pub(crate) fn return_top(&mut self, frame: Frame, top: u32, wide: bool) {
         let function = self.program.function(frame.function);
         let results = function.and_then(|f| self.program.types.get(f.ty));
@@ -227,7 +231,7 @@ impl Machine<'_> {
     }
 }
 
-/// Sets an activation's locals: arguments, then zeros.
+/// Initialises an activation's locals: arguments, then zeros.
 fn begin(
     registers: &mut Vec<u64>,
     base: usize,
@@ -239,7 +243,7 @@ fn begin(
     }
     let registers = &mut registers[base..base + locals];
     let zeros = &mut registers[arguments.len()..];
-    // What nobody has touched takes no memory, and stays so.
+    // Untouched pages take no memory, and stay untouched.
     if locals < MANY || !is_zero(zeros) {
         zeros.fill(0);
     }

@@ -1,4 +1,4 @@
-//! Where a machine stands between two nodes, so that it can go on from there later.
+//! The state of a machine between two nodes, from which it can continue later.
 
 mod snapshot;
 mod wire;
@@ -17,29 +17,33 @@ use crate::lazy::Bytes;
 use crate::machine::{Machine, Waiting};
 use crate::step::make_room;
 
-/// All of a machine between two nodes but the bytes of its memories, which are most of it and change the least.
+/// The whole state of a machine between two nodes, except the bytes of its memories, which are most
+/// of it and change least.
 ///
-/// The call that an activation waits for is named by `C`: the node that ends with it, or its block ([`Snapshot`]).
+/// `C` names the call that an activation waits for: the node that ends with it, or its block
+/// ([`Snapshot`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint<C = NodeId> {
-    /// Blocks executed.
+    /// The number of blocks executed.
     pub time: u64,
-    /// Where the log goes on.
+    /// The position at which the log continues.
     pub log: LogPlace,
     /// What is executed next.
     pub next: Next,
     /// The arguments of the call that is about to begin, if one is.
     pub arguments: Vec<GlobalBits>,
-    /// The activations, the outermost first: the function, and the call that it waits for; none if it executes what is next.
+    /// The activations, the outermost first: the function and the call that it waits for; `None` if
+    /// it executes what is next.
     pub frames: Vec<(FuncId, Option<C>)>,
-    /// The variables of all activations that can still be read, one activation after the other: the locals, and the slots of the operand stack below what
-    /// the call that it waits for takes, or that are in use where it goes on.
+    /// The variables of all activations that can still be read, one activation after the other: the
+    /// locals, and slots of the operand stack. Of a waiting activation, these are the slots below
+    /// its call's operands; otherwise, the slots in use where it continues.
     pub registers: Vec<u64>,
-    /// The upper halves of those that are of functions with vectors.
+    /// The upper halves of the variables of functions with vectors.
     pub high: Vec<u64>,
     /// The globals.
     pub globals: Vec<GlobalBits>,
-    /// How many pages each memory has.
+    /// The number of pages of each memory.
     pub pages: Vec<u64>,
     /// The tables.
     pub tables: Vec<ChangedTable>,
@@ -47,15 +51,16 @@ pub struct Checkpoint<C = NodeId> {
     pub data: Vec<u32>,
     /// The element segments that were dropped, ascending.
     pub elements: Vec<u32>,
-    /// The exceptions that something may refer to, by their references, ascending.
+    /// The exceptions that may still be referenced, by their references, ascending.
     pub exceptions: Vec<(u64, Exception)>,
-    /// How many references to exceptions were made.
+    /// The number of references to exceptions created.
     pub made: u64,
-    /// When more exceptions are kept than this, those that nothing refers to are forgotten.
+    /// When more exceptions than this are kept, unreferenced ones are dropped.
     pub room: u64,
 }
 
-/// A checkpoint that does not depend on a path's nodes: an activation waits for the call at the end of a block. Upper halves of what is no vector are 0.
+/// A checkpoint that does not depend on a path's nodes: an activation waits for the call at the end
+/// of a block. Upper halves of values that are not vectors are 0.
 pub type Snapshot = Checkpoint<BlockId>;
 
 /// What a machine executes next.
@@ -74,13 +79,14 @@ pub enum Next {
     Block(BlockId),
 }
 
-/// A table, as far as it is not what the module begins with.
+/// A table's difference from its initial contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangedTable {
-    /// How many elements it has.
+    /// The number of elements.
     pub length: u64,
-    /// The elements that are others than at first, or than null where there were none, in runs that are as long as can be: the position, ascending, how many, and what all of
-    /// them are. 0 is null, f + 1 is function f.
+    /// The elements that differ from the initial ones (or from null where there were none), in
+    /// maximal runs: the position, ascending; the length; and the common value. 0 is null, f + 1 is
+    /// function f.
     pub elements: Vec<(u64, u64, u64)>,
 }
 
@@ -106,17 +112,17 @@ impl From<Next> for Waiting {
 }
 
 impl<C> Checkpoint<C> {
-    /// How many blocks were executed before.
+    /// The number of blocks executed before.
     pub fn time(&self) -> u64 {
         self.time
     }
 
-    /// Where the log goes on.
+    /// The position at which the log continues.
     pub fn log(&self) -> LogPlace {
         self.log
     }
 
-    /// The same with other names of calls.
+    /// The same checkpoint with other names for calls.
     fn rename<D, E>(
         self,
         mut call: impl FnMut(FuncId, C) -> Result<D, E>,
@@ -147,14 +153,16 @@ impl<C> Checkpoint<C> {
 }
 
 impl Checkpoint {
-    /// The nodes whose code a machine must have to go on from here: those with the calls that activations wait for.
+    /// The nodes whose code a machine needs to continue from here: those with the calls that
+    /// activations wait for.
     pub fn nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
         self.frames.iter().filter_map(|&(_, call)| call)
     }
 }
 
 impl Machine<'_> {
-    /// Where it stands; `None` if the run has ended. O(variables of all activations + elements of tables + exceptions).
+    /// The machine's current state; `None` if the run has ended. O(variables of all activations +
+    /// elements of tables + exceptions).
     pub fn checkpoint(&self) -> Option<Checkpoint> {
         let next = Next::of(self.waiting)?;
         let waits = !matches!(next, Next::Block(_));
@@ -195,11 +203,12 @@ impl Machine<'_> {
         })
     }
 
-    /// Stands where a machine stood that followed the same run; what [`nodes`](Checkpoint::nodes) names must be compiled. Memories get the
-    /// sizes that they had, and zeros; `fill` writes the bytes that they had.
+    /// Restores the state of a machine that followed the same run. The nodes in
+    /// [`nodes`](Checkpoint::nodes) must be compiled. Memories get their former sizes, filled with
+    /// zeros; `fill` writes their former bytes.
     ///
     /// # Errors
-    /// If it cannot be a place in this run. The machine cannot be used any more then.
+    /// If it cannot be a state of this run. The machine is then unusable.
     pub fn restore(
         &mut self,
         checkpoint: &Checkpoint,
@@ -222,7 +231,8 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// How many of an activation's variables can still be read. `None` if there is no such activation.
+    /// The number of an activation's variables that can still be read. `None` if there is no such
+    /// activation.
     fn live(&self, function: FuncId, call: Option<NodeId>) -> Option<usize> {
         let body = self.known_body(function)?;
         let slots = &body.slots;
@@ -244,7 +254,7 @@ impl Machine<'_> {
         self.known_body(function).is_some_and(|body| body.wide)
     }
 
-    /// The globals, without what a vector may have left above a number.
+    /// The globals, without remnants of vectors above numbers.
     fn globals(&self) -> Vec<GlobalBits> {
         let globals = self.state.globals.iter().zip(&self.program.globals);
         let globals = globals.map(|(&(low, high), ty)| match ty {
@@ -277,7 +287,7 @@ impl Machine<'_> {
         changed.collect()
     }
 
-    /// Memories, tables, globals and segments. Whether they fit.
+    /// Restores memories, tables, globals and segments. Returns whether they fit.
     fn restore_state(&mut self, from: &Checkpoint) -> Result<bool, MachineError> {
         let (state, first) = (&mut self.state, &self.first);
         let fits = from.pages.len() == state.memories.len()
@@ -318,9 +328,9 @@ impl Machine<'_> {
         Ok(drop_all(&mut state.data, &from.data) && drop_all(&mut state.elements, &from.elements))
     }
 
-    /// Activations and their variables. Whether they fit.
+    /// Restores activations and their variables. Returns whether they fit.
     fn restore_frames(&mut self, from: &Checkpoint) -> Result<bool, MachineError> {
-        // What a checkpoint waits for tells how many variables the innermost activation has.
+        // The checkpoint's next step determines the number of the innermost activation's variables.
         self.waiting = from.next.into();
         let built = self.build_frames(from);
         self.waiting = Waiting::Failed;
@@ -354,7 +364,8 @@ impl Machine<'_> {
             if base + variables > super::activations::MOST_REGISTERS {
                 return Ok(false);
             }
-            // The room that there was is kept: to make it anew would take longer than all else here.
+            // The existing allocation is kept: allocating it again would take longer than
+            // everything else here.
             if self.registers.len() < base + variables {
                 make_room(&mut self.registers, base + variables);
             }
@@ -379,7 +390,7 @@ impl Machine<'_> {
     }
 }
 
-/// Takes so many numbers off the front. Whether there are so many.
+/// Moves numbers from the front of a list. Returns whether there were enough.
 fn take(from: &mut &[u64], to: &mut [u64]) -> bool {
     let Some((taken, rest)) = from.split_at_checked(to.len()) else {
         return false;
@@ -389,14 +400,14 @@ fn take(from: &mut &[u64], to: &mut [u64]) -> bool {
     true
 }
 
-/// Which segments are empty that were not.
+/// The segments that are now empty but were not at first.
 fn dropped<T>(now: &[std::sync::Arc<[T]>], first: &[std::sync::Arc<[T]>]) -> Vec<u32> {
     let pairs = (0..).zip(now.iter().zip(first));
     let dropped = pairs.filter(|(_, (now, first))| now.is_empty() && !first.is_empty());
     dropped.map(|(index, _)| index).collect()
 }
 
-/// Empties these segments. Whether they are there.
+/// Empties these segments. Returns whether they exist.
 fn drop_all<T>(segments: &mut [std::sync::Arc<[T]>], dropped: &[u32]) -> bool {
     dropped.iter().all(|&index| {
         let segment = segments.get_mut(index as usize);

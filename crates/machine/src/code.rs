@@ -5,65 +5,67 @@ use afterimage_program::Callee;
 
 use crate::inst::{Code, Inst, Register};
 
-/// A path of blocks, compiled.
+/// A compiled path of blocks.
 ///
-/// Moves between locals and the operand stack are gone: an instruction's operands are the registers of the instructions, constants or
-/// variables where their values come from.
+/// Moves between locals and the operand stack are eliminated: an instruction's operands are the
+/// registers of the instructions, constants or variables that provide their values.
 #[derive(Clone, Debug)]
 pub struct NodeCode {
-    /// Whose blocks these are.
+    /// The function of these blocks.
     pub function: FuncId,
     /// The first block.
     pub first: BlockId,
-    /// The vertex where the activation goes on; `None` if it ends, or the run does.
+    /// The vertex where the activation continues; `None` if it or the run ends.
     pub next: Option<BlockId>,
-    /// How many variables the function has: the first register of a constant.
+    /// The number of the function's variables, which is also the first register of a constant.
     pub variables: u32,
     /// The constants.
     pub constants: Box<[u64]>,
     /// The instructions, in order.
     pub insts: Box<[Inst]>,
-    /// The variables that are written, each once, and what they are at the end.
+    /// The variables that are written, each once, with their sources at the end.
     pub outputs: Box<[(u32, Register)]>,
     /// The variables that instructions, the end or other variables' outputs read, ascending.
     pub inputs: Box<[u32]>,
-    /// How it ends.
+    /// How the node ends.
     pub end: NodeEnd,
     /// Upper halves of the constants that are vectors, by register.
     pub wide_constants: Box<[(Register, u64)]>,
-    /// Per vector instruction, by its own register: the third operand and the immediate.
+    /// By vector instruction, identified by its register: the third operand and the immediate.
     pub vectors: Box<[(Register, VectorExtra)]>,
-    /// The lists of indices that a `br_table` may have had.
+    /// The lists of indices with which a `br_table` takes its way.
     pub lists: Box<[TableIndices]>,
-    /// Some value is a vector.
+    /// Whether any value is a vector.
     pub wide: bool,
-    /// Through which blocks values were moved before something took them, by who took them.
+    /// The blocks in which values were moved before they were used, by user.
     pub moved: Box<[Moved]>,
 }
 
-/// A value was moved in another block than that of the instruction that made it, or of the one that takes it; or it is a constant, or was there before. That it is this value depends on the block's being executed.
+/// A value was moved in another block than the one with the instruction that made it or the one
+/// that uses it; or it is a constant, or existed before. Its identity depends on the block being
+/// executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moved {
-    /// Who takes it.
+    /// The user of the value.
     pub taker: Taker,
     /// The block's position among those of the node.
     pub block: u32,
 }
 
-/// Who takes a value.
+/// The user of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Taker {
-    /// An instruction, as its operand of this position.
+    /// An instruction, at this operand position.
     Operand(u32, u8),
-    /// A variable, as what it is at the end.
+    /// A variable, as its final value.
     Output(u32),
-    /// A call through a table, as the index.
+    /// A call through a table, as its index.
     Index,
-    /// A call, as the argument of this position; a return, as such a result; or a throw.
+    /// A call, as the argument at this position; or a return or a throw, likewise.
     Given(u32),
 }
 
-/// What a vector instruction has besides.
+/// Additional data of a vector instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct VectorExtra {
     /// The third operand.
@@ -72,17 +74,17 @@ pub struct VectorExtra {
     pub immediate: u128,
 }
 
-/// The indices with which a `br_table` takes one way.
+/// The indices with which a `br_table` takes a given way.
 #[derive(Clone, Debug)]
 pub struct TableIndices {
     /// Ascending.
     pub indices: Box<[u32]>,
-    /// Every index from this one on, too.
+    /// All indices from this one on also count.
     pub from: Option<u32>,
 }
 
 impl TableIndices {
-    /// Whether an index is one of them.
+    /// Whether it contains an index.
     #[inline]
     pub fn has(&self, index: u32) -> bool {
         self.from.is_some_and(|from| index >= from) || self.indices.binary_search(&index).is_ok()
@@ -92,25 +94,25 @@ impl TableIndices {
 /// How a node ends.
 #[derive(Clone, Debug)]
 pub enum NodeEnd {
-    /// The activation goes on with another node; without one the run ends inside the last block.
+    /// The activation continues with another node; without one the run ends inside the last block.
     Next,
-    /// A call. Its results go to variables from `results` on; then the activation goes on, or returns these if
-    /// there is no `next`.
+    /// A call. Its results go to variables from `results` on. Then the activation continues, or
+    /// returns them if there is no `next`.
     Call {
-        /// Who is called.
+        /// The callee.
         callee: Callee,
         /// The index in the table, for a call through one.
         index: Option<Register>,
         /// The arguments.
         arguments: Box<[Register]>,
-        /// The variable that gets the first result.
+        /// The variable for the first result.
         results: u32,
         /// The block with the call.
         block: BlockId,
     },
     /// A call in place of this activation.
     TailCall {
-        /// Who is called.
+        /// The callee.
         callee: Callee,
         /// The index in the table, for a call through one.
         index: Option<Register>,
@@ -139,18 +141,20 @@ pub enum NodeEnd {
     Trap,
 }
 
-/// The number of the function of a node that was not compiled yet: none has it.
+/// The function number of nodes that were not compiled yet; no function has it.
 const MISSING: u32 = u32::MAX - 1;
 
 impl NodeCode {
-    /// The instruction that stands for an operator, if one does: that which gives its result, or the one that writes. (An atomic operator has several.)
+    /// The instruction for an operator, if there is one: the one with its result, or the one that
+    /// writes. (An atomic operator has several.)
     pub fn inst_of(&self, op: OpId) -> Option<usize> {
         let checks = |code| matches!(code, Code::Aligned(_));
         let mut insts = self.insts.iter();
         insts.position(|inst| inst.op == op && !checks(inst.code))
     }
 
-    /// What stands for a node that was not compiled yet. It cannot be executed, because no function is waited for that it could be of.
+    /// A placeholder for a node that was not compiled yet. It cannot be executed, because the
+    /// machine never waits for its function.
     pub(crate) fn missing() -> Self {
         Self {
             function: FuncId::from_u32(MISSING),
@@ -174,12 +178,12 @@ impl NodeCode {
         self.function.as_u32() == MISSING
     }
 
-    /// How many registers it needs.
+    /// The number of registers that it needs.
     pub fn registers(&self) -> usize {
         self.variables as usize + self.constants.len() + self.insts.len()
     }
 
-    /// The blocks through which a value was moved before somebody took it. O(log of all).
+    /// The blocks in which a value was moved before its use. O(log of all).
     pub fn moved(&self, taker: Taker) -> &[Moved] {
         let first = self.moved.partition_point(|moved| moved.taker < taker);
         let all = &self.moved[first..];
@@ -191,14 +195,14 @@ impl NodeCode {
         self.variables + self.constants.len() as u32
     }
 
-    /// What the vector instruction at this position has besides.
+    /// The additional data of the vector instruction at this position.
     pub fn vector(&self, inst: usize) -> Option<VectorExtra> {
         let register = self.first_result() + inst as u32;
         let found = self.vectors.binary_search_by_key(&register, |(r, _)| *r);
         found.ok().map(|found| self.vectors[found].1)
     }
 
-    /// What stands in a register.
+    /// The source of a register's value.
     pub fn source(&self, register: Register) -> Operand {
         let results = self.first_result();
         if register >= results {
@@ -211,10 +215,10 @@ impl NodeCode {
     }
 }
 
-/// What stands in a register.
+/// The source of a register's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operand {
-    /// A variable of the function, as it is when the node begins.
+    /// A variable of the function at the node's start.
     Variable(u32),
     /// A constant: its bits, the lower half of a vector's.
     Constant(u64),

@@ -1,4 +1,4 @@
-//! From a path of blocks to its code.
+//! Compiles paths of blocks.
 
 mod atomics;
 mod body;
@@ -17,14 +17,15 @@ use crate::MachineError;
 use crate::code::{Moved, NodeCode, NodeEnd, TableIndices, Taker, VectorExtra};
 use crate::inst::{Code, Inst, Register};
 
-/// While compiling, a register's upper bits say what kind it is, because it is not known yet how many constants there are.
+/// During compilation, a register's upper bits hold its kind, because the number of constants is
+/// not known yet.
 const CONSTANT: u32 = 1 << 30;
 /// See [`CONSTANT`].
 const RESULT: u32 = 1 << 31;
-/// Both: a value that was moved.
+/// Both bits: a value that was moved.
 const MOVED: u32 = CONSTANT | RESULT;
 
-/// A constant: one of a vector is another than one of the same bits.
+/// A constant. A vector differs from a scalar with the same bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Constant {
     Scalar(u64),
@@ -34,20 +35,20 @@ enum Constant {
 struct Compiler<'a> {
     program: &'a Program,
     body: &'a Body<'a>,
-    /// What the variables are, if not what they were at the start.
+    /// The variables' values, where they have changed since the start.
     current: HashMap<u32, Register>,
-    /// Values that were moved, and the position of the block where.
+    /// Values that were moved, with the positions of the blocks where they were.
     moved: Vec<(Register, u32)>,
-    /// The position of the block at hand, and its first instruction.
+    /// The position of the current block, and its first instruction.
     position: u32,
     first_inst: u32,
     /// The first instruction of each block.
     firsts: Vec<u32>,
     constants: Vec<Constant>,
     known: HashMap<Constant, Register>,
-    /// Per constant: the first operator that is it.
+    /// By constant: its first operator.
     constant_ops: Vec<OpId>,
-    /// No two operators share a constant's register.
+    /// Whether each constant operator has a register of its own.
     apart: bool,
     insts: Vec<Inst>,
     vectors: Vec<(Register, VectorExtra)>,
@@ -71,7 +72,8 @@ pub fn compile<'a>(
     Ok(compile_whole(program, body, (blocks, next), false)?.0)
 }
 
-/// The same, but each operator that is a constant has a register of its own. Which operators these are, by the constants' positions.
+/// Like [`compile`], but gives each constant operator a register of its own. Also returns these
+/// operators, by the constants' positions.
 ///
 /// # Errors
 /// As [`compile`].
@@ -96,7 +98,7 @@ fn compile_whole<'a>(
         block: blocks.first().copied().unwrap_or(cfg.graph.root()),
     };
     let &first = blocks.first().ok_or_else(no_path)?;
-    // A path has no cycle: so its code is no longer than the function.
+    // A path has no cycle, so its code is no longer than the function.
     let mut sorted = blocks.to_vec();
     sorted.sort_unstable();
     if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
@@ -115,8 +117,10 @@ fn compile_whole<'a>(
     Ok((compiler.finish(next, kept), constant_ops.into()))
 }
 
-/// Compiles a path up to an operator of its last block, or up to the end of that. Its instructions are the first ones of any longer path's that
-/// begins like this, at the same positions, and so are its constants, with registers of their own ([`compile_apart`]); its outputs are what the variables are before the operator. O(operators on it + variables written).
+/// Compiles a path up to an operator of its last block, or up to that block's end. The instructions
+/// equal the first ones of any longer path with the same beginning, at the same positions. So do
+/// the constants, with registers of their own ([`compile_apart`]). The outputs are the variables'
+/// values before the operator. O(operators on it + variables written).
 ///
 /// # Errors
 /// If the blocks are not a path of the function, or the operator is not in the last one.
@@ -154,7 +158,7 @@ pub fn compile_before<'a>(
 }
 
 impl<'a> Compiler<'a> {
-    /// Of a path that begins with this block.
+    /// Begins a path with this block.
     fn new(program: &'a Program, body: &'a Body<'a>, first: BlockId, apart: bool) -> Self {
         Self {
             program,
@@ -179,7 +183,7 @@ impl<'a> Compiler<'a> {
 }
 
 impl Compiler<'_> {
-    /// Appends a block of which the path goes on to `to`. `None` if it cannot.
+    /// Appends a block after which the path continues to `to`. `None` if it cannot.
     fn block(&mut self, block: BlockId, to: Option<BlockId>, last: bool) -> Option<()> {
         let body = self.body;
         let cfg = &body.function.cfg;
@@ -199,7 +203,7 @@ impl Compiler<'_> {
         if calls {
             ways.retain(|&edge| cfg.edges[edge].kind == EdgeKind::CallReturn);
         }
-        // Only the last block may end otherwise than by going on, and only there may the run have ended.
+        // Only the last block may end without continuing, and only there may the run have ended.
         if leaves && !last || ways.is_empty() && (calls || to.is_some()) {
             return None;
         }
@@ -213,7 +217,8 @@ impl Compiler<'_> {
         let Some(&edge) = ways.first() else {
             return Some(());
         };
-        // A branch drops what is between its label's height and what it carries, also on the way out.
+        // A branch drops everything between its label's height and the values that it carries, also
+        // on the way out.
         if let Some(carried) = body.slots.carried.get(&edge)
             && let CarriedFrom::Slots(from) = carried.source
         {
@@ -267,7 +272,7 @@ impl Compiler<'_> {
         self.assign(self.body.slots.of_slot(slot), register);
     }
 
-    /// A value is moved to a variable.
+    /// Moves a value to a variable.
     fn assign(&mut self, variable: u32, register: Register) {
         let index = register & !MOVED;
         let is_here = match register & MOVED {
@@ -284,7 +289,7 @@ impl Compiler<'_> {
         self.current.insert(variable, register);
     }
 
-    /// The blocks through which a value was moved, but for one, for who takes it.
+    /// The blocks in which a value was moved, except one, for its user.
     fn blocks(
         &self,
         mut register: Register,
@@ -301,7 +306,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Through which blocks all values were moved, ascending.
+    /// The blocks in which all values were moved, ascending.
     fn all_moved(&self, kept: u32) -> Vec<Moved> {
         let mut found = Vec::new();
         for (i, inst) in (0u32..).zip(&self.insts) {
@@ -396,7 +401,7 @@ impl Compiler<'_> {
         ty == Some(&ValType::V128)
     }
 
-    /// Adds an instruction. The answer is its result.
+    /// Adds an instruction. Returns its result.
     fn inst(&mut self, op: OpId, code: Code, operands: [Register; 3], immediate: u64) -> Register {
         self.in_memory(op, code, 0, operands, immediate)
     }
@@ -422,12 +427,12 @@ impl Compiler<'_> {
         register
     }
 
-    /// How many variables are left at the end, where the activation goes on at `next`.
+    /// The number of variables that remain at the end, where the activation continues at `next`.
     fn kept(&self, next: Option<BlockId>) -> u32 {
         let slots = &self.body.slots;
         let locals = slots.locals.len() as u32;
         match (&self.end, next) {
-            // What is below what they take stays also for a handler.
+            // Values below the operands also remain, for a handler.
             (NodeEnd::Call { .. } | NodeEnd::Throw { .. } | NodeEnd::Rethrow { .. }, _) => {
                 locals + self.height
             }
@@ -436,7 +441,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Numbers the registers, and finds what is left of the first `kept` variables.
+    /// Numbers the registers, and finds the final values of the first `kept` variables.
     fn finish(mut self, next: Option<BlockId>, kept: u32) -> NodeCode {
         let all_moved = self.all_moved(kept);
         let moved = std::mem::take(&mut self.moved);
@@ -518,7 +523,7 @@ impl Compiler<'_> {
     }
 }
 
-/// The value that was moved, if it was.
+/// The original of a moved value, or the value itself.
 fn unmoved(moved: &[(Register, u32)], mut register: Register) -> Register {
     while register & MOVED == MOVED {
         register = moved[(register & !MOVED) as usize].0;

@@ -1,4 +1,4 @@
-//! Compiling the nodes of a path at once.
+//! Compiles the nodes of a path in parallel.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -11,18 +11,19 @@ use crate::code::NodeCode;
 use crate::compile::{self, Body};
 use crate::machine::{MOST_CODE, Machine, position};
 
-/// A node: its function, its blocks, and the block that the activation goes on with.
+/// A node: its function, its blocks, and the block where the activation continues.
 pub type Path<'n> = (FuncId, &'n [BlockId], Option<BlockId>);
 
-/// So many nodes are compiled one after the other.
+/// The number of nodes compiled as one batch.
 const AT_ONCE: usize = 64;
 
 impl<'a> Machine<'a> {
-    /// Compiles the next nodes, on as many threads as there are processors. As [`define`](Self::define) of each of them, in order: what that
-    /// takes together, divided by the number of threads.
+    /// Compiles the next nodes with as many threads as there are processors. Equivalent to
+    /// [`define`](Self::define) for each of them in order. Takes the total time divided by the
+    /// number of threads.
     ///
     /// # Errors
-    /// As [`define`](Self::define) for the first of them that is wrong.
+    /// As [`define`](Self::define), for the first faulty one.
     pub fn define_all(&mut self, nodes: &[Path<'_>]) -> Result<(), MachineError> {
         let threads = thread::available_parallelism().map_or(1, usize::from);
         let (program, bytes) = (self.program, self.bytes);
@@ -33,7 +34,7 @@ impl<'a> Machine<'a> {
         let read = |&function: &FuncId| body(program, bytes, function).ok();
         let bodies = all(&functions, threads, 1, read, |_| false);
         for (&function, body) in functions.iter().zip(bodies) {
-            // Of one that cannot be read, its first node tells.
+            // If a body cannot be read, its first node reports the error.
             if let Some(known) = self.bodies.get_mut(position(program, function)) {
                 *known = body.map(Box::new);
             }
@@ -75,7 +76,8 @@ fn body<'a>(
     }
 }
 
-/// What each of some things gives, in order, `at_once` of them one after the other on a thread; up to the first that is the `last` one.
+/// Applies a function to items in order, in batches of `at_once` per thread, up to the first result
+/// that is the `last` one.
 fn all<T: Sync, R: Send>(
     things: &[T],
     threads: usize,
@@ -89,7 +91,7 @@ fn all<T: Sync, R: Send>(
         let mut done = Vec::new();
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
-            // Pieces are begun in order: all those before the last one are done by somebody.
+            // Batches are begun in order, so all those before the last one get done.
             let Some(piece) = pieces
                 .get(number)
                 .filter(|_| number <= end.load(Ordering::Relaxed))

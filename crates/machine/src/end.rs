@@ -1,19 +1,20 @@
-//! Where a run that was stopped from outside stands.
+//! The position of a run that was stopped from outside.
 
 use afterimage_ids::{BlockId, OpId};
 use afterimage_program::{OperatorIndex, Program};
 use afterimage_trace::{End, Standing};
 
-/// Where a run was stopped from outside: in the last block of its path.
+/// The position where a run was stopped from outside: in the last block of its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoppedBefore {
     /// The block.
     pub block: BlockId,
-    /// The operator that was the next one: it and those behind it were not executed.
+    /// The next operator: it and the later ones were not executed.
     pub op: OpId,
 }
 
-/// Where a run was stopped from outside. `None` if it ended otherwise, or in the host. `bytes` is the module that the program was parsed from.
+/// The position where a run was stopped from outside. `None` if it ended otherwise, or in the host.
+/// `bytes` is the module that the program was parsed from.
 pub fn stopped_before(program: &Program, bytes: &[u8], end: &End) -> Option<StoppedBefore> {
     let mut frames = end.frames.iter();
     let frame = frames.find(|frame| frame.standing != Standing::NotEntered)?;

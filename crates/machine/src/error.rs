@@ -10,16 +10,16 @@ use afterimage_trace::{TraceError, TrapCode};
 /// Why a run cannot be followed.
 #[derive(Debug, thiserror::Error)]
 pub enum MachineError {
-    /// The module is not what the program was parsed from.
+    /// The module is not the one that the program was parsed from.
     #[error(transparent)]
     Parse(#[from] ParseError),
-    /// The module.
+    /// The module cannot be read.
     #[error("the module cannot be read: {0}")]
     Module(#[from] wasmparser::BinaryReaderError),
-    /// The log.
+    /// The log cannot be read.
     #[error(transparent)]
     Log(#[from] TraceError),
-    /// Blocks that do not follow each other.
+    /// The blocks do not form a path.
     #[error("the blocks from {block} of {function} on are no path of the program")]
     NoPath {
         /// The function.
@@ -30,20 +30,20 @@ pub enum MachineError {
     /// The path and what the program computes disagree.
     #[error("at block {time} the path does not fit what the program computes: {what}")]
     Diverged {
-        /// When: the time of the first block of the node.
+        /// The time of the node's first block.
         time: u64,
-        /// How.
+        /// The disagreement.
         what: &'static str,
     },
     /// The log and what the program computes disagree.
     #[error("at block {time} the log does not fit what the program computes: {what}")]
     Boundary {
-        /// When: the time of the first block of the node.
+        /// The time of the node's first block.
         time: u64,
-        /// How.
+        /// The disagreement.
         what: &'static str,
     },
-    /// The recording was cut off, and its log before its path.
+    /// The recording was cut off, and its log ends before its path.
     #[error(
         "the recording was cut off: what the host did is in it up to t={time} only, so no more than that can be followed"
     )]
@@ -51,52 +51,53 @@ pub enum MachineError {
         /// The last block that can be followed.
         time: u64,
     },
-    /// A checkpoint that is none of this run.
+    /// The checkpoint does not belong to this run.
     #[error("a checkpoint does not fit the run")]
     Checkpoint,
-    /// The activations that were open at the end are too large together: a documented limit, and no fault of the recording.
+    /// The activations open at the end are too large in total. This is a documented limit, not a
+    /// fault of the recording.
     #[error(
         "a run whose open activations have more than 67,108,864 locals and operands together cannot be followed"
     )]
     TooDeep,
-    /// Something that the machine does not have.
+    /// The machine does not support something.
     #[error("{0} cannot be followed")]
     Unsupported(&'static str),
-    /// An operator trapped, and the run goes on.
+    /// An operator trapped, but the run continues.
     #[error("at block {time} an operator traps ({trap}), but the path goes on")]
     Trapped {
-        /// When: the time of the first block of the node.
+        /// The time of the node's first block.
         time: u64,
-        /// Why.
+        /// The reason.
         trap: Trap,
     },
 }
 
-/// Why an operator traps. It is told in the words of recordings.
+/// Why an operator traps, in the terms of recordings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Trap {
     /// In an arithmetic operator.
     Numeric(NumericTrap),
-    /// A memory is not that large.
+    /// The address is beyond the memory.
     Memory,
-    /// A table is not that large.
+    /// The index is beyond the table.
     Table,
-    /// `unreachable` was reached.
+    /// `unreachable` was executed.
     Unreachable,
-    /// The element that is to be called is null.
+    /// The called element is null.
     CallOfNull,
-    /// The function that is to be called has another type.
+    /// The called function has another type.
     Signature,
-    /// An exception that is to be thrown again is null.
+    /// The exception to be rethrown is null.
     NullReference,
     /// The address of an atomic operator is not a multiple of its width.
     Unaligned,
-    /// It waits on memory that nobody shares.
+    /// It waits on memory that is not shared.
     Wait,
 }
 
 impl Trap {
-    /// What a recording calls it.
+    /// Its name in recordings.
     pub fn code(self) -> TrapCode {
         match self {
             Trap::Numeric(NumericTrap::DivisionByZero) => TrapCode::DivisionByZero,

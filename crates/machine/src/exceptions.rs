@@ -1,4 +1,4 @@
-//! Exceptions: finding their handlers, and keeping those that references may reach.
+//! Exceptions: finds their handlers, and keeps those that may be referenced.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::code::NodeEnd;
 use crate::machine::{Bits, Machine, Waiting};
 use crate::observe::Observer;
 
-/// As many exceptions are kept at least before those out of reach are looked for.
+/// The minimal number of exceptions kept before unreachable ones are searched for.
 const FEW: usize = 1 << 10;
 
 /// An exception that was caught by reference.
@@ -23,25 +23,26 @@ pub struct Exception {
     pub values: Vec<Bits>,
 }
 
-/// The exceptions that were caught by reference, by their references: numbers from 1 on, none of which is used twice.
+/// The exceptions that were caught by reference, by their references: numbers from 1, never reused.
 #[derive(Debug, Default)]
 pub(crate) struct Exceptions {
     pub kept: HashMap<u64, Exception>,
     pub made: u64,
-    /// So many fit before those out of reach are looked for.
+    /// The number of exceptions kept before unreachable ones are searched for.
     pub room: usize,
 }
 
 impl Exceptions {
-    /// Keeps an exception. The answer is the reference to it.
+    /// Keeps an exception and returns its reference.
     fn keep(&mut self, exception: Exception) -> u64 {
         self.made += 1;
         self.kept.insert(self.made, exception);
         self.made
     }
 
-    /// Forgets those that none of `roots` may refer to, directly or through others. It is not known which values are references: every one that
-    /// could be one is taken for one. O(roots + exceptions), for as many exceptions.
+    /// Drops the exceptions to which `roots` cannot refer, directly or through others. Which values
+    /// are references is unknown, so every value that could be one counts. O(roots + exceptions),
+    /// for as many exceptions.
     fn forget(&mut self, roots: impl Iterator<Item = u64>) {
         let mut reached = HashMap::new();
         let mut found = Vec::new();
@@ -61,23 +62,23 @@ impl Exceptions {
     }
 }
 
-/// Where an exception is handled.
+/// The handler of an exception.
 struct Handler {
     block: BlockId,
-    /// It is the function's own label: the function returns what is caught.
+    /// Whether it is the function's own label: the function then returns what is caught.
     returns: bool,
-    /// The first variable that gets what is caught.
+    /// The first variable for what is caught.
     first: u32,
-    /// It gets what the exception carries.
+    /// Whether it takes the exception's values.
     values: bool,
-    /// It gets a reference to the exception.
+    /// Whether it takes a reference to the exception.
     reference: bool,
-    /// The function has vectors.
+    /// Whether the function has vectors.
     wide: bool,
 }
 
 impl Machine<'_> {
-    /// An exception is thrown again.
+    /// Rethrows an exception.
     pub(crate) fn rethrow<O: Observer>(
         &mut self,
         reference: u64,
@@ -92,7 +93,8 @@ impl Machine<'_> {
         self.unwind(tag, block, observer)
     }
 
-    /// An exception with the values in `values` was thrown in this block of the innermost activation: finds its handler.
+    /// Finds the handler of an exception with the values in `values` that was thrown in this block
+    /// of the innermost activation.
     pub(crate) fn unwind<O: Observer>(
         &mut self,
         tag: u32,
@@ -117,7 +119,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// The innermost activation catches the exception.
+    /// Catches the exception in the innermost activation.
     fn catch<O: Observer>(
         &mut self,
         tag: u32,
@@ -165,7 +167,7 @@ impl Machine<'_> {
             .forget(registers.chain(elements).chain(globals));
     }
 
-    /// Where a function goes on when an exception is thrown or arrives in a block.
+    /// Where a function continues when an exception is thrown or arrives in a block.
     fn handler(
         &mut self,
         function: FuncId,
@@ -233,7 +235,8 @@ mod tests {
     #[test]
     fn what_a_root_reaches_is_kept_and_the_rest_is_forgotten() {
         let mut exceptions = Exceptions::default();
-        // A chain, in which each carries the one before it, and a cycle of two that nothing reaches.
+        // A chain, in which each exception carries the previous one, and an unreachable cycle of
+        // two.
         let chain = Vec::from_iter((0..5).map(|before| exceptions.keep(exception(before))));
         assert_eq!(chain, [1, 2, 3, 4, 5]);
         exceptions.keep(exception(7));

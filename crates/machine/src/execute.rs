@@ -13,11 +13,11 @@ use crate::inst::{Code, Expected, Inst, Load};
 use crate::observe::{Observer, Range};
 use crate::{MachineError, Trap};
 
-/// Why a node's execution stops before its end.
+/// Why the execution of a node stops before its end.
 pub(crate) enum Stop {
     Trap(Trap),
     Diverged(&'static str),
-    /// The log has something else.
+    /// The log disagrees.
     Boundary(&'static str),
     /// The log ends here.
     End,
@@ -58,8 +58,8 @@ impl Registers<'_> {
     }
 }
 
-/// Executes these of a node's instructions, after all that are before them. The variables are in the first registers. An error says how many
-/// of all were executed.
+/// Executes a part of a node's instructions, after all earlier ones. The variables are in the first
+/// registers. An error contains the total number of instructions executed.
 pub(crate) fn execute<O: Observer>(
     code: &NodeCode,
     range: std::ops::Range<usize>,
@@ -113,12 +113,12 @@ impl NodeCode {
     }
 }
 
-/// Which instruction of a node it is.
+/// An instruction of a node, with its position.
 #[derive(Clone, Copy)]
 struct InstructionAt<'a> {
     code: &'a NodeCode,
     i: usize,
-    /// The register of the first one's result.
+    /// The register of the first instruction's result.
     first: usize,
 }
 
@@ -250,7 +250,7 @@ fn write(bytes: &mut [u8], address: u64, value: u64, length: u8) -> Result<(), T
 }
 
 impl Load {
-    /// The value that a load makes of the bytes that it read.
+    /// The value that a load makes from the bytes read.
     #[inline]
     pub fn extend(self, raw: u64) -> u64 {
         if self.sign == 0 {

@@ -1,4 +1,4 @@
-//! The boundary: what the host calls, returns, reads and writes comes from the log.
+//! The boundary: everything that the host calls, returns, reads and writes comes from the log.
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, ImportId};
 use afterimage_program::Program;
@@ -9,10 +9,11 @@ use crate::execute::Stop;
 use crate::machine::{Bits, Machine, Waiting};
 use crate::observe::{Caller, Observer, Range};
 
-/// Where what the host did comes from.
+/// The source of the host's actions.
 pub(crate) struct Source {
     log: LogReader,
-    /// The guest may make exceptions. The engine's room for these is a memory, too: that it grew is in the log, as if the guest had done it.
+    /// Whether the guest may create exceptions. The engine's room for these is also a memory: its
+    /// growth is in the log as if the guest had caused it.
     exceptions: bool,
 }
 
@@ -32,12 +33,12 @@ impl Source {
         self.log.place()
     }
 
-    /// Goes to a place of the log.
+    /// Moves to a position in the log.
     pub(crate) fn go(&mut self, place: LogPlace) -> Result<(), TraceError> {
         self.log.go(place)
     }
 
-    /// The next event that is no growth of a memory; `None` where the log ends.
+    /// The next event other than a memory's growth; `None` where the log ends.
     pub(crate) fn next(&mut self) -> Result<Option<Event>, TraceError> {
         loop {
             match self.log.next().transpose()? {
@@ -47,10 +48,11 @@ impl Source {
         }
     }
 
-    /// Whether a memory was let grow. `fits` says that it would stay within its limit.
+    /// Whether a memory was allowed to grow. `fits` says that it would stay within its limit.
     ///
-    /// Growth within the limit is granted, unless the host has no memory left, as is that of the room for exceptions: it does not
-    /// matter which of the two an event tells of. Growth beyond it is refused.
+    /// Growth within the limit is granted, unless the host has no memory left. The same holds for
+    /// the room for exceptions, so it does not matter which of the two an event is about. Growth
+    /// beyond the limit is refused.
     pub(crate) fn memory_growth(&mut self, fits: bool) -> Result<bool, Stop> {
         loop {
             let event = self.log.next().transpose();
@@ -67,7 +69,7 @@ impl Source {
         }
     }
 
-    /// Whether a table was let grow.
+    /// Whether a table was allowed to grow.
     pub(crate) fn table_growth(&mut self) -> Result<bool, Stop> {
         match self.next().map_err(|error| Stop::Error(error.into()))? {
             Some(Event::TableGrow { granted }) => Ok(granted),
@@ -107,7 +109,8 @@ impl Machine<'_> {
         }
     }
 
-    /// The guest, or the host itself, calls the host with the arguments in `values`, and it does what the log says.
+    /// The guest, or the host itself, calls the host with the arguments in `values`. The host's
+    /// actions come from the log.
     pub(crate) fn call_host<O: Observer>(
         &mut self,
         function: FuncId,
@@ -217,7 +220,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// The call by the host has returned `values`.
+    /// Returns `values` from the host's call.
     pub(crate) fn return_to_host(&mut self) -> Result<(), MachineError> {
         match self.source.next()? {
             Some(Event::Leave { results }) if self.holds(&results) => self.waiting = Waiting::Host,
@@ -230,7 +233,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Sets `values` to what the host gives.
+    /// Sets `values` to the host's results.
     fn take(&mut self, given: &[RawValue]) -> Result<(), MachineError> {
         self.values.clear();
         for &value in given {
@@ -242,20 +245,20 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Whether `values` are these, as far as the log tells.
+    /// Whether `values` equal the logged ones, as far as the log contains them.
     fn holds(&self, logged: &[RawValue]) -> bool {
         let mut pairs = logged.iter().zip(&self.values);
         logged.len() == self.values.len()
             && pairs.all(|(&logged, &value)| match (logged, bits(logged)) {
                 (RawValue::V128(_), Some(bits)) => bits == value,
-                // Above what is no vector may be what a vector left.
+                // Values other than vectors may have remnants of a vector above them.
                 (_, Some(bits)) => bits.0 == value.0,
                 (_, None) => value.0 != 0,
             })
     }
 }
 
-/// The bits of a value; `None` for a reference that is not null.
+/// The bits of a value; `None` for a non-null reference.
 fn bits(value: RawValue) -> Option<Bits> {
     Some(match value {
         RawValue::I32(value) => (u64::from(value as u32), 0),

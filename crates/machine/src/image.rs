@@ -1,4 +1,4 @@
-//! What the guest's memories, tables and globals are before it runs.
+//! The initial contents of the guest's memories, tables and globals.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use wasmparser::{
 use crate::lazy::Bytes;
 use crate::{MachineError, Trap};
 
-/// The bytes of a page.
+/// The number of bytes in a page.
 pub const PAGE: u64 = 1 << 16;
 
 /// A global's bits: the upper half is for vectors only.
@@ -39,9 +39,9 @@ pub struct State {
 pub struct Memory {
     /// Its bytes.
     pub bytes: Bytes,
-    /// Addresses have 64 bits.
+    /// Whether addresses have 64 bits.
     pub wide: bool,
-    /// How many pages it may have.
+    /// The maximal number of pages.
     pub most: u64,
 }
 
@@ -50,31 +50,32 @@ pub struct Memory {
 pub struct Table {
     /// Its references.
     pub elements: Vec<u64>,
-    /// Indices have 64 bits.
+    /// Whether indices have 64 bits.
     pub wide: bool,
-    /// How many elements it may have.
+    /// The maximal number of elements.
     pub most: u64,
 }
 
-/// Where in the module the bytes of memory come from at first: active data segments in order.
+/// The origin of initial bytes of memory: the active data segments, in order.
 #[derive(Clone, Debug)]
 pub struct Initial {
     /// The memory.
     pub memory: u32,
     /// The first address.
     pub address: u64,
-    /// Which data segment.
+    /// The number of the data segment.
     pub segment: u32,
-    /// How many bytes it has.
+    /// The number of its bytes.
     pub length: u64,
 }
 
 impl State {
-    /// What a module begins with, and from where its memories were filled.
+    /// The initial state of a module, and the sources of its memories' contents.
     ///
     /// # Errors
-    /// If the module cannot be read, imports a memory, a table, a global or a tag, or has memories of more than 16 GiB, tables of more than
-    /// 10,000,000 elements or an active segment that does not fit.
+    /// If the module cannot be read, imports a memory, a table, a global or a tag, or has memories
+    /// of more than 16 GiB, tables of more than 10,000,000 elements or an active segment that does
+    /// not fit.
     pub fn of_module(
         program: &Program,
         bytes: &[u8],
@@ -217,7 +218,7 @@ impl State {
         Ok(())
     }
 
-    /// Takes an element segment. Whether it fits.
+    /// Adds an element segment. Returns whether it fits.
     fn element(&mut self, segment: wasmparser::Element<'_>) -> Result<bool, MachineError> {
         let mut elements = Vec::new();
         match segment.items {
@@ -304,7 +305,7 @@ impl State {
 pub(crate) enum Growth {
     /// The module does not allow it.
     Beyond(&'static str),
-    /// It is more than can be followed.
+    /// It exceeds what can be followed.
     Limit(&'static str),
 }
 
@@ -317,7 +318,7 @@ impl Growth {
 }
 
 impl Memory {
-    /// The range of so many bytes from an address on.
+    /// The range of `length` bytes from an address on.
     #[inline]
     pub fn range(&self, address: u64, length: u64) -> Result<std::ops::Range<usize>, Trap> {
         let end = address.checked_add(length).ok_or(Trap::Memory)?;

@@ -1,4 +1,4 @@
-//! Instructions: what the operators of a path become.
+//! Instructions: the compiled form of a path's operators.
 
 use afterimage_ids::OpId;
 use afterimage_numeric::{Scalar, Vector, VectorLoad, VectorStore};
@@ -11,12 +11,13 @@ use crate::observe::Range;
 /// Variables come first, then the node's constants, then one register per instruction.
 pub type Register = u32;
 
-/// What an instruction does.
+/// The action of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
     /// Computes a scalar from `a` and `b`.
     Scalar(Scalar),
-    /// Computes from up to three vectors and scalars; the rest is in [`NodeCode::vectors`](crate::NodeCode::vectors).
+    /// Computes from up to three vectors and scalars; the rest of its data is in
+    /// [`NodeCode::vectors`](crate::NodeCode::vectors).
     Vector(Vector),
     /// `a` if `c` is not 0, else `b`.
     Select,
@@ -24,9 +25,9 @@ pub enum Code {
     SelectVector,
     /// Reads memory at `a` + `immediate`.
     Load(Load),
-    /// Reads memory at `a` + `immediate` for a vector; lanes that are kept come from `b`.
+    /// Reads memory at `a` + `immediate` for a vector; lanes that keep their values come from `b`.
     LoadVector(VectorLoad),
-    /// Writes `b` to memory at `a` + `immediate`, so many bytes: 1, 2, 4 or 8.
+    /// Writes `b` to memory at `a` + `immediate`, with this number of bytes: 1, 2, 4 or 8.
     Store(u8),
     /// Writes vector `b`, or a lane of it.
     StoreVector(VectorStore),
@@ -52,30 +53,35 @@ pub enum Code {
     TableSet,
     /// The size of table number `immediate`.
     TableSize,
-    /// Grows table number `immediate` by `b` elements that are `a`.
+    /// Grows table number `immediate` by `b` elements equal to `a`.
     TableGrow,
     /// Sets `c` elements of table number `immediate` from `a` on to `b`.
     TableFill,
-    /// Copies `c` elements to `a` from `b`; `immediate` holds the table written to, and that read from in its upper half.
+    /// Copies `c` elements to `a` from `b`; `immediate` holds the table written to and, in its
+    /// upper half, the table read from.
     TableCopy,
-    /// Copies `c` elements to `a` from `b`; `immediate` holds the table, and the element segment in its upper half.
+    /// Copies `c` elements to `a` from `b`; `immediate` holds the table and, in its upper half, the
+    /// element segment.
     TableInit,
     /// Empties element segment number `immediate`.
     ElementDrop,
     /// Whether `a` is null.
     RefIsNull,
-    /// Traps unless `a` + `immediate` is a multiple of so many bytes.
+    /// Traps unless `a` + `immediate` is a multiple of this number of bytes.
     Aligned(u8),
-    /// Waits at `a` + `immediate`, and so traps, since nobody else could go on; if there are so many bytes.
+    /// Waits at `a` + `immediate`, where this number of bytes must exist. It therefore traps,
+    /// because no other thread could wake it.
     Wait(u8),
-    /// Traps unless memory has four bytes at `a` + `immediate`, where nobody waits.
+    /// Traps unless memory has four bytes at `a` + `immediate`; no thread waits there.
     Notify,
-    /// Decides by `a` where control goes. The path says where it went: `immediate` holds what `a` must then be.
+    /// Decides by `a` where control goes. The path says where it went: `immediate` holds the value
+    /// that `a` must then have.
     Branch(Expected),
 }
 
 impl Code {
-    /// How many of the operands `a`, `b` and `c` are registers that it reads, in this order. (Of a vector's lane, `c` is the number.)
+    /// The number of operands `a`, `b` and `c`, in this order, that are registers it reads. (For a
+    /// vector's lane, `c` is the lane number.)
     pub fn operands(self) -> usize {
         match self {
             Self::Scalar(scalar) => scalar.arity(),
@@ -133,13 +139,13 @@ impl Code {
 /// How a scalar load makes its value from the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
-    /// How many bytes: 1, 2, 4 or 8.
+    /// The number of bytes: 1, 2, 4 or 8.
     pub bytes: u8,
-    /// The sign is extended to so many bits; 0: zeros.
+    /// The number of bits to which the sign is extended; 0 means zero extension.
     pub sign: u8,
 }
 
-/// What a branch's operand must be for the path to be right.
+/// The value that a branch's operand must have for the path to be right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
     /// Not 0.
@@ -148,16 +154,16 @@ pub enum Expected {
     False,
     /// The index of one of the targets in list number `immediate`.
     OneOf,
-    /// Anything: all ways lead to the same place.
+    /// Any value: all ways lead to the same place.
     Any,
 }
 
 /// An instruction. Its result, if it has one, is in the register of its own position.
 #[derive(Clone, Copy, Debug)]
 pub struct Inst {
-    /// What it does.
+    /// Its action.
     pub code: Code,
-    /// Which memory, for those that use one.
+    /// The number of the memory, for those that use one.
     pub memory: u16,
     /// The first operand.
     pub a: Register,
@@ -167,22 +173,22 @@ pub struct Inst {
     pub c: Register,
     /// See [`Code`].
     pub immediate: u64,
-    /// The operator that it is.
+    /// The operator that it was compiled from.
     pub op: OpId,
 }
 
 /// The bytes of memory that an instruction accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Accesses {
-    /// Those that it reads.
+    /// The bytes that it reads.
     pub read: Option<Range>,
-    /// Those that it writes.
+    /// The bytes that it writes.
     pub written: Option<Range>,
 }
 
 impl Inst {
-    /// What it accesses if its operands `a`, `b` and `c` have these values, whether the memory is that large or not. Nothing, if it accesses no
-    /// memory, or the address is 2⁶⁴ or more.
+    /// The accesses if its operands `a`, `b` and `c` have these values, whether or not the memory
+    /// is that large. Empty if it accesses no memory, or the address is 2⁶⁴ or more.
     pub fn accesses(&self, [a, b, c]: [u64; 3]) -> Accesses {
         let of = |memory: u32, address, length| Range {
             memory,
@@ -206,7 +212,8 @@ impl Inst {
         Accesses { read, written }
     }
 
-    /// What a store writes if its operand `b` has these bits: of an integer only the bytes that are written, of a vector the lane.
+    /// The value that a store writes if its operand `b` has these bits: for an integer only the
+    /// written bytes, for a vector the lane.
     pub fn stored(&self, (low, high): GlobalBits) -> GlobalBits {
         match self.code {
             Code::StoreVector(store) => {

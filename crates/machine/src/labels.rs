@@ -1,7 +1,9 @@
-//! A number for each unit of memories: what is known of each byte or word of a guest.
+//! A number for each unit of memory: information about each byte or word of a guest.
 //!
-//! The units of a memory are in chunks. Those that were used lately are open, as plain numbers. All others are packed: what a loop leaves is regular, and a chunk in which one
-//! byte was touched takes 32 bytes. So this takes a bounded number of bytes, and then little for what is touched, unless numbers have no order.
+//! The units of a memory are grouped in chunks. Recently used chunks are open, as plain numbers.
+//! All others are packed: loops leave regular patterns, and a chunk with a single touched byte
+//! takes 32 bytes. So this takes a fixed number of bytes, plus little for each touched chunk unless
+//! its numbers are irregular.
 
 mod arena;
 mod packed;
@@ -9,38 +11,38 @@ mod packed;
 use arena::Arena;
 pub use packed::{pack, unpack};
 
-/// Ways of a set of open chunks.
+/// The associativity of the set of open chunks.
 const WAYS: usize = 2;
 
-/// A number for each unit of memories, 0 at first.
+/// A number for each unit of memories, initially 0.
 ///
-/// Invariant: the newest numbers of a chunk that is open are in its line; its slot has none then.
+/// Invariant: the newest numbers of an open chunk are in its line; it then has no slot.
 #[derive(Debug)]
 pub struct Labels<const CHUNK: usize = 256, const CHUNKS: usize = 256> {
     memories: Vec<Vec<Folder<CHUNKS>>>,
-    /// Which chunks are open, by set: one more than the key, or 0.
+    /// The open chunks, by set: the key plus one, or 0.
     tags: Vec<[u64; WAYS]>,
-    /// Which way of a set is used next.
+    /// The way of each set to be used next.
     next: Vec<u8>,
-    /// Zeroed by the system, and not there before they are used.
+    /// Zeroed by the system, and not allocated before they are used.
     lines: Vec<u64>,
     arena: Arena,
     scratch: Vec<u8>,
 }
 
-/// The chunks that lie together.
+/// A group of chunks.
 #[derive(Debug)]
 enum Folder<const CHUNKS: usize> {
-    /// All units have this.
+    /// All units have this number.
     All(u64),
     Each(Box<Each<CHUNKS>>),
 }
 
 #[derive(Debug)]
 struct Each<const CHUNKS: usize> {
-    /// What the units have in chunks without a slot.
+    /// The number of the units in chunks without a slot.
     base: u64,
-    /// Where chunks are packed; 0 for none.
+    /// The positions of packed chunks; 0 for none.
     slots: [u32; CHUNKS],
 }
 
@@ -49,10 +51,10 @@ fn key(memory: usize, chunk: u64) -> u64 {
 }
 
 impl<const CHUNK: usize, const CHUNKS: usize> Labels<CHUNK, CHUNKS> {
-    /// Units in a folder.
+    /// The number of units in a folder.
     pub const TOGETHER: u64 = (CHUNK * CHUNKS) as u64;
 
-    /// With so many open chunks at most, a power of two.
+    /// Creates labels with at most this many open chunks, a power of two.
     pub fn new(open: usize) -> Self {
         let sets = (open / WAYS).next_power_of_two();
         Self {
@@ -99,7 +101,7 @@ impl<const CHUNK: usize, const CHUNKS: usize> Labels<CHUNK, CHUNKS> {
         &mut self.lines.as_chunks_mut().0[line]
     }
 
-    /// Opens a chunk: its line.
+    /// Opens a chunk and returns its line.
     #[cold]
     fn bring(&mut self, memory: usize, chunk: u64) -> usize {
         let key = key(memory, chunk);
@@ -175,7 +177,7 @@ impl<const CHUNK: usize, const CHUNKS: usize> Labels<CHUNK, CHUNKS> {
         }
     }
 
-    /// The number that all units of a closed chunk have, if they have one.
+    /// The common number of all units of a closed chunk, if there is one.
     fn plain(&self, memory: usize, chunk: u64) -> Option<u64> {
         let folders = self.memories.get(memory).map_or(&[][..], Vec::as_slice);
         match folders.get((chunk / CHUNKS as u64) as usize) {
@@ -187,13 +189,13 @@ impl<const CHUNK: usize, const CHUNKS: usize> Labels<CHUNK, CHUNKS> {
         }
     }
 
-    /// Gives a unit a number.
+    /// Sets the number of a unit.
     #[inline]
     pub fn set(&mut self, memory: usize, at: u64, number: u64) {
         self.chunk(memory, at / CHUNK as u64)[(at % CHUNK as u64) as usize] = number;
     }
 
-    /// Gives the units from `first` to before `end` a number. Folders that are filled stay ranges.
+    /// Sets the number of the units in `first..end`. Filled folders stay ranges.
     pub fn fill(&mut self, memory: usize, first: u64, end: u64, number: u64) {
         let (chunk, folder) = (CHUNK as u64, Self::TOGETHER);
         let mut at = first;
@@ -235,7 +237,7 @@ impl<const CHUNK: usize, const CHUNKS: usize> Labels<CHUNK, CHUNKS> {
         }
     }
 
-    /// A chunk is not open any more, whatever it had.
+    /// Closes a chunk and discards its numbers.
     fn forget(&mut self, key: u64) {
         if let Some(line) = self.open(key) {
             self.tags[line / WAYS][line % WAYS] = 0;
@@ -260,7 +262,7 @@ impl<const CHUNK: usize, const CHUNKS: usize> Labels<CHUNK, CHUNKS> {
         }
     }
 
-    /// The number that all units of the folders of two units have, if they have one.
+    /// The common number of all units in the folders of two units, if there is one.
     pub fn common(&self, memory: usize, first: u64, last: u64) -> Option<u64> {
         let folders = self.memories.get(memory).map_or(&[][..], Vec::as_slice);
         let of = |at: u64| match folders.get((at / Self::TOGETHER) as usize) {
@@ -271,7 +273,7 @@ impl<const CHUNK: usize, const CHUNKS: usize> Labels<CHUNK, CHUNKS> {
         of(first).filter(|number| of(last) == Some(*number))
     }
 
-    /// Changes every number. Takes time for each unit that has its own.
+    /// Changes every number. Takes time for each unit with a number of its own.
     pub fn change(&mut self, new: impl Fn(u64) -> u64) {
         let lines = self.lines.chunks_exact_mut(CHUNK);
         for (_, line) in self

@@ -1,4 +1,4 @@
-//! Lists that are mostly zeros: what nobody has written takes no memory.
+//! Mostly zero lists, where unwritten pages take no memory.
 
 use std::fmt::{Debug, Formatter, Result as FmtResult};
 use std::hash::{Hash, Hasher};
@@ -9,12 +9,13 @@ use memmap2::{MmapMut, MmapOptions};
 
 use crate::image::Growth;
 
-/// Bytes that are looked at together when something moves: a page of the system's memory.
+/// The number of bytes examined together in a move: a page of the system's memory.
 const CHUNK: usize = 4096;
 
-/// The bytes of a memory. They are zeros at first, and pages of zeros that nobody has written take no memory.
+/// The bytes of a memory. They are initially zero, and unwritten pages of zeros take no memory.
 ///
-/// They come from the system: an allocator that uses memory again writes it. Behind the end is room, zeros too.
+/// They come directly from the system: an allocator that reuses memory would write to it. Zeroed
+/// spare room follows the end.
 #[derive(Default)]
 pub struct Bytes {
     room: Option<MmapMut>,
@@ -22,7 +23,7 @@ pub struct Bytes {
 }
 
 impl Bytes {
-    /// Makes it longer. It may become as long as `most`. What is there is not touched.
+    /// Extends it, within a maximal length `most`. Existing bytes are not touched.
     pub(crate) fn grow(&mut self, length: usize, most: usize) -> Result<(), Growth> {
         let room = self.room.as_ref().map_or(0, |room| room.len());
         if length > room {
@@ -46,7 +47,7 @@ fn mapped(length: usize) -> io::Result<MmapMut> {
 #[cfg(target_os = "linux")]
 fn extended(mut room: MmapMut, length: usize) -> io::Result<MmapMut> {
     let options = memmap2::RemapOptions::new().may_move(true);
-    // SAFETY: no file is mapped, and nobody refers to what is: it is ours.
+    // SAFETY: no file is mapped, and the mapping is ours alone.
     #[allow(unsafe_code)]
     unsafe {
         room.remap(length, options)?;
@@ -103,14 +104,14 @@ impl Debug for Bytes {
     }
 }
 
-/// A list with zeros behind it up to a length. Pages that are zeros are not written.
+/// Extends a list with zeros up to a length. Pages of zeros are not written.
 pub fn lengthened<T: Copy + Default + PartialEq>(list: &[T], length: usize) -> Vec<T> {
     let mut longer = vec![T::default(); length];
     copy(list, &mut longer);
     longer
 }
 
-/// Copies to the beginning of something that is zeros what is not.
+/// Copies only nonzero parts to the beginning of a zeroed list.
 fn copy<T: Copy + Default + PartialEq>(from: &[T], to: &mut [T]) {
     let chunk = (CHUNK / size_of::<T>()).max(1);
     let chunks = from.chunks(chunk).zip(to.chunks_mut(chunk));
@@ -121,7 +122,7 @@ fn copy<T: Copy + Default + PartialEq>(from: &[T], to: &mut [T]) {
 
 /// Whether all are zeros.
 pub(crate) fn is_zero<T: Copy + Default + PartialEq>(elements: &[T]) -> bool {
-    // Without a branch for each, so that many are looked at at once.
+    // Without a branch per element, so that many are compared at once.
     let zero = T::default();
     let mut blocks = elements.chunks(64);
     blocks.all(|block| block.iter().fold(true, |all, &one| all & (one == zero)))

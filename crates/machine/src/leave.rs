@@ -1,4 +1,4 @@
-//! What follows a node's instructions: its outputs are written, and control goes where its end says.
+//! What follows a node's instructions: writes its outputs and transfers control as its end says.
 
 use afterimage_ids::{BlockId, NodeId};
 use afterimage_program::Callee;
@@ -18,7 +18,7 @@ enum Then {
     Trap(Trap),
 }
 
-/// The registers of a node, to be read.
+/// The registers of a node, for reading.
 pub(crate) struct Bank<'a> {
     pub low: &'a [u64],
     /// Upper halves; empty if there are none.
@@ -110,7 +110,7 @@ impl Machine<'_> {
     fn write_outputs(&mut self, node: NodeId, base: usize) {
         let code = &self.codes[node];
         let variables = code.variables;
-        // A variable may become what another one was: those are read before any is written.
+        // A variable may get another one's old value: those are read before any is written.
         let moves = code.outputs.iter().any(|&(_, from)| from < variables);
         for registers in [&mut self.registers, &mut self.high]
             .into_iter()

@@ -1,8 +1,10 @@
 //! Runs a guest again without an engine, along its recorded path and with its log.
 //!
-//! A path tells where control went, the log what the host did: so each node (a path of blocks) is straight-line code, compiled once
-//! ([`compile()`]) and executed by the [`Machine`], which keeps memories, tables, globals and the variables of all activations. An
-//! [`Observer`] is told of what happens. Every branch, call and host call is compared with the recording.
+//! Input: the program, its path and its boundary log. Output: every value, address and access, in
+//! order, to an [`Observer`]. The path says where control went, and the log what the host did. So
+//! each node (a path of blocks) is straight-line code, compiled once ([`compile()`]) and executed
+//! by the [`Machine`], which keeps memories, tables, globals and the variables of all activations.
+//! Every branch, call and host call is compared with the recording.
 
 mod activations;
 mod checkpoint;

@@ -18,89 +18,93 @@ use crate::lean::Operations;
 use crate::observe::{Caller, Observer};
 use crate::{MachineError, Trap};
 
-/// Most instructions that all nodes may have together: 3 GiB of them, and 2 GiB of what they are executed as.
+/// The maximal total of all nodes' instructions: 3 GiB of them, and 2 GiB of operations.
 pub(crate) const MOST_CODE: usize = 1 << 26;
 
 /// A value: its bits, and the upper half of a vector's.
 pub(crate) type Bits = (u64, u64);
 
-/// What the next node must be.
+/// The node that must come next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiting {
-    /// The first of a call by the host.
+    /// The first node of a call by the host.
     Host,
-    /// The first of a call of this function.
+    /// The first node of a call of this function.
     Enter {
         function: FuncId,
         /// By a tail call.
         tail: bool,
     },
-    /// One of the innermost activation that begins with this block.
+    /// A node of the innermost activation that begins with this block.
     Block(BlockId),
     /// None: the run ended.
     Nothing,
-    /// None: something did not fit.
+    /// None: there was a disagreement.
     Failed,
 }
 
-/// Runs a guest again, node by node, as its path says, with what the log says of the host. Every branch must go where the
-/// path goes and every call to the host must be the one in the log, with the same arguments and, where the host read memory, the same
-/// bytes: otherwise the path, the log or this machine is wrong, and it says so.
+/// Runs a guest again, node by node along its path, with the host's actions from the log. Every
+/// branch must go where the path goes. Every call to the host must be the one in the log, with the
+/// same arguments and, where the host read memory, the same bytes. Otherwise the path, the log or
+/// this machine is wrong, and the machine reports an error.
 ///
-/// Memory: what the guest has, its activations, the nodes' code and those exceptions that something may still refer to; not the length of the run.
+/// Memory: the guest's own state, its activations, the nodes' code and the exceptions that may
+/// still be referenced; independent of the length of the run.
 pub struct Machine<'a> {
     pub(crate) program: &'a Program,
     pub(crate) bytes: &'a [u8],
     pub(crate) bodies: Vec<Option<Box<Body<'a>>>>,
-    /// What calls need to know of those.
+    /// The facts about each function that calls need.
     shapes: Vec<Option<Shape>>,
     pub(crate) codes: PrimaryMap<NodeId, NodeCode>,
-    /// What the nodes are executed as.
+    /// The operations of the nodes.
     pub(crate) operations: Operations,
-    /// Instructions of all nodes.
+    /// The total number of instructions of all nodes.
     pub(crate) instructions: usize,
     /// Memories, tables, globals.
     pub state: State,
     initial: Vec<Initial>,
-    /// What tables and segments are before the run. It has no memories.
+    /// The initial tables and segments. It has no memories.
     pub(crate) first: State,
     pub(crate) source: Source,
-    /// The registers of all activations: those of an inner one begin behind the variables of the one around it.
+    /// The registers of all activations: an inner activation's begin after the variables of the
+    /// enclosing one.
     pub(crate) registers: Vec<u64>,
     /// Upper halves of the registers.
     pub(crate) high: Vec<u64>,
     pub(crate) frames: Vec<Frame>,
     pub(crate) waiting: Waiting,
-    /// Blocks executed before the next node.
+    /// The number of blocks executed before the next node.
     pub(crate) time: u64,
-    /// The arguments of the call that is about to begin, the results of the one that has ended, or what an exception carries.
+    /// The arguments of the call about to begin, the results of the one that has ended, or the
+    /// values of an exception.
     pub(crate) values: Vec<Bits>,
     pub(crate) exceptions: Exceptions,
-    /// What variables become, while they are moved.
+    /// The new values of variables during a move.
     pub(crate) moved: Vec<u64>,
     /// Why the last node stopped.
     pub(crate) trap: Option<Trap>,
-    /// Nodes of one block that end with calls, which activations of snapshots wait for.
+    /// Nodes of one block that end with calls, for the activations of snapshots.
     pub(crate) calls: HashMap<(FuncId, BlockId), NodeId>,
-    /// Of calls in functions with vectors: which variables that can still be read are vectors.
+    /// For calls in functions with vectors: which variables that can still be read are vectors.
     pub(crate) vectors: HashMap<(FuncId, BlockId), Box<[bool]>>,
 }
 
-/// What calls need to know of a function.
+/// The facts about a function that calls need.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub locals: usize,
     /// See [`Body::variables`].
     pub variables: usize,
     pub root: BlockId,
-    /// Some value may be a vector.
+    /// Whether any value may be a vector.
     pub wide: bool,
 }
 
-/// What there is inside a node, before one of its instructions.
+/// The state inside a node, before one of its instructions.
 #[derive(Clone, Copy, Debug)]
 pub struct Inside<'m> {
-    /// The node's registers; those of later instructions hold anything.
+    /// The node's registers; those of later instructions are undefined.
     pub low: &'m [u64],
     /// The upper halves of vectors; empty if there are none.
     pub high: &'m [u64],
@@ -109,10 +113,11 @@ pub struct Inside<'m> {
 }
 
 impl<'a> Machine<'a> {
-    /// A machine before the run. `bytes` is the module that the program was parsed from.
+    /// Creates a machine before the run. `bytes` is the module that the program was parsed from.
     ///
     /// # Errors
-    /// If the module has what cannot be followed, or the run ends in activations that have more variables than there may be.
+    /// If the module uses something unsupported, or the run ends in activations with too many
+    /// variables.
     pub fn new(
         program: &'a Program,
         bytes: &'a [u8],
@@ -157,22 +162,23 @@ impl<'a> Machine<'a> {
         Ok(machine)
     }
 
-    /// Where the memories' bytes come from at first.
+    /// The sources of the memories' initial bytes.
     pub fn initial(&self) -> &[Initial] {
         &self.initial
     }
 
-    /// How many blocks were executed.
+    /// The number of blocks executed.
     pub fn time(&self) -> u64 {
         self.time
     }
 
-    /// The open activations, the outermost first: the function, and the node that it executed last, which ends with the call that it waits for.
+    /// The open activations, the outermost first: the function, and the last node that it executed,
+    /// which ends with the call that it waits for.
     pub fn activations(&self) -> impl Iterator<Item = (FuncId, NodeId)> + '_ {
         self.frames.iter().map(|frame| (frame.function, frame.call))
     }
 
-    /// How many variables a function's activations have.
+    /// The number of variables of a function's activations.
     ///
     /// # Errors
     /// If the program has no such function.
@@ -185,15 +191,16 @@ impl<'a> Machine<'a> {
         &self.codes
     }
 
-    /// Why the last node did not come to its end, if it trapped.
+    /// Why the last node did not reach its end, if it trapped.
     pub fn trap(&self) -> Option<Trap> {
         self.trap
     }
 
-    /// Compiles the next node. O(operators on its path), and for a function's first one its operators.
+    /// Compiles the next node. O(operators on its path), plus the operators of a function at its
+    /// first node.
     ///
     /// # Errors
-    /// If it is no path of the program, or the nodes have more than 2²⁶ instructions.
+    /// If it is not a path of the program, or the nodes have more than 2²⁶ instructions.
     pub fn define(
         &mut self,
         function: FuncId,
@@ -209,14 +216,15 @@ impl<'a> Machine<'a> {
         Ok(self.codes.push(code))
     }
 
-    /// Makes room for so many nodes, which [`compile`](Self::compile) is to be told of before they are executed.
+    /// Reserves numbers for nodes, which must be passed to [`compile`](Self::compile) before they
+    /// are executed.
     pub fn expect(&mut self, nodes: usize) {
         for _ in 0..nodes {
             self.codes.push(NodeCode::missing());
         }
     }
 
-    /// Whether a node is there and compiled.
+    /// Whether a node exists and is compiled.
     pub fn is_compiled(&self, node: NodeId) -> bool {
         self.codes.get(node).is_some_and(|code| !code.is_missing())
     }
@@ -252,7 +260,7 @@ impl<'a> Machine<'a> {
         known.as_deref()
     }
 
-    /// A function's body, which is read when it is needed first.
+    /// A function's body, read on demand.
     pub(crate) fn body(&mut self, function: FuncId) -> Result<&Body<'a>, MachineError> {
         let (program, bytes) = (self.program, self.bytes);
         let missing = MachineError::Unsupported("a function that the program does not have");
@@ -268,7 +276,7 @@ impl<'a> Machine<'a> {
         known.as_deref().ok_or(missing)
     }
 
-    /// What calls need to know of a function.
+    /// The facts about a function that calls need.
     #[inline]
     pub(crate) fn shape(&mut self, function: FuncId) -> Result<Shape, MachineError> {
         match self.shapes.get(position(self.program, function)) {
@@ -290,7 +298,7 @@ impl<'a> Machine<'a> {
         Ok(shape)
     }
 
-    /// How many variables a function has whose body was read.
+    /// The number of variables of a function whose body was read.
     #[inline]
     pub(crate) fn variables(&self, function: FuncId) -> usize {
         let position = position(self.program, function);
@@ -301,12 +309,13 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Executes a node, which takes so many blocks. After an error nothing can be executed any more.
+    /// Executes a node of `length` blocks. After an error nothing more can be executed.
     ///
-    /// If the run was stopped from outside, the last node is one for [`step_before`](Self::step_before).
+    /// If the run was stopped from outside, use [`step_before`](Self::step_before) for the last
+    /// node.
     ///
     /// # Errors
-    /// If it is not what comes next, or not what the program does.
+    /// If the node cannot come next, or disagrees with the program.
     pub fn step<O: Observer>(
         &mut self,
         node: NodeId,
@@ -317,8 +326,9 @@ impl<'a> Machine<'a> {
         self.pass(done, length)
     }
 
-    /// Executes the last node of a run that was stopped from outside ([`stopped_before`](crate::stopped_before)), up to where it was
-    /// stopped. The node is not [`done`](Observer::done) then.
+    /// Executes the last node of a run that was stopped from outside
+    /// ([`stopped_before`](crate::stopped_before)), up to where it was stopped. The observer then
+    /// gets no [`done`](Observer::done) for the node.
     ///
     /// # Errors
     /// As [`step`](Self::step).
@@ -333,8 +343,9 @@ impl<'a> Machine<'a> {
         self.pass(done, length)
     }
 
-    /// As [`step`](Self::step), or as [`step_before`](Self::step_before) if the run was `stopped`; and shows what there is when so many of its
-    /// instructions were executed: `pauses`, ascending. What is not come to is not shown.
+    /// Like [`step`](Self::step), or like [`step_before`](Self::step_before) if the run was
+    /// `stopped`. Also shows the state after each number of its instructions in `pauses`, which
+    /// ascend. Pauses that are not reached are not shown.
     ///
     /// # Errors
     /// As [`step`](Self::step).
@@ -426,12 +437,12 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// Nothing can be executed any more.
+    /// Prevents any further execution.
     pub(crate) fn fail(&mut self) {
         self.waiting = Waiting::Failed;
     }
 
-    /// A node of so many blocks was executed, or could not be.
+    /// Records that a node of `length` blocks was executed, or could not be.
     #[inline]
     fn pass(&mut self, done: Result<(), MachineError>, length: u64) -> Result<(), MachineError> {
         let error = match (done, self.time.checked_add(length)) {
@@ -446,7 +457,7 @@ impl<'a> Machine<'a> {
         Err(error)
     }
 
-    /// A node is left when so many of its instructions are done.
+    /// Leaves a node after `done` of its instructions.
     #[cold]
     pub(crate) fn stops<O: Observer>(
         &mut self,
@@ -469,7 +480,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// The run ends inside a node, when so many of its instructions are done.
+    /// Ends the run inside a node, after `done` of its instructions.
     fn stopped<O: Observer>(
         &mut self,
         node: NodeId,
@@ -488,7 +499,7 @@ impl<'a> Machine<'a> {
         self.waiting = Waiting::Nothing;
     }
 
-    /// The run ends with a trap.
+    /// Ends the run with a trap.
     pub(crate) fn trapped(&mut self, trap: Trap) {
         self.trap = Some(trap);
         self.waiting = Waiting::Nothing;
@@ -506,19 +517,19 @@ impl<'a> Machine<'a> {
         MachineError::Boundary { time, what }
     }
 
-    /// The path goes on, and the log does not: it was cut off earlier.
+    /// The path continues but the log does not: it was cut off earlier.
     #[cold]
     pub(crate) fn log_ends(&self) -> MachineError {
         let time = self.time;
         MachineError::LogEnds { time }
     }
 
-    /// Whether the node that is to come is the first of an activation.
+    /// Whether the next node is the first of an activation.
     pub fn begins_activation(&self) -> bool {
         matches!(self.waiting, Waiting::Host | Waiting::Enter { .. })
     }
 
-    /// The node is the one that is to come.
+    /// Checks that the node is the expected one.
     pub(crate) fn arrive<O: Observer>(
         &mut self,
         node: NodeId,
@@ -573,13 +584,13 @@ impl std::fmt::Debug for Machine<'_> {
     }
 }
 
-/// Where a defined function is among the bodies; beyond them for an import.
+/// The position of a defined function among the bodies; beyond them for an import.
 pub(crate) fn position(program: &Program, function: FuncId) -> usize {
     let index = function.as_u32() as usize;
     index.wrapping_sub(program.imports.len())
 }
 
-/// How many instructions of a node are executed if the run was stopped there, in its last block.
+/// The number of a node's instructions that were executed if the run was stopped in its last block.
 fn instructions_before(program: &Program, code: &NodeCode, stopped: StoppedBefore) -> usize {
     let function = program.function(code.function);
     let block = function.and_then(|function| function.cfg.blocks.get(stopped.block));

@@ -1,33 +1,35 @@
-//! What can be watched while the machine runs.
+//! What can be observed while the machine runs.
 
 use afterimage_ids::{FuncId, NodeId};
 
 use crate::{GlobalBits, NodeCode};
 
-/// Where in memory something happens.
+/// A range of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Range {
-    /// Which memory.
+    /// The number of the memory.
     pub memory: u32,
     /// The first address.
     pub address: u64,
-    /// How many bytes.
+    /// The number of bytes.
     pub length: u64,
 }
 
-/// Told of what a node does to what outlives it, in order. All functions do nothing by default, and then cost nothing.
+/// Observes a node's effects on what outlives it, in order. By default all functions do nothing,
+/// and then cost nothing.
 pub trait Observer {
-    /// Whether it looks at the registers that [`done`](Self::done) and [`stopped`](Self::stopped) show. If not, it may be
-    /// shown none, and nodes are executed faster.
+    /// Whether it uses the registers passed to [`done`](Self::done) and [`stopped`](Self::stopped).
+    /// If not, these may be empty, and nodes are executed faster.
     const REGISTERS: bool = true;
 
-    /// An execution of a node begins. Its variables are as in `variables`.
+    /// An execution of a node begins. [`variables`](Self::variables) has its variables.
     #[inline(always)]
     fn node(&mut self, node: NodeId, code: &NodeCode) {
         let _ = (node, code);
     }
 
-    /// The variables of the node that begins, in their registers, which are the first ones, and the upper halves of vectors, if the function has any.
+    /// The variables of the node that begins, in the first registers, and the upper halves of
+    /// vectors, if the function has any.
     #[inline(always)]
     fn variables(&mut self, code: &NodeCode, low: &[u64], high: &[u64]) {
         let _ = (code, low, high);
@@ -39,7 +41,8 @@ pub trait Observer {
         let _ = (inst, range);
     }
 
-    /// What a load has made of what it read: bits, and the upper half of a vector's. The read was told of just before.
+    /// The value that a load made from the bytes read: bits, and the upper half of a vector's. The
+    /// read was reported just before.
     #[inline(always)]
     fn loaded(&mut self, inst: usize, value: GlobalBits) {
         let _ = (inst, value);
@@ -51,20 +54,21 @@ pub trait Observer {
         let _ = (inst, range);
     }
 
-    /// The instruction at this position writes any number of bytes that are no value: the same one everywhere, or a data segment's. Who does
-    /// not ask is told of a [`write`](Self::write).
+    /// The instruction at this position writes any number of bytes that are not a value: one
+    /// repeated byte, or a data segment's. By default, reported as a [`write`](Self::write).
     #[inline(always)]
     fn fill(&mut self, inst: usize, range: Range) {
         self.write(inst, range);
     }
 
-    /// The instruction at this position copies memory: before it is done.
+    /// The instruction at this position is about to copy memory.
     #[inline(always)]
     fn copy(&mut self, inst: usize, from: Range, to: Range) {
         let _ = (inst, from, to);
     }
 
-    /// The bytes that were copied, initialised, or read or written by the host, as was told just before; of a copy before it is done.
+    /// The bytes that were copied, initialised, or read or written by the host, as reported just
+    /// before; for a copy, before it is done.
     #[inline(always)]
     fn bytes(&mut self, bytes: &[u8]) {
         let _ = bytes;
@@ -76,7 +80,8 @@ pub trait Observer {
         let _ = (inst, global);
     }
 
-    /// What an instruction gives that reads a global, a table or a size: bits, and the upper half of a vector's.
+    /// The result of an instruction that reads a global, a table or a size: bits, and the upper
+    /// half of a vector's.
     #[inline(always)]
     fn gave(&mut self, inst: usize, value: GlobalBits) {
         let _ = (inst, value);
@@ -88,21 +93,23 @@ pub trait Observer {
         let _ = (inst, global);
     }
 
-    /// The instructions of the node are done; its end follows. Not so where the run ends inside the node. `low` are all of its registers, at their positions, `high` the upper
-    /// halves of vectors, if the function has any.
+    /// The instructions of the node are done; its end follows. Not called if the run ends inside
+    /// the node. `low` are all of its registers, at their positions; `high` the upper halves of
+    /// vectors, if the function has any.
     #[inline(always)]
     fn done(&mut self, code: &NodeCode, low: &[u64], high: &[u64]) {
         let _ = (code, low, high);
     }
 
-    /// The run ends inside the node, with a trap or from outside: its first `executed` instructions are done. The rest is as in
-    /// [`done`](Self::done).
+    /// The run ends inside the node, with a trap or from outside: its first `executed` instructions
+    /// are done. The other arguments are as for [`done`](Self::done).
     #[inline(always)]
     fn stopped(&mut self, code: &NodeCode, executed: usize, low: &[u64], high: &[u64]) {
         let _ = (code, executed, low, high);
     }
 
-    /// The instruction behind those that were executed trapped, as [`stopped`](Self::stopped) told just before. Not so where the run was stopped from outside.
+    /// The instruction after the executed ones trapped, as [`stopped`](Self::stopped) reported just
+    /// before. Not called if the run was stopped from outside.
     #[inline(always)]
     fn trapped(&mut self, inst: usize) {
         let _ = inst;
@@ -114,14 +121,15 @@ pub trait Observer {
         let _ = (function, arguments);
     }
 
-    /// An activation or the host returns these, which [`leave`](Self::leave) or [`host_returned`](Self::host_returned) follows.
+    /// An activation or the host returns these values; [`leave`](Self::leave) or
+    /// [`host_returned`](Self::host_returned) follows.
     #[inline(always)]
     fn returned(&mut self, values: &[GlobalBits]) {
         let _ = values;
     }
 
-    /// An activation of this function, the innermost one now, returns without executing anything more: after a call, or with what its own label caught. What it
-    /// returns follows.
+    /// An activation of this function, now the innermost one, returns without executing anything
+    /// more: after a call, or with the values that its own label caught. Its return values follow.
     #[inline(always)]
     fn passes_on(&mut self, function: FuncId) {
         let _ = function;
@@ -133,7 +141,8 @@ pub trait Observer {
         let _ = (function, by);
     }
 
-    /// The innermost activation ends. Its results go to the caller's variables from `results` on, if it has a caller in the guest.
+    /// The innermost activation ends. Its results go to the caller's variables from `results` on,
+    /// if it has a caller in the guest.
     #[inline(always)]
     fn leave(&mut self, results: Option<(u32, u32)>) {
         let _ = results;
@@ -145,7 +154,7 @@ pub trait Observer {
         let _ = (first, count);
     }
 
-    /// The guest calls the host. What the host reads, writes and returns follows.
+    /// The guest calls the host. The host's reads, writes and results follow.
     #[inline(always)]
     fn host_call(&mut self) {}
 
@@ -161,15 +170,16 @@ pub trait Observer {
         let _ = range;
     }
 
-    /// An exception was caught, and what it carries is in the `count` variables from `first` on, and behind them the reference to it if the
-    /// handler takes one. If the handler is the function's own label, the activation leaves next, and returns these.
+    /// An exception was caught. Its values are in the `count` variables from `first` on, followed
+    /// by the reference to it if the handler takes one. If the handler is the function's own label,
+    /// the activation leaves next, and returns these.
     #[inline(always)]
     fn caught(&mut self, first: u32, count: u32) {
         let _ = (first, count);
     }
 }
 
-/// Who calls a function.
+/// The caller of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Caller {
     /// The host.
@@ -184,7 +194,7 @@ impl Observer for () {
     const REGISTERS: bool = false;
 }
 
-/// Two that are told the same, the first one first.
+/// Two observers of the same events, the first one first.
 impl<A: Observer, B: Observer> Observer for (&mut A, &mut B) {
     const REGISTERS: bool = A::REGISTERS || B::REGISTERS;
 

@@ -1,4 +1,4 @@
-//! Executing a node by its operations.
+//! Executes a node by its operations.
 
 use afterimage_ids::NodeId;
 use afterimage_program::Callee;
@@ -13,11 +13,12 @@ use crate::lean::{End, Exit, Lean, Op, WINDOW, Window, run};
 use crate::machine::{Machine, Waiting};
 use crate::observe::Observer;
 
-/// Where and why a node is left before its end: how many instructions were executed. In a box, because what is small is returned in a register.
+/// Where and why execution left a node before its end; the number is that of the executed
+/// instructions. Boxed, because small results are returned in a register.
 type Left = Box<(usize, Stop)>;
 
 impl Machine<'_> {
-    /// Executes a node, all of it.
+    /// Executes a whole node.
     #[inline(always)]
     pub(crate) fn execute_whole<O: Observer>(
         &mut self,
@@ -42,7 +43,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Executes a node where nobody looks at registers.
+    /// Executes a node if nothing observes its registers.
     #[inline(always)]
     fn execute_lean<O: Observer>(
         &mut self,
@@ -156,13 +157,13 @@ impl Machine<'_> {
     }
 }
 
-/// Whether memory number 0 is there and has addresses of 32 bits.
+/// Whether memory number 0 exists and has 32-bit addresses.
 fn narrow(state: &State) -> bool {
     let memory = state.memories.first();
     memory.is_some_and(|memory| !memory.wide)
 }
 
-/// A node on its way.
+/// A node in execution.
 struct Running<'m> {
     ops: &'m [Op],
     code: &'m NodeCode,
@@ -215,7 +216,8 @@ fn window(registers: &mut Vec<u64>, base: usize) -> Result<&mut Window, MachineE
     window.ok_or(MachineError::Unsupported("registers without room"))
 }
 
-/// Makes room for a window from `base` on, and for many more. Pages that nobody touches take no memory. Amortised O(registers).
+/// Makes room for a window from `base` on, and for many more registers. Untouched pages take no
+/// memory. Amortised O(registers).
 #[cold]
 pub(crate) fn make_room(registers: &mut Vec<u64>, base: usize) {
     *registers = lengthened(registers, base + base / 2 + 2 * WINDOW);

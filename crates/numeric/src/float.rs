@@ -1,9 +1,10 @@
-//! Floating-point arithmetic as the engine does it with NaN canonicalisation.
+//! Floating-point arithmetic as the engine performs it with NaN canonicalisation.
 //!
-//! An arithmetic operator that yields a NaN yields the canonical one: positive, quiet, payload zero.
-//! That holds for `add`, `sub`, `mul`, `div`, `sqrt`, `min`, `max`, `ceil`, `floor`, `trunc`,
-//! `nearest`, the fused operators, `promote` and `demote`. It does not hold for `abs`, `neg`, `copysign`, `pmin`,
-//! `pmax`, `reinterpret`, loads and selections: they only move or change bits, those of a signalling NaN too.
+//! An arithmetic operator that yields a NaN yields the canonical one: positive, quiet, payload
+//! zero. That holds for `add`, `sub`, `mul`, `div`, `sqrt`, `min`, `max`, `ceil`, `floor`, `trunc`,
+//! `nearest`, the fused operators, `promote` and `demote`. It does not hold for `abs`, `neg`,
+//! `copysign`, `pmin`, `pmax`, `reinterpret`, loads and selections: they only move or change bits,
+//! including those of a signalling NaN.
 
 /// What the operators need beyond the arithmetic of [`f32`] and [`f64`].
 pub(crate) trait Float: Copy {
@@ -29,8 +30,8 @@ pub(crate) trait Float: Copy {
 macro_rules! floats {
     ($($float:ident, $infinity:literal, $canonical_nan:literal;)*) => {
         $(impl Float for $float {
-            // By integers: the compiler takes all NaNs for equal, and leaves the canonical one out where an
-            // operation (a root, say) would yield some other.
+            // Compares bits as integers. The compiler treats all NaNs as equal, and drops the
+            // canonicalisation where an operation such as a square root might yield another NaN.
             #[inline(always)]
             fn canonical(self) -> Self {
                 let bits = self.to_bits();
@@ -41,7 +42,7 @@ macro_rules! floats {
                 })
             }
 
-            // If one is NaN, then so is what has the bits of both.
+            // If either is a NaN, so is the value whose bits are those of both combined.
             #[inline(always)]
             fn min_or_nan(self, other: Self) -> Self {
                 let least = if self < other {

@@ -1,4 +1,4 @@
-//! Operators on integers that have no result for some operands.
+//! Integer operators that have no result for some operands.
 
 use crate::Trap;
 
@@ -7,10 +7,10 @@ pub(crate) trait Integer: Sized {
     /// The quotient, rounded towards zero.
     fn divide(self, divisor: Self) -> Result<Self, Trap>;
 
-    /// What the division leaves, with the dividend's sign; 0 where only the quotient overflows.
+    /// The remainder, with the dividend's sign; 0 where only the quotient overflows.
     fn remainder(self, divisor: Self) -> Result<Self, Trap>;
 
-    /// The float without its fraction.
+    /// The float, rounded towards zero.
     fn truncate(float: f64) -> Result<Self, Trap>;
 }
 

@@ -1,4 +1,4 @@
-//! The operators from one or two scalars to one scalar.
+//! Operators that take one or two scalars and yield one scalar.
 
 use wasmparser::{Operator, ValType};
 
@@ -7,9 +7,9 @@ use crate::float::Float;
 use crate::integer::Integer;
 use crate::value::Value;
 
-/// Makes [`Scalar`] of the table below. A row holds the operator as wasmparser names it, its name in the text format, its
-/// operands and result as Rust types (signed or unsigned as the operator reads them), and its value. A row with `or trap` may
-/// return early.
+/// Generates [`Scalar`] from the table below. A row holds the operator as wasmparser names it, its
+/// name in the text format, its operands and result as Rust types (signed or unsigned as the
+/// operator reads them), and its value. A row with `or trap` may return early.
 macro_rules! scalars {
     ($($variant:ident $name:literal
         ($a:ident: $ta:ident $(, $b:ident: $tb:ident)?) -> $result:ident $(or $trap:ident)? = $value:expr;)*) => {
@@ -24,7 +24,7 @@ macro_rules! scalars {
             /// Every operator, in the order of their opcodes.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// The operator that `operator` is, if it is one of these.
+            /// The opcode for a wasmparser operator, if it is one of these.
             pub fn of(operator: &Operator<'_>) -> Option<Self> {
                 match operator {
                     $(Operator::$variant => Some(Self::$variant),)*
@@ -49,7 +49,7 @@ macro_rules! scalars {
                 }
             }
 
-            /// Whether some operands have no result.
+            /// Whether the operator traps for some operands.
             pub fn can_trap(self) -> bool {
                 match self {
                     $($(Self::$variant => stringify!($trap) == "trap",)?)*
@@ -57,9 +57,11 @@ macro_rules! scalars {
                 }
             }
 
-            /// The result's bits, from the operands' bits; `b` is ignored by operators that have one operand.
+            /// Computes the result's bits from the operands' bits. Operators with one operand
+            /// ignore `b`.
             ///
-            /// 32-bit values take the low half. What is above them is ignored in operands, and zero in results.
+            /// 32-bit values occupy the low half. Higher bits are ignored in operands and zero in
+            /// results.
             ///
             /// # Errors
             ///
@@ -81,7 +83,7 @@ macro_rules! scalars {
 }
 
 impl Scalar {
-    /// How many operands it has: 1 or 2.
+    /// The number of operands: 1 or 2.
     pub fn arity(self) -> usize {
         self.types().0.len()
     }

@@ -4,10 +4,10 @@ pub enum Trap {
     /// An integer was divided by zero.
     #[error("integer division by zero")]
     DivisionByZero,
-    /// A quotient, or a float without its fraction, is outside the result's type.
+    /// A quotient, or a float rounded towards zero, does not fit the result's type.
     #[error("integer overflow")]
     IntegerOverflow,
-    /// A NaN was to become an integer.
+    /// A NaN was converted to an integer.
     #[error("invalid conversion to integer")]
     InvalidConversion,
 }

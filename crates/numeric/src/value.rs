@@ -1,7 +1,7 @@
 use wasmparser::ValType;
 
-/// A Rust type that stands for a scalar WebAssembly type, and how it is kept in 64 bits:
-/// zero-extended. Bits above the type's width are ignored when it is read.
+/// A Rust type that stands for a scalar WebAssembly type, and its zero-extended form in 64 bits.
+/// Reading it ignores bits above the type's width.
 pub(crate) trait Value {
     const TYPE: ValType;
 

@@ -1,4 +1,4 @@
-//! The operators from vectors, and scalars, to one vector or scalar: SIMD and relaxed SIMD, in the latter's
+//! Vector operators that yield one vector or scalar: SIMD and relaxed SIMD, the latter with their
 //! deterministic meaning.
 
 mod lanes;
@@ -8,7 +8,7 @@ mod operand;
 pub use memory::{VectorLoad, VectorStore};
 pub use table::Vector;
 
-/// What an operand or a result is kept in.
+/// How an operand or a result is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// At most 64 bits.
@@ -17,20 +17,20 @@ pub enum Kind {
     Vector,
 }
 
-/// What an operator has beside its operands.
+/// The kind of immediate that an operator has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Immediate {
     /// Nothing.
     None,
     /// The number of a lane, counted from the lowest.
     Lane,
-    /// For each byte of the result, the byte of the two operands that it is: the first one's are 0 to 15. The lowest
-    /// byte comes first.
+    /// For each byte of the result, lowest first, the number of the operands' byte that it copies.
+    /// Numbers 0 to 15 are bytes of the first operand.
     Shuffle,
 }
 
-/// Makes [`Vector`] of the table. A row holds the operator as wasmparser names it, its immediate, its name in the text
-/// format, its operands and result as Rust types, and its value.
+/// Generates [`Vector`] from the table. A row holds the operator as wasmparser names it, its
+/// immediate, its name in the text format, its operands and result as Rust types, and its value.
 macro_rules! vectors {
     ($($variant:ident $({ $immediate:ident })? $name:literal
         ($a:ident: $ta:ty $(, $b:ident: $tb:ty $(, $c:ident: $tc:ty)?)?) -> $result:ty = $value:expr;)*) => {
@@ -45,7 +45,8 @@ macro_rules! vectors {
             /// Every operator, in the order of their opcodes.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// The operator that `operator` is, if it is one of these, and its immediate, 0 if it has none.
+            /// The opcode for a wasmparser operator, if it is one of these, and its immediate (0 if
+            /// it has none).
             pub fn of(operator: &Operator<'_>) -> Option<(Self, u128)> {
                 match operator {
                     $(Operator::$variant { $($immediate,)? .. } => {
@@ -72,7 +73,7 @@ macro_rules! vectors {
                 }
             }
 
-            /// What its operands and its result are kept in.
+            /// How its operands and its result are stored.
             pub fn signature(self) -> (&'static [Kind], Kind) {
                 match self {
                     $(Self::$variant => (
@@ -82,7 +83,7 @@ macro_rules! vectors {
                 }
             }
 
-            /// What its immediate says.
+            /// The kind of its immediate.
             pub fn immediate(self) -> Immediate {
                 match self {
                     $($(Self::$variant => immediate!(meaning $immediate),)?)*
@@ -90,10 +91,11 @@ macro_rules! vectors {
                 }
             }
 
-            /// The result's bits, from the operands' bits; operands that it does not have are ignored.
+            /// Computes the result's bits from the operands' bits. Operands that the operator does
+            /// not have are ignored.
             ///
-            /// Scalars take the lowest bits. What is above them is ignored in operands, and zero in results.
-            /// A lane's number counts modulo the number of lanes, a byte's modulo 32.
+            /// Scalars occupy the lowest bits. Higher bits are ignored in operands and zero in
+            /// results. A lane number counts modulo the number of lanes, a byte number modulo 32.
             pub fn eval(self, immediate: u128, operands: [u128; 3]) -> u128 {
                 let [first, second, third] = operands;
                 match self {
@@ -111,7 +113,8 @@ macro_rules! vectors {
     };
 }
 
-/// An immediate's way from wasmparser's form to 128 bits, from there to the table's form, and what it says.
+/// Converts an immediate: from wasmparser's form to 128 bits, from there to the table's form; and
+/// names its kind.
 macro_rules! immediate {
     (encode lane $lane:ident) => {
         u128::from(*$lane)

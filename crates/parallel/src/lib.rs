@@ -1,25 +1,29 @@
-//! The same for many, by as many threads as there are processors.
+//! A parallel, order-preserving `map` over `0..count`.
+//!
+//! Input: a number of items and a function of the item's index. Output: the results in index order,
+//! which do not depend on the number of threads. There is one thread per available processor.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Most at once: a thread that comes last has little left to wait for.
+/// The largest batch that a thread takes at once. The last thread to finish then has little work
+/// left.
 const AT_ONCE: usize = 16;
 
-/// What `of` gives for each number below `count`, in order: the same for any number of threads.
+/// Calls `of` with each index below `count`, in parallel, and returns the results in order.
 pub fn map<T: Send>(count: usize, of: impl Fn(usize) -> T + Sync) -> Vec<T> {
     map_with(count, || (), |(), at| of(at))
 }
 
-/// The same, with room to work in that each thread makes once.
+/// Like [`map`], with a scratch value that each thread creates once and passes to every call.
 pub fn map_with<R, T: Send>(
     count: usize,
     room: impl Fn() -> R + Sync,
     of: impl Fn(&mut R, usize) -> T + Sync,
 ) -> Vec<T> {
     let threads = thread::available_parallelism().map_or(1, usize::from);
-    // Of few, each thread has several turns, too.
+    // Small counts get small batches, so that each thread takes several.
     let at_once = (count / (4 * threads)).clamp(1, AT_ONCE);
     let next = AtomicUsize::new(0);
     let found = Mutex::new(Vec::new());
@@ -36,7 +40,7 @@ pub fn map_with<R, T: Send>(
                 Vec::from_iter((first..last).map(|at| of(&mut room, at))),
             ));
         }
-        // What is behind the lock is whole after each statement that holds it.
+        // Each critical section leaves the list complete, so a poisoned lock is harmless.
         let mut found = found
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -44,7 +48,7 @@ pub fn map_with<R, T: Send>(
     };
     thread::scope(|scope| {
         for _ in 1..threads.min(count.div_ceil(at_once)) {
-            // Where no thread can be had, this one does it all.
+            // If no thread can be created, the current one does all the work.
             let _ = thread::Builder::new().spawn_scoped(scope, work);
         }
         work();

@@ -1,4 +1,5 @@
-//! Who was called through a table: functions that a table may hold say their number when they are entered.
+//! Identifies the callee of a call through a table: functions that a table may hold write their
+//! number when they are entered.
 
 use std::collections::HashMap;
 
@@ -13,7 +14,7 @@ use crate::width_of;
 /// type.
 #[derive(Clone, Debug, Default)]
 pub struct EntryIds {
-    /// By function, imports included: its number and how many bits it takes.
+    /// By function, imports included: its number and that number's width in bits.
     ids: Vec<Option<(u32, u8)>>,
     /// By type: the class of equal types.
     classes: Vec<usize>,
@@ -68,7 +69,7 @@ impl EntryIds {
         width_of(self.class(ty).len() as u64)
     }
 
-    /// The function of a type that has a number.
+    /// The function of a type with the given number.
     pub fn function(&self, ty: TypeId, number: u32) -> Option<FuncId> {
         self.class(ty).get(number as usize).copied()
     }

@@ -1,8 +1,9 @@
-//! How the path of a run is written down while it runs, and how it is read back.
+//! Plans how a run writes down its path, and reads the path back.
 //!
-//! Two ways: witnesses on edges (Ball and Larus, "Optimally Profiling and Tracing Programs", 1992, section 4)
-//! and path numbers (Ball and Larus, "Efficient Path Profiling", 1996). Pure: the product is a plan, and
-//! later, from the codes that a run wrote, the sequence of its paths.
+//! There are two ways: witnesses on edges (Ball and Larus, "Optimally Profiling and Tracing
+//! Programs", 1992, section 4) and path numbers (Ball and Larus, "Efficient Path Profiling", 1996).
+//! Pure: the output is a plan and later, from the codes that a run wrote, the sequence of its
+//! paths.
 
 mod entry_ids;
 mod numbering;
@@ -21,7 +22,7 @@ pub use regenerate::{
 };
 pub use steps::Step;
 
-/// How many bits tell so many things apart: 0 for one or none.
+/// The number of bits that tell `things` apart: 0 for one or none.
 fn width_of(things: u64) -> u8 {
     (u64::BITS - things.saturating_sub(1).leading_zeros()) as u8
 }

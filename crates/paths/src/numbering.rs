@@ -1,9 +1,10 @@
 //! Path numbers of one function (Ball and Larus, "Efficient Path Profiling", 1996, section 3).
 //!
-//! A path begins at a *start*: the root, what follows a call, a loop's header, a dispatch vertex or one of its handlers,
-//! what follows a loop, and wherever too many paths would meet. It ends when control leaves for a
-//! start, calls, or leaves the function. With the start known, the sum of the values of the edges that a path takes
-//! tells it from all others, and is less than the number of paths that begin there.
+//! A path begins at a *start*: the root, what follows a call, a loop's header, a dispatch vertex or
+//! one of its handlers, what follows a loop, and wherever too many paths would meet. It ends when
+//! control reaches a start, calls, or leaves the function. Each edge has a value. Given the start,
+//! the sum of the values along a path identifies it, and is less than the number of paths that
+//! begin there.
 
 mod shorter;
 
@@ -21,13 +22,13 @@ use crate::width_of;
 pub struct Cuts {
     /// A vertex through which more paths than this lead to their ends is a start.
     pub through: u64,
-    /// A vertex that is reached from each of its predecessors in one of so many cases at most is a start, so that what is rare
-    /// makes no path longer that is not: 0 for none.
+    /// A vertex is a start if it is reached from each of its predecessors in at most one of this
+    /// many cases. Rare code then does not lengthen the numbers of frequent paths. 0 for none.
     pub rare: f64,
-    /// Where a loop is left, paths end, unless only one goes on from there.
+    /// Paths end where a loop is left, unless only one path continues from there.
     pub loop_exits: bool,
-    /// A vertex is a start if that makes the numbers of paths that come through it a bit shorter, and it is reached in
-    /// one of so many of them at most: 0 for none.
+    /// A vertex is a start if this makes the numbers of paths through it a bit shorter, and at most
+    /// one in this many of those paths reaches it. 0 for none.
     pub shorter: f64,
 }
 
@@ -42,21 +43,22 @@ impl Default for Cuts {
     }
 }
 
-/// How often starts are added that make numbers shorter: each of them changes the numbers of all paths through it.
+/// The number of rounds that add starts to shorten numbers. Each new start changes the numbers of
+/// all paths through it.
 const ROUNDS: usize = 3;
 
 /// The path numbers of one function.
 #[derive(Clone, Debug, Default)]
 pub struct Numbering {
-    /// The starts, and how many bits tell apart the paths from there.
+    /// The starts, and the width in bits of the numbers of their paths.
     starts: BTreeMap<BlockId, u8>,
-    /// What taking an edge adds to the path's number, where that is not 0, ascending.
+    /// What taking an edge adds to the path's number, where not 0, ascending.
     values: Vec<(EdgeId, u32)>,
 }
 
 impl Numbering {
-    /// Numbers the paths of a function. The most expensive edge out of a vertex adds nothing. An activation takes a bit if it can end with a
-    /// tail call. Near-linear.
+    /// Numbers the paths of a function. The most expensive edge out of a vertex adds nothing. An
+    /// activation writes one bit if it can end with a tail call. Near-linear.
     pub fn compute(cfg: &Cfg, weights: &Weights, cuts: Cuts) -> Self {
         let graph = &cfg.graph;
         let search = DepthFirst::compute(graph);
@@ -72,7 +74,7 @@ impl Numbering {
             let target = edge.to.index();
             if position[edge.from.index()] >= position[target] && search.is_reached(edge.from) {
                 start[target] = true;
-                // A loop that goes on for ever would otherwise write nothing.
+                // Otherwise an endless loop would write nothing.
                 ticks[target] = true;
             }
             start[target] |= matches!(edge.kind, EdgeKind::CallReturn | EdgeKind::Catch(_))
@@ -121,12 +123,13 @@ impl Numbering {
         Self { starts, values }
     }
 
-    /// How many bits tell apart the paths that begin at a vertex; `None` if none begins there.
+    /// The width in bits of the numbers of the paths that begin at a vertex; `None` if none begins
+    /// there.
     pub fn start(&self, v: BlockId) -> Option<u8> {
         self.starts.get(&v).copied()
     }
 
-    /// The vertices where paths begin, ascending, and how many bits tell their paths apart.
+    /// The vertices where paths begin, ascending, with the width of their paths' numbers.
     pub fn starts(&self) -> impl Iterator<Item = (BlockId, u8)> + '_ {
         self.starts.iter().map(|(&v, &width)| (v, width))
     }
@@ -139,13 +142,13 @@ impl Numbering {
         }
     }
 
-    /// The edges that add something, ascending, and what.
+    /// The edges that add something, ascending, with their values.
     pub fn values(&self) -> &[(EdgeId, u32)] {
         &self.values
     }
 }
 
-/// What it takes to count paths.
+/// The context for counting paths.
 struct Counter<'a> {
     cfg: &'a Cfg,
     weights: &'a Weights,
@@ -156,15 +159,16 @@ struct Counter<'a> {
 
 /// The paths from starts to ends.
 struct Counted {
-    /// By vertex: how many lead from there to an end.
+    /// By vertex: the number of paths from there to an end.
     paths: Vec<u64>,
-    /// What edges add to numbers.
+    /// What edges add to path numbers.
     values: Vec<(EdgeId, u32)>,
     tail_calls: bool,
 }
 
 impl Counter<'_> {
-    /// Counts the paths from each vertex to the next starts. Vertices where paths are to be cut become starts.
+    /// Counts the paths from each vertex to the next starts. Vertices where paths must be cut
+    /// become starts.
     fn count(&self, start: &mut [bool]) -> Counted {
         let Self {
             cfg,

@@ -1,4 +1,4 @@
-//! What every function writes of its path, and where.
+//! What each function writes of its path, and where.
 
 use afterimage_ids::{BlockId, Counts, EdgeId, EntityRef, FuncId};
 use afterimage_placement::{PlanError, function_weights};
@@ -9,12 +9,12 @@ use crate::steps::{self, Written};
 use crate::writers::Writers;
 use crate::{EntryIds, Step, width_of};
 
-/// Where a [`Step`] goes.
+/// The place of a [`Step`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spot {
     /// When control enters a block.
     Start(BlockId),
-    /// When control goes over an edge.
+    /// When control passes over an edge.
     Edge(EdgeId),
     /// Right before the operator that ends a block.
     End(BlockId),
@@ -25,17 +25,18 @@ pub enum Spot {
 pub struct PathPlan {
     /// By defined function.
     pub(crate) functions: Vec<Numbering>,
-    /// Who says at its entry that it was called.
+    /// The functions that identify themselves at their entry.
     pub(crate) entry_ids: EntryIds,
     /// By defined function: the probes, in the order in which they must be placed.
     pub(crate) steps: Vec<Vec<(Spot, Step)>>,
 }
 
 impl PathPlan {
-    /// Plans for a program, with the counts of an earlier run as weights, if there are any. Near-linear.
+    /// Plans a program's probes. The counts of an earlier run serve as weights if given.
+    /// Near-linear.
     ///
     /// # Errors
-    /// If the counts are not of this program.
+    /// If the counts belong to another program.
     pub fn new(
         program: &Program,
         feedback: Option<&Counts>,
@@ -77,8 +78,8 @@ impl PathPlan {
         })
     }
 
-    /// The probes of the `i`-th defined function, in the order in which they must be placed where several
-    /// come to stand at the same operator.
+    /// The probes of the `i`-th defined function. Where several share an operator, they must be
+    /// placed in this order.
     pub fn steps(&self, i: usize) -> &[(Spot, Step)] {
         &self.steps[i]
     }
@@ -89,9 +90,10 @@ impl PathPlan {
         self.functions.get(i)
     }
 
-    /// A number that plans which write the same bits in the same places have in common, and others in all likelihood have not.
+    /// A hash of the plan. Plans that write the same bits in the same places share it; others
+    /// almost certainly differ.
     pub fn fingerprint(&self) -> u64 {
-        // FNV-1a, so that it is the same on every machine and in every build.
+        // FNV-1a, so the hash is the same on every machine and in every build.
         let mut hash = 0xcbf2_9ce4_8422_2325u64;
         let mut mix = |value: u64| {
             for byte in value.to_le_bytes() {
@@ -116,7 +118,8 @@ impl PathPlan {
     }
 }
 
-/// Room for the path that begins at a basic block, and at the root the function's number.
+/// Reserves bits for the path that begins at a basic block and, at the root, for the function's
+/// number.
 fn at_start(
     cfg: &Cfg,
     numbering: &Numbering,
@@ -135,7 +138,8 @@ fn at_start(
     })
 }
 
-/// What an edge adds. Dispatch vertices are no code, so their edges write all that is to be written there.
+/// What an edge adds. Dispatch vertices have no code, so their edges write everything that belongs
+/// there.
 fn on_edge(cfg: &Cfg, numbering: &Numbering, edge: EdgeId) -> Option<Step> {
     let graph = &cfg.graph;
     let from = graph.from(edge);

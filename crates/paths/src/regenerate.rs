@@ -1,7 +1,7 @@
-//! From the bits that a run wrote back to the paths that it took.
+//! Regenerates the paths that a run took from the bits that it wrote.
 //!
-//! A table per function says for each start and each number which path it is and how it ends. The activations are
-//! kept on a stack, because a callee's paths stand between its caller's.
+//! A table per function gives the path for each start and number, and how it ends. The activations
+//! are kept on a stack, because a callee's paths stand between its caller's.
 
 mod bits;
 mod boundary;
@@ -29,9 +29,9 @@ use tables::{PathEnd, Tables, Target};
 pub use unheard::NullSink;
 pub use waypoint::Waypoint;
 
-/// Who is told of the paths, in the order of execution.
+/// Receives the paths in the order of execution.
 pub trait Sink {
-    /// A path that was not executed before; the answer is its name from now on.
+    /// A path that was not executed before. Returns its name.
     fn define(&mut self, path: ExecutedPath<'_>) -> NodeId;
     /// A path was executed.
     fn path(&mut self, node: NodeId);
@@ -44,7 +44,7 @@ pub trait Sink {
 /// The blocks of a path, at least one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExecutedPath<'a> {
-    /// Whose they are.
+    /// The function that they belong to.
     pub function: FuncId,
     /// The blocks, in order.
     pub blocks: &'a [BlockId],
@@ -52,16 +52,17 @@ pub struct ExecutedPath<'a> {
     pub loops: &'a [BlockId],
     /// The first block is the last of these headers.
     pub header: bool,
-    /// The vertex where the activation goes on, after the call if the path ends with one; `None` if it ends.
+    /// The vertex where the activation continues (after the call, if the path ends with one);
+    /// `None` if the activation ends.
     pub next: Option<BlockId>,
     /// The path ends with a call.
     pub calls: bool,
 }
 
-/// Why the bits do not make a run of the program.
+/// Why the bits do not describe a run of the program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RegenerateError {
-    /// A number that no path from there has.
+    /// No path from there has this number.
     #[error("no path of {function} that begins at {block} has number {number}")]
     NoSuchPath {
         /// The function.
@@ -77,61 +78,62 @@ pub enum RegenerateError {
         /// The function that the call names.
         called: FuncId,
     },
-    /// A call through a table reached a function that is not there.
+    /// A call through a table reached a function that does not exist.
     #[error("a call through a table in {0} reached no function of its type")]
     NoSuchCallee(FuncId),
-    /// A word without bits, or a number that goes over a word's end.
+    /// A word without bits, or a number that crosses a word's end.
     #[error("the recorded bits are damaged")]
     Bits,
-    /// An exception arrived where none can.
+    /// An exception arrived where none can be thrown.
     #[error("an exception left a call in {0} that cannot throw")]
     Exception(FuncId),
-    /// The bits ended and the run goes on.
+    /// The bits ended, but the run continues.
     #[error("the recorded bits end before the run does, in {0}")]
     Early(FuncId),
-    /// The run ended and bits are left.
+    /// The run ended, but bits are left.
     #[error("the run ended before the recorded bits did")]
     Late,
-    /// The run goes on after the end that the recording has.
+    /// The run continues after the recorded end.
     #[error("the path does not lead to where the recording ended")]
     Elsewhere,
-    /// What was told of a moment of the run is none.
+    /// The numbers of a waypoint are not a moment of the run.
     #[error("what is told of the activations at a moment of the run is damaged")]
     Waypoint,
-    /// More activations than can be kept.
+    /// More activations than the limit.
     #[error("more than {0} activations are open at once")]
     TooDeep(usize),
 }
 
-/// Most activations that may be open at once.
+/// The maximal number of open activations.
 const DEEPEST: usize = 1 << 26;
 
-/// Makes the sequence of paths of a run from its bits, piece by piece. O(1) for every path, and once for each different one its length.
+/// Regenerates the sequence of paths of a run from its bits, piece by piece. O(1) per path, plus
+/// the length of each distinct path once.
 pub struct Regenerator<'a> {
     tables: Tables<'a>,
     bits: Bits,
     /// The innermost activation; none between two calls by the host.
     current: Option<Activation>,
     outer: Vec<Activation>,
-    /// Who is called by which function, if what the callee writes first was not there yet.
+    /// A pending call: its target and caller. The callee's first bits have not arrived yet.
     pending: Option<(Target, u32)>,
-    /// Calls by the host that were not looked at yet.
+    /// Calls by the host that have not begun yet.
     host_calls: VecDeque<FuncId>,
-    /// How many blocks have been executed.
+    /// The number of blocks executed so far.
     time: u64,
 }
 
 /// What to do next.
 enum Next {
     Go,
-    /// A call by the host is needed, and there is none yet.
+    /// A call by the host is needed, but none is known yet.
     Idle,
     /// Nothing: the run ended in the call that was reached.
     End,
 }
 
 impl<'a> Regenerator<'a> {
-    /// Begins before the first path.
+    /// Creates a regenerator that stands before the first path.
     pub fn new(program: &'a Program, plan: &'a PathPlan) -> Self {
         Self {
             tables: Tables::new(program, plan),
@@ -144,12 +146,12 @@ impl<'a> Regenerator<'a> {
         }
     }
 
-    /// The host calls a function.
+    /// Adds a call of a function by the host.
     pub fn host_call(&mut self, function: FuncId) {
         self.host_calls.push_back(function);
     }
 
-    /// How many blocks have been executed so far.
+    /// The number of blocks executed so far.
     pub fn time(&self) -> u64 {
         self.time
     }
@@ -162,10 +164,11 @@ impl<'a> Regenerator<'a> {
             .map(|a| self.tables.id(a.function))
     }
 
-    /// Takes the next words. The last one is kept until more come, because what follows it depends on whether it is the last.
+    /// Processes more words. The last word is held back until more arrive, because its meaning
+    /// depends on whether it is the last.
     ///
     /// # Errors
-    /// If they do not continue the run.
+    /// If the words do not continue the run.
     pub fn feed<S: Sink>(&mut self, words: &[u64], sink: &mut S) -> Result<(), RegenerateError> {
         for &word in words {
             if let Some(ready) = self.bits.push(word)? {
@@ -180,7 +183,8 @@ impl<'a> Regenerator<'a> {
         Ok(())
     }
 
-    /// One path, or the beginning or end of an activation. `last`: the activations at the end of the run, if that may be near.
+    /// Processes one path, or the beginning or end of an activation. `last` holds the activations
+    /// at the end of the run, if that may be near.
     #[inline]
     fn step<S: Sink>(
         &mut self,
@@ -194,7 +198,7 @@ impl<'a> Regenerator<'a> {
             let Some(function) = self.host_calls.pop_front() else {
                 return Ok(Next::Idle);
             };
-            // An import that is exported: the host called itself.
+            // An exported import: the host called itself.
             if let Some(function) = self.tables.defined(function) {
                 self.enter(function, sink)?;
             }
@@ -249,7 +253,7 @@ impl<'a> Regenerator<'a> {
         Ok(Next::Go)
     }
 
-    /// A call, now or when the bits that the callee writes first are there.
+    /// A call: begins now, or when the bits that the callee writes first have arrived.
     #[inline]
     fn reach<S: Sink>(
         &mut self,
@@ -265,7 +269,7 @@ impl<'a> Regenerator<'a> {
         Ok(Next::Go)
     }
 
-    /// A call, when all that waits for it is among the outer activations.
+    /// Begins a call, when every waiting activation is among the outer ones.
     #[inline]
     fn call<S: Sink>(
         &mut self,
@@ -274,7 +278,7 @@ impl<'a> Regenerator<'a> {
         sink: &mut S,
         last: Option<&[FinalFrame]>,
     ) -> Result<Next, RegenerateError> {
-        // A call that found no function, or no room on the stack for it, has written nothing.
+        // A call that found no function, or no room on the stack, has written nothing.
         let ends = |this: &Self| last.is_some_and(|f| !this.bits.left() && this.waits_at(f));
         if ends(self) {
             return Ok(Next::End);
@@ -287,7 +291,8 @@ impl<'a> Regenerator<'a> {
         Ok(Next::Go)
     }
 
-    /// A call has returned: the innermost activation that is left goes on. One that had nothing to do after its call ends, too.
+    /// Continues the innermost activation after a call has returned. An activation that has nothing
+    /// to do after its call also ends.
     #[inline]
     fn resume<S: Sink>(&mut self, sink: &mut S) {
         self.current = self.outer.pop();
@@ -297,7 +302,7 @@ impl<'a> Regenerator<'a> {
         }
     }
 
-    /// An exception has left an activation: the caller goes on where it looks for a handler.
+    /// An exception has left an activation: the caller continues where it looks for a handler.
     fn unwind(&mut self) -> Result<(), RegenerateError> {
         self.current = self.outer.pop();
         if let Some(at) = &mut self.current {
@@ -309,7 +314,7 @@ impl<'a> Regenerator<'a> {
         Ok(())
     }
 
-    /// Who is called: `None` for an import.
+    /// The callee; `None` for an import.
     #[inline]
     fn callee(&mut self, target: Target, caller: u32) -> Result<Option<u32>, RegenerateError> {
         match target {
@@ -333,7 +338,7 @@ impl<'a> Regenerator<'a> {
         }
     }
 
-    /// The host says an import's number, if a table may hold it.
+    /// Reads an import's number, which the host writes if a table may hold the import.
     fn import(&mut self, function: FuncId) -> Result<(), RegenerateError> {
         match self.tables.entry_ids().of(function) {
             Some((number, width)) if self.bits.take(width)? != number => {

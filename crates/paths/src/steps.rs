@@ -1,9 +1,9 @@
-//! Where the probes of path numbers go in one function.
+//! Places the probes of path numbers in one function.
 //!
-//! Bits are shifted into an accumulator, which is a local while a function uses it and a global between functions. It
-//! is loaded where a function is entered or a call returns, if it is used before the next call; it is saved before calls
-//! and exits, if it may have changed. Two data-flow problems tell: may it have changed (forwards), and is it used
-//! (backwards).
+//! Bits are shifted into an accumulator: a local while a function uses it, a global between
+//! functions. It is loaded where a function is entered or a call returns, if it is used before the
+//! next call. It is saved before calls and exits, if it may have changed. Two data-flow problems
+//! decide: may it have changed (forwards), and is it used (backwards).
 
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
 use afterimage_program::{BlockEnd, BlockKind, Cfg, EdgeKind};
@@ -18,28 +18,28 @@ pub enum Step {
     Load,
     /// Puts it into the global.
     Save,
-    /// Makes room for so many bits, and sets them to `bits`.
+    /// Makes room for `width` bits, and sets them to `bits`.
     Begin {
-        /// How many, at least 1.
+        /// The number of bits, at least 1.
         width: u8,
-        /// What to set them to.
+        /// Their value.
         bits: u64,
     },
-    /// Adds to the bits last begun.
+    /// Adds to the bits that the last `Begin` made room for.
     Add(u32),
 }
 
-/// What has to be written in one function.
+/// What must be written in one function.
 pub(crate) struct Written<'a> {
     pub cfg: &'a Cfg,
     pub writers: &'a Writers,
     /// What is written when control enters a basic block.
     pub at_start: &'a dyn Fn(BlockId) -> Option<Step>,
-    /// What is written when control goes over an edge.
+    /// What is written when control passes over an edge.
     pub on_edge: &'a dyn Fn(EdgeId) -> Option<Step>,
 }
 
-/// What has to be done with the accumulator around what an edge writes.
+/// What must be done with the accumulator around the bits that an edge writes.
 struct EdgeSteps {
     step: Option<Step>,
     /// The local does not hold it before.
@@ -61,7 +61,7 @@ impl Written<'_> {
         let exits = edge.to == self.cfg.graph.exit();
         let dispatch = matches!(self.cfg.blocks[edge.from].kind, BlockKind::Dispatch(_));
         match edge.kind {
-            // The next dispatch vertex, or whoever comes after the function, fetches it again.
+            // The next dispatch vertex, or the function's caller, loads it again.
             EdgeKind::CallThrow | EdgeKind::Unwind => EdgeSteps {
                 step,
                 load: true,
@@ -75,7 +75,8 @@ impl Written<'_> {
         }
     }
 
-    /// Whether the accumulator must be in the global when this block ends, and whether it is another one afterwards.
+    /// Whether the accumulator must be in the global when this block ends, and whether it has
+    /// changed afterwards.
     fn end(&self, v: BlockId) -> (bool, bool) {
         match self.cfg.blocks[v].end {
             BlockEnd::Call(callee) => (true, self.writers.call(callee)),
@@ -85,8 +86,8 @@ impl Written<'_> {
     }
 }
 
-/// The probes of a function, in the order in which they must be placed: first those on edges, then those of
-/// blocks, last the saves. O(edges) times a small number of rounds.
+/// The probes of a function, in the order in which they must be placed: first those on edges, then
+/// those of blocks, last the saves. O(edges) times a small number of rounds.
 pub(crate) fn place(written: &Written<'_>) -> Vec<(Spot, Step)> {
     let cfg = written.cfg;
     let graph = &cfg.graph;
@@ -107,7 +108,7 @@ pub(crate) fn place(written: &Written<'_>) -> Vec<(Spot, Step)> {
             steps.push((spot, Step::Load));
         }
         steps.extend(step.map(|step| (spot, step)));
-        // What a block itself has changed is lost with the local, too, unless it is saved at its end.
+        // A block's own change is also lost with the local, unless it is saved at the block's end.
         let of_block = changed[edge.from.index()] && !written.end(edge.from).0;
         if save && step.is_some() && load {
             steps.push((spot, Step::Save));
@@ -150,7 +151,7 @@ fn changed(written: &Written<'_>) -> Vec<bool> {
         }
     }
     while let Some(v) = work.pop() {
-        // A save makes both the same.
+        // A save makes both equal.
         if !written.end(v).0 {
             for to in cfg.graph.successors(v) {
                 mark(to, &mut changed, &mut work);
@@ -160,7 +161,8 @@ fn changed(written: &Written<'_>) -> Vec<bool> {
     changed
 }
 
-/// By vertex: whether the local is used, by a probe or a save, in the vertex or after it and before it is loaded anew.
+/// By vertex: whether a probe or a save uses the local, in the vertex or later, before it is loaded
+/// again.
 fn used(written: &Written<'_>, changed: &[bool]) -> Vec<bool> {
     let cfg = written.cfg;
     let graph = &cfg.graph;

@@ -13,8 +13,9 @@ pub(crate) struct Writers {
 }
 
 impl Writers {
-    /// Closes `writes` (by function: whether it writes itself, or the host for it) over the call graph: a walk backwards from
-    /// the writers, with one vertex per type for calls through tables. O(functions + types + calls).
+    /// Closes `writes` over the call graph: whether each function writes itself, or the host writes
+    /// for it. A backward walk from the writers, with one vertex per type for calls through tables.
+    /// O(functions + types + calls).
     pub(crate) fn new(program: &Program, writes: Vec<bool>) -> Self {
         let imports = program.imports.len();
         let n = writes.len();

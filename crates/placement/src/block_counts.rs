@@ -6,11 +6,11 @@ use afterimage_program::{Function, Program};
 use crate::solve::check_shape;
 use crate::{Counted, Plan, Site, SolveError};
 
-/// Executions of every block of every function, from the counts of the edges. EXIT is executed
-/// once per activation, by the virtual edges too.
+/// Derives the executions of every block of every function from the counts of the edges. EXIT is
+/// executed once per activation, including over the virtual edges.
 ///
 /// # Errors
-/// If the counts are not of this program or a sum is beyond 64 bits.
+/// If the counts belong to another program, or a sum exceeds 64 bits.
 pub fn block_counts(program: &Program, counts: &Counts) -> Result<Vec<Vec<u64>>, SolveError> {
     let (expected, found) = (program.functions.len(), counts.functions.len());
     if expected != found {
@@ -60,8 +60,8 @@ fn sum<'a>(
     })
 }
 
-/// Executions of the blocks that a plan measures directly, as one of [`Mode::Slow`](crate::Mode::Slow) does
-/// for all blocks that hold code: by function and block, `None` for the others.
+/// The executions of the blocks that a plan measures directly, by function and block; `None` for
+/// the others. A plan of [`Mode::Slow`](crate::Mode::Slow) measures all blocks that hold code.
 ///
 /// # Errors
 /// If plan, program and counters do not fit together.

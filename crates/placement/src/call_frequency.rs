@@ -9,19 +9,20 @@ use afterimage_program::{Callee, FunctionType, Program};
 use crate::Weights;
 use crate::calls::call_blocks;
 
-/// Most of what a group of mutually recursive functions gets from outside is what they call among
-/// themselves, but not more than so much of it: recursion is expected to be about ten deep, as loops are.
+/// The largest share of the calls into a group of mutually recursive functions that comes from the
+/// group itself. Recursion is expected to be about ten deep, as loops are.
 const LARGEST_RECURSION: f64 = 10.0 / 11.0;
 
-/// How often the flow around a recursion is followed.
+/// The number of rounds for which the flow around a recursion is followed.
 const ROUNDS: usize = 40;
 
-/// Expected activations of every defined function in one run, from weights for one activation each.
+/// Estimates the activations of every defined function in one run, from weights for one activation
+/// each.
 ///
 /// Exported functions and the start function are entered once, other functions as often as the
-/// blocks that call them are executed; an indirect call is shared evenly by the functions of its type whose
-/// address is taken. Every function is entered a little, so that weights in dead code are still
-/// comparable. O(call sites), times a constant for those in recursions.
+/// blocks that call them are executed. An indirect call is shared evenly by the functions of its
+/// type whose address is taken. Every function is entered a little, so that weights in dead code
+/// remain comparable. O(call sites), times a constant for those in recursions.
 pub(crate) fn call_frequencies(program: &Program, weights: &[Weights]) -> Vec<f64> {
     let graph = CallGraph::new(program, weights);
     let mut frequency = vec![1e-9; graph.nodes];
@@ -40,10 +41,10 @@ pub(crate) fn call_frequencies(program: &Program, weights: &[Weights]) -> Vec<f6
     frequency
 }
 
-/// Functions, and after them one node per function type that is called indirectly.
+/// The functions, followed by one node per function type that is called indirectly.
 struct CallGraph {
     nodes: usize,
-    /// Caller, callee, executions of the call per activation of the caller.
+    /// Caller, callee, and executions of the call per activation of the caller.
     calls: Vec<(u32, u32, f64)>,
 }
 
@@ -95,7 +96,7 @@ impl CallGraph {
     fn propagate(mut self, frequency: &mut [f64]) {
         let pairs = self.calls.iter().map(|c| (c.0 as usize, c.1 as usize));
         let components = Components::compute(&Adjacency::new(self.nodes, pairs));
-        // Callers first: components are numbered callees first.
+        // Callers first: components are numbered with callees first.
         self.calls
             .sort_by_key(|c| std::cmp::Reverse(components.of(c.0 as usize)));
         let mut rest = &self.calls[..];

@@ -1,9 +1,9 @@
-//! The equations that tie functions together.
+//! The equations that link the functions of a program.
 //!
-//! Every activation of a function was started by a direct call, by an indirect call, or by the host:
-//! `entries = direct calls + indirect calls + host entries`. Which indirect call started it is not known, so the functions
-//! that indirect calls of one type may reach share one equation, their sum. Imported functions take part
-//! when the host counts their calls.
+//! Every activation of a function was started by a direct call, by an indirect call, or by the
+//! host: `entries = direct calls + indirect calls + host entries`. The indirect call that started
+//! it is not known. So the functions that indirect calls of one type may reach share one equation,
+//! their sum. Imported functions take part if the host counts their calls.
 
 use std::collections::HashMap;
 
@@ -12,10 +12,10 @@ use afterimage_program::{Callee, FunctionType, Program};
 
 use crate::calls::call_blocks;
 
-/// Which function and which call belongs to which equation.
+/// The equation to which each function and each call belongs.
 #[derive(Debug)]
 pub(crate) struct Coupling {
-    /// By equation: the call blocks that take part.
+    /// By equation: the number of call blocks that take part.
     call_sites: Vec<u32>,
     /// By function index, imports included.
     of_function: Vec<Option<u32>>,
@@ -23,18 +23,18 @@ pub(crate) struct Coupling {
     of_type: Vec<Option<u32>>,
 }
 
-/// What has to be known about the host to set up the equations.
+/// What must be known about the host to set up the equations.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HostKnowledge {
     /// The host counts the calls of each imported function.
     pub(crate) counts_import_calls: bool,
-    /// The host may call functions through tables and references, or put its own there.
+    /// The host may call functions through tables and references, or put its own functions there.
     pub(crate) uses_references: bool,
 }
 
 impl Coupling {
     pub(crate) fn new(program: &Program, host: HostKnowledge) -> Self {
-        // Types are equal by structure, whatever their index.
+        // Types are equal by structure, whatever their indices.
         let mut classes: HashMap<&FunctionType, usize> = HashMap::new();
         let class_of_type: Vec<usize> = program
             .types
@@ -104,22 +104,22 @@ impl Coupling {
         this
     }
 
-    /// How many equations there are, those that turned out to be unusable included.
+    /// The number of equations, including those that turned out to be unusable.
     pub(crate) fn len(&self) -> usize {
         self.call_sites.len()
     }
 
-    /// How many call blocks take part in each equation.
+    /// The number of call blocks that take part in each equation.
     pub(crate) fn call_sites(&self) -> &[u32] {
         &self.call_sites
     }
 
-    /// The equation that entries of this function belong to.
+    /// The equation to which the entries of a function belong.
     pub(crate) fn of_function(&self, f: FuncId) -> Option<u32> {
         self.of_function[f.index()]
     }
 
-    /// The equation that calls of this callee belong to.
+    /// The equation to which the calls of a callee belong.
     pub(crate) fn of_callee(&self, callee: Callee) -> Option<u32> {
         match callee {
             Callee::Direct(f) => self.of_function(f),
@@ -128,7 +128,7 @@ impl Coupling {
     }
 }
 
-/// A call block together with the equation that it belongs to.
+/// Each call block with the equation to which it belongs.
 pub(crate) fn coupled_calls<'a>(
     program: &'a Program,
     coupling: &'a Coupling,

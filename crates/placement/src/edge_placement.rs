@@ -5,7 +5,7 @@ use afterimage_ids::{BlockId, EdgeId, EntitySet};
 
 use crate::Weights;
 
-/// The cheapest set of edges whose counts determine the counts of all edges: the chords of a
+/// Finds the cheapest set of edges whose counts determine the counts of all edges: the chords of a
 /// maximum spanning tree. EXIT→root is never measured. Ascending. O(E log E).
 pub fn optimal_edges(graph: &FlowGraph, weights: &Weights) -> Vec<EdgeId> {
     SpanningForest::maximum(graph, &[], |e| weights.edge(e))
@@ -13,8 +13,8 @@ pub fn optimal_edges(graph: &FlowGraph, weights: &Weights) -> Vec<EdgeId> {
         .collect()
 }
 
-/// Whether counts of these edges determine the counts of all edges and of EXIT→root: exactly when the
-/// other edges, EXIT→root among them, contain no undirected cycle. Near-linear.
+/// Whether counts of these edges determine the counts of all edges and of EXIT→root. They do
+/// exactly when the other edges, including EXIT→root, contain no undirected cycle. Near-linear.
 pub fn determines_edges(graph: &FlowGraph, edges: &[EdgeId]) -> bool {
     let mut measured = EntitySet::new();
     for &e in edges {
@@ -23,7 +23,7 @@ pub fn determines_edges(graph: &FlowGraph, edges: &[EdgeId]) -> bool {
     is_forest(graph, &[], |e| !measured.contains(e))
 }
 
-/// What a placement of counters on edges and vertices costs: the sum of their weights.
+/// The cost of placing counters on edges and vertices: the sum of their weights.
 pub fn cost(graph: &FlowGraph, weights: &Weights, edges: &[EdgeId], vertices: &[BlockId]) -> f64 {
     let edges = edges.iter().map(|&e| weights.edge(e));
     let vertices = vertices.iter().map(|&v| weights.vertex(graph, v));

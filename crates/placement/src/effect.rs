@@ -1,4 +1,4 @@
-//! What one more unit of flow around a fundamental cycle does to the coupling equations.
+//! How one more unit of flow around a fundamental cycle changes the coupling equations.
 
 use afterimage_graph::{FlowGraph, SpanningForest};
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
@@ -7,17 +7,19 @@ use crate::elimination::Column;
 
 const NONE: u32 = u32::MAX;
 
-/// The left sides of the equations are entries minus calls. Both are sums of edge counts, so every edge
-/// carries a small label: −1 in the equation of the call that it enters or leaves, +1 in the function's own
-/// equation for EXIT→root. The effect of a cycle is the signed sum of the labels on it. In the
-/// spanning tree only labelled edges matter, so each vertex knows the nearest one above it.
+/// The left side of an equation is entries minus calls. Both are sums of edge counts, so every edge
+/// carries a small label: −1 in the equation of the call that it enters or leaves, and +1 in the
+/// function's own equation for EXIT→root. The effect of a cycle is the signed sum of the labels on
+/// it. In the spanning tree only labelled edges matter, so each vertex knows the nearest one above
+/// it.
 pub(crate) struct Effects<'a> {
     graph: &'a FlowGraph,
     labels: Labels,
     parent: Vec<Parent>,
-    /// By vertex: the nearest vertex on its way to the tree's root, itself included, whose parent edge has a label.
+    /// By vertex: the nearest vertex on the way to the tree's root, itself included, whose parent
+    /// edge has a label.
     near: Vec<u32>,
-    /// By such a vertex: how many labelled edges lie on its way to the root.
+    /// By such a vertex: the number of labelled edges on its way to the root.
     depth: Vec<u32>,
 }
 
@@ -25,14 +27,15 @@ pub(crate) struct Effects<'a> {
 #[derive(Clone, Copy)]
 struct Parent {
     vertex: u32,
-    /// Number of the edge; the number of edges stands for EXIT→root.
+    /// The edge's number; the number of edges stands for EXIT→root.
     edge: u32,
     /// +1 if the edge leads from the vertex to its parent.
     sign: i64,
 }
 
 impl<'a> Effects<'a> {
-    /// `entry` is the equation of the function, `calls` are its call blocks with theirs. O(V + E).
+    /// `entry` is the equation of the function; `calls` are its call blocks with their equations.
+    /// O(V + E).
     pub(crate) fn new(
         graph: &'a FlowGraph,
         forest: &SpanningForest,
@@ -57,7 +60,7 @@ impl<'a> Effects<'a> {
         };
         let mut seen = vec![false; n];
         let mut queue = Vec::with_capacity(n);
-        // EXIT first: all of its tree, and then the trees of what the root does not reach.
+        // EXIT's whole tree comes first, then the trees of what the root does not reach.
         for start in std::iter::once(graph.exit()).chain(graph.vertices()) {
             if std::mem::replace(&mut seen[start.index()], true) {
                 continue;
@@ -109,7 +112,8 @@ impl<'a> Effects<'a> {
     pub(crate) fn column(&self, chord: EdgeId, limit: usize) -> Option<Column> {
         let mut column: Column = Vec::new();
         add(&mut column, self.labels.of(chord.as_u32()), 1);
-        // From the chord's target up to the common ancestor, and from there down to its source.
+        // From the chord's target up to the common ancestor, and from there down to the chord's
+        // source.
         let mut up = self.near[self.graph.to(chord).index()];
         let mut down = self.near[self.graph.from(chord).index()];
         let mut steps = 0;
@@ -145,7 +149,7 @@ fn add(column: &mut Column, label: &[(u32, i64)], factor: i64) {
     column.extend(label.iter().map(|&(row, entry)| (row, factor * entry)));
 }
 
-/// By edge, and last for EXIT→root: what one execution adds to which equations.
+/// By edge, with EXIT→root last: what one execution adds to which equations.
 struct Labels {
     start: Vec<u32>,
     entries: Vec<(u32, i64)>,
@@ -161,8 +165,8 @@ impl Labels {
         let mut pairs: Vec<(usize, (u32, i64))> = Vec::new();
         pairs.extend(entry.map(|row| (entry_edge, (row, 1))));
         for (v, row) in calls {
-            // The executions of a block are what enters it, and, but for a constant, what leaves it. The
-            // side with fewer edges makes shorter columns.
+            // The executions of a block are the sum of the edges into it, and, up to a constant, of
+            // the edges out of it. The side with fewer edges makes shorter columns.
             let (into, out) = (graph.in_edges(v), graph.out_edges(v));
             if out.len() <= into.len() {
                 pairs.extend(out.iter().map(|e| (e.index(), (row, -1))));

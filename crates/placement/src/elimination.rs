@@ -1,33 +1,34 @@
 //! Sparse elimination of one column after another, modulo 2^61 − 1.
 //!
-//! Columns that are independent modulo a prime are independent over the rationals, so a set that
-//! is accepted here has at most one rational solution; the converse may fail, which costs a counter and no exactness.
+//! Columns that are independent modulo a prime are independent over the rationals. So a set that is
+//! accepted here has at most one rational solution. The converse may fail, which costs a counter
+//! but never exactness.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::field::{Residue, inverse, multiply, residue, subtract_product};
 
-/// A sparse column: rows with their entries, ascending, no entry zero.
+/// A sparse column: rows with their entries, ascending, none of them zero.
 pub(crate) type Column = Vec<(u32, i64)>;
 
-/// What became of a column.
+/// The outcome for a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Independent of the columns kept so far; it was kept.
     Independent,
     /// A combination of the columns kept so far.
     Dependent,
-    /// Deciding, or keeping, would take more than the limit.
+    /// The decision, or keeping the column, would exceed the limits.
     TooDense,
 }
 
-/// How much fill-in is worth a counter.
+/// How much fill-in is worth avoiding a counter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Most entries that a kept column may have after reduction.
+    /// The most entries that a kept column may have after reduction.
     pub(crate) entries: usize,
-    /// Most entries of kept columns that reducing one column may visit.
+    /// The most entries of kept columns that the reduction of one column may visit.
     pub(crate) work: usize,
 }
 
@@ -43,11 +44,12 @@ impl Limits {
 #[derive(Debug)]
 pub(crate) struct Elimination {
     kept: Vec<Kept>,
-    /// By row: the kept column that has its pivot there.
+    /// By row: the kept column whose pivot is there.
     pivot_of: Vec<Option<u32>>,
-    /// By row: how many columns touch it. Pivots are taken in rare rows, which keeps fill-in low.
+    /// By row: the number of columns that touch it. Pivots are chosen in rare rows, which keeps
+    /// fill-in low.
     touched: Vec<u32>,
-    /// A dense column that is being reduced; zero between calls.
+    /// A dense column during reduction; zero between calls.
     scratch: Vec<Residue>,
     in_support: Vec<bool>,
 }
@@ -60,12 +62,13 @@ struct Kept {
     entries: Vec<(u32, Residue)>,
     pivot_row: u32,
     pivot_inverse: Residue,
-    /// Which multiples of earlier reduced columns were subtracted.
+    /// The multiples of earlier reduced columns that were subtracted.
     subtracted: Vec<(u32, Residue)>,
 }
 
 impl Elimination {
-    /// No column yet. `touched` says for every row how many columns will touch it, roughly.
+    /// Creates an elimination without columns. `touched` says roughly how many columns will touch
+    /// each row.
     pub(crate) fn new(touched: Vec<u32>) -> Self {
         Self {
             kept: Vec::new(),
@@ -86,7 +89,7 @@ impl Elimination {
         }
         let mut subtracted = Vec::new();
         let mut work = 0usize;
-        // Earlier columns first: subtracting one can only bring in pivot rows of later ones.
+        // Earlier columns first: subtracting one can only introduce pivot rows of later ones.
         while let Some(Reverse(index)) = pending.pop() {
             let row = self.kept[index as usize].pivot_row;
             let entry = self.scratch[row as usize];
@@ -145,8 +148,8 @@ impl Elimination {
         }
     }
 
-    /// The factors, one per kept column in the order of insertion, with which the kept columns add
-    /// up to `right`, or a row where they cannot.
+    /// Finds the factors with which the kept columns add up to `right`, one per kept column in the
+    /// order of insertion. If there are none, returns a row where the sum fails.
     pub(crate) fn solve(&self, mut right: Vec<Residue>) -> Result<Vec<Residue>, u32> {
         let mut factors: Vec<Residue> = Vec::with_capacity(self.kept.len());
         for basis in &self.kept {
@@ -160,7 +163,7 @@ impl Elimination {
         if let Some(row) = right.iter().position(|&rest| rest != 0) {
             return Err(row as u32);
         }
-        // From factors of the reduced columns to factors of the columns as they were given.
+        // Converts factors of the reduced columns to factors of the columns as given.
         for (index, basis) in self.kept.iter().enumerate().rev() {
             for &(earlier, multiple) in &basis.subtracted {
                 factors[earlier as usize] =

@@ -9,14 +9,14 @@ pub(crate) enum FlowError {
     Unbalanced(usize),
 }
 
-/// Fills in the unknown edges so that at every vertex what flows in is what flows out
-/// plus what stays: `Σ in − Σ out = stays[v]`.
+/// Fills in the unknown edges so that the flow into every vertex equals the flow out of it plus
+/// what stays: `Σ in − Σ out = stays[v]`.
 ///
-/// A vertex with one unknown edge determines it; taking such leaves away again and again determines the
+/// A vertex with one unknown edge determines it. Repeatedly removing such leaves determines the
 /// whole forest (Ball and Larus 1992, section 3.1). Every equation is used or checked. O(V + E).
 ///
-/// Values may come out negative. Sums stay far below the limits of `i128` if the known values are below 2^64
-/// and there are fewer than 2^32 edges.
+/// Values may come out negative. Sums stay far below the limits of `i128` if the known values are
+/// below 2^64 and there are fewer than 2^32 edges.
 pub(crate) fn solve(
     ends: &[(u32, u32)],
     values: &mut [Option<i128>],
@@ -46,7 +46,7 @@ pub(crate) fn solve(
         .filter(|&v| is_leaf(&vertices[v as usize]))
         .collect();
     while let Some(leaf) = leaves.pop() {
-        // The other end may have determined the edge meanwhile.
+        // The other end may have determined the edge in the meantime.
         if !is_leaf(&vertices[leaf as usize]) {
             continue;
         }
@@ -76,11 +76,11 @@ pub(crate) fn solve(
 
 #[derive(Clone, Debug, Default)]
 struct Vertex {
-    /// What is known to flow in minus what is known to flow out or to stay.
+    /// The flow known to enter minus the flow known to leave or to stay.
     excess: i128,
-    /// How many unknown edges touch the vertex; a self-loop counts twice.
+    /// The number of unknown edges at the vertex; a self-loop counts twice.
     unknown: u32,
-    /// Their numbers, combined by exclusive or: the number of the last one when one is left.
+    /// The exclusive or of their numbers: once a single edge is left, its number.
     unknown_edges: usize,
 }
 

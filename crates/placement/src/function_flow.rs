@@ -1,4 +1,4 @@
-//! The flow equations of one function, with what a run measured.
+//! The flow equations of one function, with a run's measurements.
 
 use std::collections::BTreeMap;
 
@@ -10,23 +10,23 @@ use crate::{Counted, FunctionPlan, Site, SolveError};
 
 /// The system of equations of one function.
 ///
-/// Edges are numbered: first those of the graph, then EXIT→root, then what is virtual or was added. A block
-/// with a counter is split in two, with an edge of the measured count between its halves.
+/// Edges are numbered: first those of the graph, then EXIT→root, then virtual and added ones. A
+/// block with a counter is split in two, with an edge of the measured count between its halves.
 pub(crate) struct FunctionFlow<'a> {
     function: &'a Function,
     ends: Vec<(u32, u32)>,
-    /// What was measured.
+    /// The measured counts.
     measured: Vec<Option<i128>>,
     /// All counts, once solved.
     values: Vec<i128>,
     stays: Vec<i128>,
-    /// The edges block → EXIT that are to be found: which block, which edge.
+    /// The unknown edges block → EXIT: the block and the edge.
     virtual_exits: Vec<(BlockId, usize)>,
 }
 
 impl<'a> FunctionFlow<'a> {
-    /// `open` is what is known to have stayed in each block; `may_end` lists the blocks in which an
-    /// unknown number may have stayed.
+    /// `open` is the number of activations known to have stayed in each block. `may_end` lists the
+    /// blocks in which an unknown number may have stayed.
     pub(crate) fn new(
         function: &'a Function,
         plan: &FunctionPlan,
@@ -47,7 +47,7 @@ impl<'a> FunctionFlow<'a> {
             place,
         };
         let mut measured = vec![None; edges + 1];
-        // Where the outgoing edges of a block start: at its second half, if it is split.
+        // The outgoing edges of a split block start at its second half.
         let mut second_half: BTreeMap<BlockId, u32> = BTreeMap::new();
         let mut between = Vec::new();
         for probe in &plan.probes {
@@ -127,7 +127,7 @@ impl<'a> FunctionFlow<'a> {
                     place: self.place(e),
                 },
                 FlowError::Unbalanced(v) => {
-                    // A second half is where the measured edge of its block leads.
+                    // The second half of a block is the target of its measured edge.
                     let split = self.ends[graph.edge_count() + 1..].iter();
                     let mut split = split.filter(|e| e.1 as usize == v);
                     let block = split.next().map(|e| e.0 as usize);

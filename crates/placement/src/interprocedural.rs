@@ -1,4 +1,4 @@
-//! Solving the equations between functions.
+//! Solves the equations between functions.
 
 use afterimage_graph::SpanningForest;
 use afterimage_ids::{EdgeId, EntityRef, FuncId};
@@ -15,10 +15,10 @@ use crate::{Counted, Plan, RunFacts, Site, SolveError};
 
 /// The coupling equations of a run.
 ///
-/// The chords that have no counter are first taken to be zero. How far the equations then are from holding
-/// determines them modulo a prime; with these values every flow is solved again, and every equation is
-/// checked in integers. A solution in integers is unique, because the columns are independent, so
-/// what passes the check is exact.
+/// The chords without a counter are first taken to be zero. How far the equations then are from
+/// holding determines these chords modulo a prime. With their values every flow is solved again,
+/// and every equation is checked in integers. A solution in integers is unique because the columns
+/// are independent, so a solution that passes the check is exact.
 pub(crate) struct Interprocedural<'a> {
     program: &'a Program,
     plan: &'a Plan,
@@ -27,8 +27,8 @@ pub(crate) struct Interprocedural<'a> {
     host_entries: Vec<i128>,
     /// By function, imports included: direct calls, or entries by the host, that did not reach it.
     failed_direct: Vec<i128>,
-    /// By equation: host entries and calls of imports minus calls that did not reach their callee, so that
-    /// `Σ entries − Σ calls` is to be this.
+    /// By equation: host entries and calls of imports, minus calls that did not reach their callee.
+    /// The solution must satisfy `Σ entries − Σ calls` = this.
     right: Vec<i128>,
 }
 
@@ -101,7 +101,7 @@ impl<'a> Interprocedural<'a> {
                 block: frame.block,
             };
             let callee = match block.flatten().ok_or_else(|| bad.clone())?.end {
-                // A frame that its tail call has replaced is not on the stack.
+                // A frame that its tail call replaced is not on the stack.
                 BlockEnd::TailCall(_) if frame.callee_entered => return Err(bad),
                 BlockEnd::Call(callee) | BlockEnd::TailCall(callee) => callee,
                 _ => continue,
@@ -119,7 +119,7 @@ impl<'a> Interprocedural<'a> {
         Ok(())
     }
 
-    /// Whoever called such a function, it is in the equation of that function that an activation is missing.
+    /// Whoever called such a function, the missing activation belongs to that function's equation.
     fn add_not_entered(&mut self, facts: &RunFacts) -> Result<(), SolveError> {
         for &function in &facts.not_entered {
             if self.program.function(function).is_none() {
@@ -213,8 +213,8 @@ impl<'a> Interprocedural<'a> {
         residual
     }
 
-    /// The activations of a function that no indirect call can have started must all be accounted for, those
-    /// of the others at least not be too few.
+    /// Checks each function's entries against its known callers. Indirect calls can explain a
+    /// surplus of entries but never a shortage.
     fn check_indirect_entries(&self, flows: &[FunctionFlow<'_>]) -> Result<(), SolveError> {
         let mut known = self.host_entries.clone();
         for (function, flow) in self.program.functions.iter().zip(flows) {
@@ -233,7 +233,7 @@ impl<'a> Interprocedural<'a> {
         Ok(())
     }
 
-    /// The error for an equation: the first function that it speaks of.
+    /// The error for an equation: names the first function that it covers.
     fn uncoupled(&self, row: u32) -> SolveError {
         let functions = 0..self.program.imports.len() + self.program.functions.len();
         let mut functions = functions.map(FuncId::new);

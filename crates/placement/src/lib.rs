@@ -1,9 +1,9 @@
-//! Which edges to count, and what follows from the counts. Pure: the product is a [`Plan`], and later,
-//! from the counters of a run, exact [`Counts`](afterimage_ids::Counts).
+//! Decides which edges to count, and derives all counts from the counters. Pure: the output is a
+//! [`Plan`] and later, from the counters of a run, exact [`Counts`](afterimage_ids::Counts).
 //!
-//! The heart is Ball and Larus, "Optimally Profiling and Tracing Programs" (1992): counts of the
-//! chords of a maximum spanning tree determine all counts. [`Mode::Program`] goes further and lets the
-//! calls between functions take the place of counters.
+//! The core is Ball and Larus, "Optimally Profiling and Tracing Programs" (1992): counts of the
+//! chords of a maximum spanning tree determine all counts. [`Mode::Program`] goes further and lets
+//! the calls between functions replace counters.
 
 mod block_counts;
 mod call_frequency;

@@ -9,16 +9,16 @@ use crate::SplitCost;
 /// How a profile is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mode {
-    /// A counter in every block, as pixie has them. Gives the frequencies of blocks only.
+    /// A counter in every block, as pixie does. Yields only the frequencies of blocks.
     Slow,
-    /// A counter on every edge. Redundant on purpose: for tests.
+    /// A counter on every edge. Deliberately redundant, for tests.
     Edges,
-    /// Counters on the chords of a spanning tree per function, weights by heuristic.
+    /// Counters on the chords of one spanning tree per function, with heuristic weights.
     Quick,
-    /// The same with the weights of an earlier run.
+    /// Like [`Quick`](Self::Quick), with the weights of an earlier run.
     Feedback,
-    /// Counters for the whole program at once: some of the chords follow from the
-    /// calls. Weights of an earlier run are used if they are given.
+    /// Counters for the whole program at once: some of the chords follow from the calls. Uses the
+    /// weights of an earlier run if given.
     Program,
 }
 
@@ -39,7 +39,7 @@ impl fmt::Display for Mode {
 pub enum Site {
     /// At the beginning of a block.
     Block(BlockId),
-    /// When control goes over an edge.
+    /// When control passes over an edge.
     Edge(EdgeId),
 }
 
@@ -64,19 +64,19 @@ pub struct FunctionPlan {
 pub struct Plan {
     /// How the counters were chosen.
     pub mode: Mode,
-    /// The counters alone are enough: which calls did not return follows from them, and no
-    /// backtrace is needed. Traps in the middle of a block remain unknown.
+    /// The counters alone suffice: they also determine which calls did not return, so no backtrace
+    /// is needed. Traps in the middle of a block remain unknown.
     pub standalone: bool,
     /// By defined function, in code-section order.
     pub functions: Vec<FunctionPlan>,
-    /// How many counters there are: their numbers are dense over the whole program.
+    /// The number of counters. Their numbers are dense over the whole program.
     pub counters: u32,
-    /// Chords without a counter, which follow from the equations between functions, in
-    /// the order in which they were found to ([`Mode::Program`] only).
+    /// Chords without a counter, determined by the equations between functions, in the order in
+    /// which the planner chose them ([`Mode::Program`] only).
     pub derived: Vec<(FuncId, EdgeId)>,
     /// The host must count the calls of each imported function ([`Mode::Program`] only).
     pub needs_import_calls: bool,
-    /// The plan allows for the host's calling functions through tables and references.
+    /// The plan allows for the host calling functions through tables and references.
     pub host_uses_references: bool,
 }
 
@@ -85,22 +85,22 @@ pub struct Plan {
 pub struct PlanOptions<'a> {
     /// How the profile is to be taken.
     pub mode: Mode,
-    /// Make do without a backtrace of the run's end: see [`Plan::standalone`].
+    /// Works without a backtrace of the run's end: see [`Plan::standalone`].
     pub standalone: bool,
     /// Counts of an earlier run of the same program.
     pub feedback: Option<&'a Counts>,
     /// The host will count the calls of each imported function.
     pub host_counts_import_calls: bool,
-    /// The host may call the program's functions through tables or references instead of by
-    /// export, or put functions of its own into tables.
+    /// The host may call the program's functions through tables or references instead of by export,
+    /// or put functions of its own into tables.
     pub host_uses_references: bool,
     /// What an increment on an edge costs.
     pub split_cost: SplitCost,
 }
 
 impl PlanOptions<'_> {
-    /// The usual options: a backtrace is there, the host counts import calls and knows
-    /// the program's functions by its exports only.
+    /// The usual options: a backtrace is available, and the host counts import calls and knows the
+    /// program's functions only by its exports.
     pub fn new(mode: Mode) -> Self {
         Self {
             mode,
@@ -119,10 +119,10 @@ pub enum PlanError {
     /// [`Mode::Feedback`] without counts.
     #[error("feedback mode needs the counts of an earlier run")]
     NoFeedback,
-    /// The earlier run was not one of this program.
+    /// The earlier run was of another program.
     #[error("the counts are not of this program: {0} has a different number of edges or blocks")]
     FeedbackOfAnotherFunction(FuncId),
-    /// The earlier run was not one of this program.
+    /// The earlier run was of another program.
     #[error(
         "the counts are not of this program: it defines {expected} functions, the counts have {found}"
     )]

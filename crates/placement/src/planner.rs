@@ -1,4 +1,4 @@
-//! Making a plan.
+//! Chooses a program's counters.
 
 use afterimage_graph::SpanningForest;
 use afterimage_ids::{BlockId, CounterId, Counts, EdgeId, EntityRef, FuncId};
@@ -11,10 +11,10 @@ use crate::elimination::{Column, Elimination, Limits, Verdict};
 use crate::weights::program_likelihoods;
 use crate::{FunctionPlan, Mode, Plan, PlanError, PlanOptions, Probe, Site, Weights};
 
-/// Most labelled edges on a cycle that is considered for derivation.
+/// The most labelled edges on a cycle that is considered for derivation.
 const LONGEST_CYCLE: usize = 512;
 
-/// Columns that get denser than this keep their counter.
+/// Columns denser than this keep their counter.
 const FILL: Limits = Limits {
     entries: 128,
     work: 4096,
@@ -74,11 +74,11 @@ fn every_edge(cfg: &Cfg) -> Vec<Site> {
     cfg.edges.keys().map(|e| edge_site(cfg, e)).collect()
 }
 
-/// Where to count an edge.
+/// Decides where to count an edge.
 ///
-/// A tail call by table and a throw of a null reference trap after a probe right before them would
-/// have counted. Such blocks have one way out, so the block's beginning serves: activations that
-/// ended in the block are subtracted.
+/// A tail call by table, and a throw of a null reference, may trap after a probe right before them
+/// has already counted. Such blocks have only one way out, so the count is taken at the block's
+/// beginning. Activations that ended in the block are subtracted.
 fn edge_site(cfg: &Cfg, e: EdgeId) -> Site {
     let from = cfg.edges[e].from;
     match cfg.blocks[from].end {
@@ -87,7 +87,7 @@ fn edge_site(cfg: &Cfg, e: EdgeId) -> Site {
     }
 }
 
-/// Blocks in which a standalone run may end for all that is known: they call, or run into `unreachable`.
+/// The blocks in which a standalone run may have ended: they call, or execute `unreachable`.
 pub(crate) fn may_end(function: &Function) -> impl Iterator<Item = BlockId> + '_ {
     let blocks = function.cfg.blocks.iter();
     blocks
@@ -95,10 +95,10 @@ pub(crate) fn may_end(function: &Function) -> impl Iterator<Item = BlockId> + '_
         .map(|(v, _)| v)
 }
 
-/// The weights of every function, for one activation: by the heuristic, or of an earlier run.
+/// The weights of every function for one activation: from the heuristic, or from an earlier run.
 ///
 /// # Errors
-/// If the counts are not of this program.
+/// If the counts belong to another program.
 pub fn function_weights(
     program: &Program,
     feedback: Option<&Counts>,
@@ -111,7 +111,7 @@ pub fn function_weights(
     program_weights(program, &options)
 }
 
-/// The weights of every function: for one activation, or, if they must be comparable, for a run.
+/// The weights of every function: for one activation or, if they must be comparable, for a run.
 fn program_weights(
     program: &Program,
     options: &PlanOptions<'_>,
@@ -174,7 +174,7 @@ fn spanning_forests(
         .collect()
 }
 
-/// A chord and what deriving it instead of counting it would save.
+/// A chord, and what is saved by deriving it instead of counting it.
 struct Candidate {
     saving: f64,
     function: u32,
@@ -182,12 +182,13 @@ struct Candidate {
     column: Column,
 }
 
-/// The chords that need no counter, because the equations between functions determine them.
+/// Finds the chords that need no counter because the equations between functions determine them.
 ///
-/// The flow equations of all functions and the coupling equations are one linear matroid. It has more equations than the
-/// graphic matroid of the functions alone, so a maximum-weight independent set of it contains the
-/// maximum spanning trees, and the greedy algorithm goes on from there with the chords: a chord may stay uncounted if
-/// its column, what its fundamental cycle does to the coupling equations, is independent of those before.
+/// The flow equations of all functions and the coupling equations form one linear matroid. It has
+/// more equations than the graphic matroid of the functions alone, so one of its maximum-weight
+/// independent sets contains the maximum spanning trees. The greedy algorithm continues from there
+/// with the chords. A chord's column says how its fundamental cycle changes the coupling equations.
+/// The chord may stay uncounted if its column is independent of those before.
 fn derivable(
     program: &Program,
     options: &PlanOptions<'_>,
@@ -238,7 +239,7 @@ fn chord_sites(
             let chords = forest.chords();
             let counted = chords.filter(|&e| derived.binary_search(&(f.id, e)).is_err());
             let mut sites: Vec<Site> = counted.map(|e| edge_site(&f.cfg, e)).collect();
-            // EXIT→root and root→EXIT would both be unmeasured, a cycle.
+            // EXIT→root and root→EXIT would both be unmeasured: a cycle.
             let root = f.cfg.graph.root();
             if options.standalone && may_end(f).any(|v| v == root) {
                 sites.push(Site::Block(root));

@@ -12,12 +12,12 @@ use crate::{Mode, Plan, RunFacts, SolveError};
 
 /// Derives the count of every edge of every function from the counters of a run.
 ///
-/// Linear in the size of the program, but for the equations of [`Mode::Program`], which the plan keeps sparse. The result is exact:
-/// every equation is used or checked in integers.
+/// Linear in the size of the program, except for the equations of [`Mode::Program`], which the plan
+/// keeps sparse. The result is exact: every equation is used or checked in integers.
 ///
 /// # Errors
-/// Anything that does not add up is refused: see [`SolveError`]. A plan of [`Mode::Slow`] determines
-/// blocks only, see [`measured_blocks`](crate::measured_blocks).
+/// Anything that does not add up is refused: see [`SolveError`]. A plan of [`Mode::Slow`]
+/// determines only blocks: see [`measured_blocks`](crate::measured_blocks).
 pub fn solve(
     program: &Program,
     plan: &Plan,

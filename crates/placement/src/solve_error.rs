@@ -1,10 +1,10 @@
-//! Why counters are refused.
+//! The reasons for refusing counters.
 
 use std::fmt;
 
 use afterimage_ids::{BlockId, CounterId, EdgeId, FuncId};
 
-/// What a count is the count of.
+/// The thing that a count belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
     /// Activations of the function.
@@ -28,7 +28,7 @@ impl fmt::Display for Counted {
     }
 }
 
-/// Why counters have no, or no unique, meaning.
+/// Why counters have no meaning, or no unique one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SolveError {
     /// The plan is for another program.
@@ -46,10 +46,10 @@ pub enum SolveError {
     ForeignPlan {
         /// The function.
         function: FuncId,
-        /// What it has not.
+        /// The place that the function lacks.
         place: Counted,
     },
-    /// Not as many counters as the plan placed.
+    /// The number of counters differs from the number that the plan placed.
     #[error("the plan has {expected} counters, {found} are given")]
     CounterCount {
         /// Counters of the plan.
@@ -60,12 +60,12 @@ pub enum SolveError {
     /// A probe names a counter that the plan does not have.
     #[error("the plan has no {0}")]
     MissingCounter(CounterId),
-    /// The placement leaves something open.
+    /// The placement leaves a count undetermined.
     #[error("the counters of {function} do not determine {place}")]
     Undetermined {
         /// The function.
         function: FuncId,
-        /// What remains unknown.
+        /// The place whose count remains unknown.
         place: Counted,
     },
     /// A flow equation does not hold.
@@ -90,17 +90,17 @@ pub enum SolveError {
         /// The derived count: negative, or beyond 64 bits.
         value: i128,
     },
-    /// Entries do not equal calls.
+    /// The number of entries differs from the number of calls.
     #[error(
         "the counters contradict each other: {0}, or those of its type, are entered more or less often than called"
     )]
     Uncoupled(FuncId),
-    /// Indirect calls of a type that no function has reached something.
+    /// An indirect call of a type that no function has reached a function.
     #[error(
         "the counters contradict each other: an indirect call reached a function of a type that none has"
     )]
     UncalledType,
-    /// The run's end names a frame that cannot be.
+    /// The run's end names an impossible frame.
     #[error("no activation can have ended in {block} of {function}")]
     BadFrame {
         /// The function.
@@ -121,7 +121,7 @@ pub enum SolveError {
     /// The host cannot have started this function.
     #[error("the host started {0}, which the program does not define")]
     BadHostEntry(FuncId),
-    /// The plan relies on the calls of imported functions.
+    /// The plan relies on the call counts of imported functions.
     #[error("the plan needs the calls of {expected} imported functions, as the host counted them")]
     NoImportCalls {
         /// Imported functions of the program.

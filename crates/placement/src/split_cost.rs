@@ -1,13 +1,13 @@
-//! What a counter on an edge costs beyond its increments.
+//! The cost of a counter on an edge beyond its increments.
 
 use afterimage_ids::EdgeId;
 use afterimage_program::{Cfg, EdgeKind};
 
-/// How much dearer than an increment in the middle of a block an increment on an edge is.
+/// How much more an increment on an edge costs than one in the middle of a block.
 ///
 /// An edge has a place of its own if it is the only one that leaves its source or the only one that
-/// enters its target. Any other edge is *critical*: code on it needs a jump or a landing block (Samples 1991). The
-/// factors multiply the weight of an edge; 1 means an increment and nothing else.
+/// enters its target. Any other edge is *critical*: code on it needs a jump or a landing block
+/// (Samples 1991). The factors multiply the weight of an edge; 1 means the increment alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SplitCost {
     /// A critical branch taken.
@@ -18,13 +18,14 @@ pub struct SplitCost {
     pub table: f64,
     /// From a call to its handlers: a landing pad for this call alone.
     pub call_throw: f64,
-    /// From a dispatch vertex to a handler that has other predecessors, or outwards.
+    /// From a dispatch vertex outwards, or to a handler that has other predecessors.
     pub catch: f64,
 }
 
 impl Default for SplitCost {
-    /// Estimates that mostly break ties: on nine real programs 1.3 for a taken branch and 2 for a `br_table` target made the plans
-    /// execute 2 to 3 % more increments. A taken branch becomes a not-taken one around a jump; a `br_table` target becomes a jump to a jump.
+    /// Estimates that mostly break ties: on nine real programs, 1.3 for a taken branch and 2 for a
+    /// `br_table` target made the plans execute 2 to 3 % more increments. A taken branch becomes an
+    /// untaken one around a jump; a `br_table` target becomes a jump to a jump.
     fn default() -> Self {
         Self {
             taken: 1.05,

@@ -5,11 +5,12 @@ use afterimage_ids::{BlockId, EntityRef};
 
 use crate::Weights;
 
-/// The graph G' in which the vertices of G are the edges.
+/// The graph G' whose edges are the vertices of G.
 ///
-/// If an edge leads from `a` to `b` in G, then whatever leaves `a` or another predecessor of `b`
-/// arrives where `b` and its siblings begin: the out-side of `a` and the in-side of `b` are one vertex of G', and
-/// the frequencies of G's vertices are a flow on G'. EXIT→root is one of the edges.
+/// If an edge leads from `a` to `b` in G, then the flow out of `a` and of every other predecessor
+/// of `b` arrives where `b` and its siblings begin. So the out-side of `a` and the in-side of `b`
+/// are one vertex of G', and the frequencies of G's vertices are a flow on G'. EXIT→root is one of
+/// the edges.
 struct Reduced {
     sides: UnionFind,
     vertices: usize,
@@ -26,17 +27,17 @@ impl Reduced {
         Self { sides, vertices }
     }
 
-    /// Adds `v` to the set of unmeasured vertices; whether the set stays free of cycles.
+    /// Adds `v` to the set of unmeasured vertices. Returns whether the set stays free of cycles.
     ///
-    /// A vertex that nothing enters or nothing leaves has a side of its own. What flows there is known
-    /// (nothing, or what stays in the vertex), so such a vertex never closes a cycle.
+    /// A vertex that nothing enters or nothing leaves has a side of its own. The flow there is
+    /// known (nothing, or what stays in the vertex), so such a vertex never closes a cycle.
     fn join(&mut self, v: BlockId) -> bool {
         self.sides.union(v.index(), self.vertices + v.index())
     }
 }
 
-/// The cheapest set of vertices whose counts determine the counts of all vertices: the complement of a
-/// maximum spanning tree of G'. Ascending. O(E + V log V).
+/// Finds the cheapest set of vertices whose counts determine the counts of all vertices: the
+/// complement of a maximum spanning tree of G'. Ascending. O(E + V log V).
 pub fn optimal_vertices(graph: &FlowGraph, weights: &Weights) -> Vec<BlockId> {
     let mut reduced = Reduced::new(graph);
     let mut order: Vec<(f64, BlockId)> = graph

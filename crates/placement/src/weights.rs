@@ -11,11 +11,11 @@ pub use likelihood::Likelihood;
 pub(crate) use likelihood::program_likelihoods;
 use no_return::returning_functions;
 
-/// A weighting of a graph: nonnegative and conserving flow (Ball and Larus 1992, section 2).
+/// A weighting of a graph: nonnegative and flow-conserving (Ball and Larus 1992, section 2).
 ///
-/// At every vertex the weights of the incoming edges, and at the root [`Weights::entry`], add up to
-/// the weights of the outgoing edges and what [`Weights::leak`] says stays there for ever.
-/// At EXIT they add up to `entry` minus all leaks.
+/// At every vertex the weights of the incoming edges (at the root also [`Weights::entry`]) equal
+/// the weights of the outgoing edges plus [`Weights::leak`], the flow that stays there for ever. At
+/// EXIT they add up to `entry` minus all leaks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Weights {
     entry: f64,
@@ -24,8 +24,8 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// Weights as they are given, one per edge, without leaks. The caller answers for their
-    /// conserving flow.
+    /// Takes the weights as given, one per edge, without leaks. The caller guarantees that they
+    /// conserve flow.
     pub fn given(graph: &FlowGraph, entry: f64, edges: Vec<f64>) -> Self {
         Self {
             entry,
@@ -34,24 +34,28 @@ impl Weights {
         }
     }
 
-    /// The weights that the structure of the graph suggests, for one activation.
+    /// Estimates weights for one activation from the structure of the graph.
     ///
-    /// The heuristic is that of Ball and Larus 1992, section 5.1: a loop that is entered N times goes round
-    /// 10·N times; each of its E exit edges has weight N/E; predicates are equally likely to take any
-    /// other branch. Where the three cannot all hold, branches keep their shares and the number of
-    /// iterations gives way. Beyond the paper:
+    /// The heuristic is that of Ball and Larus 1992, section 5.1. A loop that is entered N times
+    /// iterates 10·N times. Each of its E exit edges has weight N/E. Predicates are equally likely
+    /// to take any other branch. Where these three rules conflict, branches keep their shares and
+    /// the number of iterations gives way. Beyond the paper:
     /// - an edge that leaves several loops at once gets a share 11 times smaller per further loop;
-    /// - edges that `likelihood` calls unlikely get next to nothing, those to calls and returns less than others;
-    /// - a loop without a likely exit, and a vertex without successors, leak what enters them;
-    /// - what enters an irreducible loop elsewhere than at its header is first led there.
+    /// - edges that `likelihood` calls unlikely get next to nothing, those to calls and returns
+    ///   less than others;
+    /// - a loop without a likely exit, and a vertex without successors, leak the flow that enters
+    ///   them;
+    /// - flow that enters an irreducible loop at a vertex other than the header is first led to the
+    ///   header.
     ///
-    /// O(E + Σ over edges of the loops that the edge leaves), and for every irreducible loop its size.
+    /// O(E + Σ over edges of the loops that the edge leaves), plus the size of every irreducible
+    /// loop.
     pub fn heuristic(graph: &FlowGraph, likelihood: impl Fn(EdgeId) -> Likelihood) -> Self {
         heuristic::weights(graph, &likelihood)
     }
 
-    /// The weights of an earlier run. Where it says nothing, because edges ran equally often, the
-    /// order of `otherwise` decides: it is added, scaled down to far less than one execution.
+    /// The weights of an earlier run. Ties between edges are broken by `otherwise`, which is added
+    /// after scaling it to far less than one execution.
     pub fn feedback(counts: &FunctionCounts, otherwise: &Weights) -> Self {
         let largest = otherwise.edges.iter().fold(1.0, |a: f64, &b| a.max(b));
         let scale = 1.0 / (largest * f64::from(1 << 20));
@@ -69,7 +73,7 @@ impl Weights {
         }
     }
 
-    /// Multiplies everything, for so many activations.
+    /// Multiplies everything by a number of activations.
     pub(crate) fn scale(&mut self, factor: f64) {
         self.entry *= factor;
         for weight in self.edges.iter_mut().chain(&mut self.leaks) {
@@ -87,12 +91,12 @@ impl Weights {
         self.edges[edge.index()]
     }
 
-    /// How much of what enters a vertex never leaves it.
+    /// How much of the flow into a vertex never leaves it.
     pub fn leak(&self, v: BlockId) -> f64 {
         self.leaks[v.index()]
     }
 
-    /// The weight of a vertex: that of its incoming edges, EXIT→root included.
+    /// The weight of a vertex: that of its incoming edges, including EXIT→root.
     pub fn vertex(&self, graph: &FlowGraph, v: BlockId) -> f64 {
         let entry = if v == graph.root() { self.entry } else { 0.0 };
         entry + graph.in_edges(v).iter().map(|&e| self.edge(e)).sum::<f64>()

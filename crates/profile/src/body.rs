@@ -1,4 +1,4 @@
-//! The operators of a body: where each is, and whether it executes.
+//! The operators of a body: their offsets, and whether they execute.
 
 use afterimage_ids::OrigOffset;
 use afterimage_program::{Function, Program};
@@ -11,7 +11,7 @@ use crate::ProfileError;
 pub struct Decoded {
     /// Where it is in the original module.
     pub offset: OrigOffset,
-    /// Whether it is an instruction, and not a marker of the block structure.
+    /// Whether it is an instruction rather than a marker of the block structure.
     pub instruction: bool,
     /// Whether it is an unconditional jump.
     pub jump: bool,
@@ -44,8 +44,8 @@ pub fn decode(
     Ok(())
 }
 
-/// Whether an operator only marks the block structure: it costs nothing in any
-/// engine and is not counted as an instruction.
+/// Whether an operator only marks the block structure. Markers cost nothing in any engine and do
+/// not count as instructions.
 fn is_marker(operator: &Operator<'_>) -> bool {
     matches!(
         operator,

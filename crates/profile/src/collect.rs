@@ -1,4 +1,4 @@
-//! A profile → all rows of one kind, in the order of the program.
+//! A profile → all rows of one kind, in program order.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -11,13 +11,13 @@ use crate::{
     LineCount, LineRow, OperatorCount, Profile, ProfileError, lines,
 };
 
-/// Which functions a question is about.
+/// The functions that a question is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
-    /// All that the module defines.
+    /// All functions that the module defines.
     #[default]
     All,
-    /// These, each once; imports among them have no rows.
+    /// These functions, each once. Imports among them have no rows.
     Only(Vec<FuncId>),
 }
 
@@ -31,10 +31,10 @@ impl Scope {
     }
 }
 
-/// A function with its counts and what is derived from them.
+/// A function with its counts and the profile derived from them.
 type Counted<'s> = (&'s Function, &'s FunctionCounts, &'s FunctionProfile);
 
-/// What a walk over the program sees of one function.
+/// One function as seen during a walk over the program.
 struct Seen<'s> {
     function: &'s Function,
     counts: &'s FunctionCounts,
@@ -52,7 +52,7 @@ impl Profile<'_> {
     /// One row per function, ascending by index.
     ///
     /// # Errors
-    /// See [`Profile::operators`]; so for all that follow.
+    /// See [`Profile::operators`]; this also holds for the methods that follow.
     pub fn function_rows(&self, scope: &Scope) -> Result<Vec<FunctionRow>, ProfileError> {
         let mut rows = Vec::new();
         self.each(scope, |seen| {
@@ -70,9 +70,9 @@ impl Profile<'_> {
         Ok(rows)
     }
 
-    /// One row per source line that has code, ascending by path of the file, then line. With [`Scope::All`] also the lines of functions that the linker
-    /// removed: they did not run.
-    /// How arrivals are counted is described at [`LineCount::arrivals`].
+    /// One row per source line that has code, ascending by the file's path, then line. With
+    /// [`Scope::All`] this includes the lines of functions that the linker removed: they did not
+    /// run. [`LineCount::arrivals`] describes how arrivals are counted.
     pub fn line_rows(&self, scope: &Scope) -> Result<Vec<LineRow>, ProfileError> {
         let mut counts = HashMap::<Line, LineCount>::new();
         self.each(scope, |seen| {
@@ -148,8 +148,8 @@ impl Profile<'_> {
         Ok(rows)
     }
 
-    /// One row per instruction, ascending by function, then operator. The texts are
-    /// empty: a [`Report`](crate::Report) sets those of the rows that it keeps.
+    /// One row per instruction, ascending by function, then operator. The texts are empty: a
+    /// [`Report`](crate::Report) sets those of the rows that it keeps.
     pub fn instruction_rows(&self, scope: &Scope) -> Result<Vec<InstructionRow>, ProfileError> {
         let mut rows = Vec::new();
         self.each(scope, |seen| {
@@ -209,9 +209,9 @@ impl Profile<'_> {
         Ok(rows)
     }
 
-    /// The dynamic call graph as far as the counts know it: calls by name, and per
-    /// caller all calls through tables together. Ascending by caller, then callee, calls through
-    /// tables first. A call that never ran has count 0.
+    /// The dynamic call graph as far as the counts determine it: calls by name and, per caller, all
+    /// calls through tables together. Ascending by caller, then callee, with calls through tables
+    /// first. A call that never ran has count 0.
     pub fn call_rows(&self, scope: &Scope) -> Result<Vec<CallRow>, ProfileError> {
         let mut rows = Vec::new();
         self.each(scope, |seen| {

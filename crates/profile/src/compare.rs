@@ -1,4 +1,4 @@
-//! Two profiles → functions or lines with the counts of both, the one that grew most first.
+//! Two profiles → functions or lines with the counts of both, the greatest growth first.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::HashMap;
@@ -10,34 +10,34 @@ use crate::{
     By, FunctionRow, LeftOut, LineRow, Options, Profile, ProfileError, Report, Rows, Sort, Totals,
 };
 
-/// The rows of one thing in two profiles, A and B. At least one of them is there.
+/// The rows of one item in two profiles, A and B. At least one of them exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pair<R> {
-    /// That in each.
+    /// The row in each profile.
     pub rows: [Option<R>; 2],
 }
 
 /// The pairs of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pairs {
-    /// By function: how many instructions each executed is compared.
+    /// By function: compares the instructions that each executed.
     Functions(Vec<Pair<FunctionRow>>),
-    /// By line: how often each was arrived at is compared.
+    /// By line: compares the arrivals at each.
     Lines(Vec<Pair<LineRow>>),
 }
 
 /// Two profiles, compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Comparison {
-    /// The pairs, in the order asked for. What ran in neither has none.
+    /// The pairs, in the requested order. Items that ran in neither profile have none.
     pub pairs: Pairs,
-    /// How many pairs there would be without a limit.
+    /// The number of pairs without a limit.
     pub available: usize,
-    /// How many functions or lines both programs have, whether they ran or not.
+    /// The number of functions or lines that both programs have, whether or not they ran.
     pub common: usize,
-    /// How many functions or lines ran in neither.
+    /// The number of functions or lines that ran in neither.
     pub never: usize,
-    /// How many functions that ran have no name, and cannot be matched by it.
+    /// The number of functions that ran but have no name, and so cannot be matched.
     pub unnamed: usize,
     /// What [`Options::code`] left out of B.
     pub left_out: LeftOut,
@@ -49,13 +49,13 @@ pub struct Comparison {
     pub by_name: bool,
 }
 
-/// What a row has to be compared by.
+/// The numbers by which a row is compared.
 pub trait Measured {
-    /// How often it was executed: activations, arrivals.
+    /// The executions: activations or arrivals.
     fn count(&self) -> u64;
-    /// How many instructions.
+    /// The number of instructions.
     fn instructions(&self) -> u64;
-    /// Which of the two is compared.
+    /// The number that is compared.
     fn measure(&self) -> u64;
 }
 
@@ -88,12 +88,12 @@ impl Measured for LineRow {
 }
 
 impl<R: Measured> Pair<R> {
-    /// What is compared, in each.
+    /// The compared number in each profile.
     pub fn measures(&self) -> [u64; 2] {
         self.both(R::measure)
     }
 
-    /// A number of the row in each; zero where there is no row.
+    /// A number of the row in each profile; zero where there is no row.
     pub fn both(&self, of: impl Fn(&R) -> u64) -> [u64; 2] {
         let [a, b] = &self.rows;
         [a, b].map(|row| row.as_ref().map_or(0, &of))
@@ -110,11 +110,13 @@ impl<R> Pair<R> {
 }
 
 impl Comparison {
-    /// Compares by function or by line. Functions are the same if their numbers are, or, with `by_name`, their names: those with one name are added up then.
-    /// The options of both must have the same [`Options::by`]; blocks, edges and instructions are not compared, and count as functions. O(rows · log).
+    /// Compares by function or by line. Functions are matched by number or, with `by_name`, by
+    /// name; functions with the same name are then added up. The options of both must have the same
+    /// [`Options::by`]. Blocks, edges and instructions are not compared and count as functions.
+    /// O(rows · log).
     ///
     /// # Errors
-    /// See [`Profile::operators`]; and if a sum does not fit into 64 bits.
+    /// See [`Profile::operators`]; also if a sum does not fit into 64 bits.
     pub fn new(
         [a, b]: [&Profile<'_>; 2],
         [of_a, of_b]: [&Options; 2],
@@ -178,7 +180,7 @@ impl Comparison {
 }
 
 impl Pairs {
-    /// How many there are.
+    /// The number of pairs.
     pub fn len(&self) -> usize {
         match self {
             Self::Functions(pairs) => pairs.len(),
@@ -186,13 +188,14 @@ impl Pairs {
         }
     }
 
-    /// Whether there is none.
+    /// Whether there are no pairs.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// One row for each name. Functions without a name that ran are counted, and left out.
+/// Merges functions with the same name. Functions without a name that ran are counted, and left
+/// out.
 fn by_names(
     profile: &Profile<'_>,
     rows: Vec<FunctionRow>,
@@ -229,7 +232,7 @@ fn overflow(function: FuncId) -> ProfileError {
     ProfileError::Overflow { function }
 }
 
-/// Rows with the same key: in the order of A, then what only B has, in its order.
+/// Pairs rows with the same key: in the order of A, followed by rows that only B has, in its order.
 fn paired<R, K: Eq + Hash>(
     [in_a, in_b]: [Vec<R>; 2],
     [of_a, of_b]: [impl Fn(&R) -> K; 2],
@@ -253,7 +256,8 @@ fn paired<R, K: Eq + Hash>(
     pairs
 }
 
-/// The first pairs in an order; and how many are of both, how many there are in all, and how many were left out because nothing of them ran.
+/// The first pairs in an order; the number of items in both; the number of pairs in all; and the
+/// number left out because they ran in neither.
 fn chosen<R: Measured>(
     mut pairs: Vec<Pair<R>>,
     sort: Option<Sort>,
@@ -290,7 +294,8 @@ fn chosen<R: Measured>(
     (pairs, [common, available, all - available])
 }
 
-/// Which of two grew less: by B/A, without rounding, and at the same ratio by how much there is in B. What A has not grew most; what neither has did not grow.
+/// Compares growth: by the ratio B/A, without rounding, and then by the amount in B. Items missing
+/// in A grew most; items in neither did not grow.
 fn growth([a, b]: [u64; 2], [other_a, other_b]: [u64; 2]) -> Ordering {
     let is_new = |a: u64, b: u64| a == 0 && b > 0;
     let ratios = match (is_new(a, b), is_new(other_a, other_b)) {

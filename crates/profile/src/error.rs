@@ -1,13 +1,13 @@
-//! What can be wrong with the material of a profile.
+//! The possible faults in the input of a profile.
 
 use afterimage_ids::{BlockId, FuncId, OpId, OrigOffset};
 use thiserror::Error;
 
-/// Why counts and module do not make a profile. Nothing is ever clamped or
-/// guessed: counts that do not fit are refused.
+/// Why counts and module do not form a profile. Nothing is ever clamped or guessed: counts that do
+/// not fit are refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ProfileError {
-    /// The counts speak of another number of functions than the module defines.
+    /// The number of counted functions is not the number that the module defines.
     #[error("the counts are of {got} functions, but the module defines {expected}")]
     Functions {
         /// Functions that the module defines.
@@ -15,7 +15,7 @@ pub enum ProfileError {
         /// Functions that were counted.
         got: usize,
     },
-    /// The counts speak of another number of edges than the function has.
+    /// The number of counted edges is not the number of the function's edges.
     #[error("the counts of {function} are of {got} edges, but it has {expected}")]
     Edges {
         /// The function.
@@ -25,7 +25,7 @@ pub enum ProfileError {
         /// Edges that were counted.
         got: usize,
     },
-    /// What enters a block is not what leaves it or stays in it.
+    /// The flow into a block differs from the flow out of it plus what stays.
     #[error("{block} of {function} is entered {entered} times and left {left} times")]
     Flow {
         /// The function.
@@ -34,10 +34,10 @@ pub enum ProfileError {
         block: BlockId,
         /// Executions of the edges into it.
         entered: u64,
-        /// Executions of the edges out of it, and frames that are still in it.
+        /// Executions of the edges out of it, plus frames still in it.
         left: u64,
     },
-    /// The open frames of a block are not all listed with their operators, or too many are.
+    /// The operators of a block's open frames are incomplete, or too many are listed.
     #[error(
         "{block} of {function} holds {open} frames at the end, but the operators of {listed} are known"
     )]
@@ -51,7 +51,7 @@ pub enum ProfileError {
         /// Frames whose operator is listed.
         listed: u64,
     },
-    /// A frame is said to stand at an operator that does not exist there.
+    /// A frame is said to be at an operator that does not exist there.
     #[error("{function} has no {op} in {block}, where a frame is said to stand")]
     NoSuchStop {
         /// The function.
@@ -61,7 +61,7 @@ pub enum ProfileError {
         /// The operator.
         op: OpId,
     },
-    /// A frame of the run's end is at no operator of its function.
+    /// A frame at the run's end is not at an operator of its function.
     #[error(
         "the recording says that {function} stood at offset {offset}, where it has no operator"
     )]
@@ -74,20 +74,20 @@ pub enum ProfileError {
     /// A sum does not fit into 64 bits.
     #[error("a sum of the counts of {function} does not fit into 64 bits")]
     Overflow {
-        /// The function at which it happened.
+        /// The function where it happened.
         function: FuncId,
     },
-    /// The module's bytes are not those that the control-flow graphs were made from.
+    /// The module's bytes are not those from which the control-flow graphs were built.
     #[error("{function} has {expected} operators, but these bytes hold {got}")]
     Body {
         /// The function.
         function: FuncId,
-        /// Operators that were parsed.
+        /// The number of operators parsed.
         expected: u32,
-        /// Operators that were found.
+        /// The number of operators found.
         got: usize,
     },
-    /// The text of the operators cannot be had.
+    /// The operators cannot be written as text.
     #[error("the module cannot be written as text: {0}")]
     Text(String),
 }

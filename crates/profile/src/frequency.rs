@@ -1,4 +1,4 @@
-//! From the counts of edges to those of blocks, checked against the flow equations.
+//! Derives the counts of blocks from those of edges, checked against the flow equations.
 
 use afterimage_ids::{BlockId, EntityRef, FunctionCounts, SecondaryMap};
 use afterimage_program::{BlockKind, Function};
@@ -7,9 +7,8 @@ use crate::ProfileError;
 
 /// How often each vertex of a function's graph was entered.
 ///
-/// What enters a vertex must leave it or stay in it (Ball and Larus 1992, section 2,
-/// Kirchhoff's law, with the virtual edges of their Figure 4 for frames that
-/// were open at the end). O(V + E).
+/// The flow into a vertex must leave it or stay in it (Ball and Larus 1992, section 2, Kirchhoff's
+/// law, with the virtual edges of their Figure 4 for frames that were open at the end). O(V + E).
 ///
 /// # Errors
 /// If the counts have the wrong shape, break a flow equation or do not fit into 64 bits.
@@ -66,7 +65,7 @@ pub fn block_counts(
     Ok(entered)
 }
 
-/// How many basic blocks a function executed; dispatch vertices and EXIT execute nothing.
+/// The number of basic blocks that a function executed; dispatch vertices and EXIT execute nothing.
 pub fn executed_blocks(function: &Function, counts: &SecondaryMap<BlockId, u64>) -> Option<u64> {
     let code = function
         .cfg

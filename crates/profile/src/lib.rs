@@ -1,9 +1,9 @@
 //! Exact profiles, and places as people write them.
 //!
-//! [`Profile`] derives from the exact counts of edges ([`afterimage_ids::Counts`])
-//! those of blocks, instructions, source lines, branches and calls.
-//! [`Report`] is the answer to one question about it, for `present` to write.
-//! [`location`] and [`Resolver`] read places as people write them.
+//! Input: the exact counts of edges ([`afterimage_ids::Counts`]). [`Profile`] derives from them the
+//! counts of blocks, instructions, source lines, branches and calls. [`Report`] is the answer to
+//! one question about a profile, for `present` to write. [`location`] and [`Resolver`] read places
+//! as people write them.
 
 pub mod body;
 mod collect;

@@ -1,35 +1,41 @@
 //! The counts of source lines: the one definition that all commands share.
 //!
-//! A line's count is the number of *arrivals* at it. An execution of an
-//! instruction of line L is an arrival at L
-//! - if the instruction that the same activation executed before it is of another line or of none, or there is none;
-//! - if control came round a loop that can go round without leaving L: the edge is a back edge, and on a
-//!   cycle of blocks that are all of L;
-//! - or if control came through a vertex that executes nothing: the root of a function that begins with a
+//! A line's count is the number of *arrivals* at it. An execution of an instruction of line L is an
+//! arrival at L in these cases:
+//! - the instruction that the same activation executed before it belongs to another line or to
+//!   none, or there is none;
+//! - control came round a loop that can go round without leaving L: the edge is a back edge, and on
+//!   a cycle of blocks that are entirely of L;
+//! - control came through a vertex that executes nothing: the root of a function that begins with a
 //!   loop, or the dispatch of an exception to its handler.
 //!
-//! So `while (*p) p++;` on one line arrives once per iteration, and the `for (…; …; i++)` of a loop whose body stands below it once, and
-//! once more whenever the body is done. A loop that can do both arrives for both reasons.
+//! So `while (*p) p++;` on one line arrives once per iteration. The `for (…; …; i++)` of a loop
+//! with its body on later lines arrives once, and once more whenever the body is done. A loop that
+//! can do both arrives for both reasons.
 //!
-//! A jump (`br`) of a line that has other code in the function is nowhere: it is passed over. Compilers give the jump at the end of an arm the line of its
-//! `if`, and the jump at the end of a loop the line of its `while`, and nobody who reads the source arrives there a second time. (It
-//! is still an instruction of its line.) So control that passes a block of nothing but such a jump comes, at the block behind it, from
-//! where it was before. If jumps are all that a line has (`break;`, `continue;`, `goto end;`, `} else {`), they are its code, and executing one is an arrival.
-//! The exception is the head of a loop without a condition, `while (1) {` or `for (;;) {`: a line of nothing but jumps
-//! back to code of a later line has no code and no count. `OperatorCount::position` and `OperatorCount::passed` hold what these rules decide.
+//! A jump (`br`) is passed over if its line has other code in the function. Compilers give the jump
+//! at the end of an arm the line of its `if`, and the jump at the end of a loop the line of its
+//! `while`. A reader of the source does not arrive there a second time. (It still counts as an
+//! instruction of its line.) So if control passes a block that holds only such a jump, it comes to
+//! the next block from where it was before. If a line has only jumps (`break;`, `continue;`, `goto
+//! end;`, `} else {`), they are its code, and executing one is an arrival. The exception is the
+//! head of a loop without a condition, `while (1) {` or `for (;;) {`: a line whose only code is
+//! jumps back to code of a later line has no code and no count. `OperatorCount::position` and
+//! `OperatorCount::passed` hold the results of these rules.
 //!
-//! What `gcov` counts is the same with four exceptions. It counts blocks, not arrivals: a line that a block comes back to
-//! (the arguments of a call on lines of their own) is counted once there. It counts jumps that lead to the next instruction, of which WebAssembly has none;
-//! so `do {` has a count there. It enters a line by any of its blocks, even one of whose jumps alone is of the line. And it counts a loop that stays on its line by
-//! what is left when all entries from outside are taken off.
+//! `gcov` counts the same with four exceptions. It counts blocks, not arrivals: if a block returns
+//! to a line (for example after call arguments on lines of their own), it counts the line once. It
+//! counts jumps to the next instruction, which WebAssembly does not have, so `do {` has a count
+//! there. It enters a line through any of its blocks, even one with only a jump of the line. And it
+//! counts a loop that stays on its line by what remains after subtracting all entries from outside.
 //!
-//! An edge that was taken leads to an arrival even if the run was stopped right before the
-//! instruction that it leads to, or in jumps on the way.
+//! A taken edge leads to an arrival even if the run was stopped right before the instruction that
+//! it leads to, or in jumps on the way.
 //!
-//! Every arrival happens at a fixed place: between two neighbours in a block,
-//! or at a block's entry over a fixed edge. So the counts of operators and edges give
-//! the number exactly: the sum of the counts of these places. A call on a line
-//! and the rest of that line after it are one arrival; of a line's several copies (inlined, generic) all arrivals are added.
+//! Every arrival happens at a fixed place: between two neighbours in a block, or at a block's entry
+//! over a fixed edge. So the counts of operators and edges give the number exactly: the sum of the
+//! counts of these places. A call on a line and the rest of that line after it are one arrival. If
+//! a line has several copies (inlined, generic), their arrivals are added.
 
 use std::collections::HashMap;
 
@@ -49,16 +55,16 @@ pub struct LineCount {
     pub instructions: u64,
 }
 
-/// The lines of a block that executes something; each may be unknown.
+/// The lines at the ends of a block that executes something; each may be unknown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Ends {
     first: Option<Line>,
     last: Option<Line>,
-    /// Nothing between them is of another line.
+    /// Whether all code in between belongs to the same line.
     is_one: bool,
 }
 
-/// A fixed place where somebody arrives at a line whenever control comes by.
+/// A fixed place where control arrives at a line whenever it passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// At an operator within a block.
@@ -69,9 +75,9 @@ pub enum Arrival {
     Over(EdgeId),
 }
 
-/// Adds the lines of one function to `lines`, those that never ran included.
-/// `operators` is what [`Profile::operators`](crate::Profile::operators) gives for it.
-/// O(operators + edges). `None` if a sum does not fit into 64 bits.
+/// Adds the lines of one function to `lines`, including those that never ran. `operators` is what
+/// [`Profile::operators`](crate::Profile::operators) returns for it. O(operators + edges). `None`
+/// if a sum does not fit into 64 bits.
 pub fn add_lines(
     function: &Function,
     counts: &FunctionCounts,
@@ -97,8 +103,8 @@ pub fn add_lines(
     Some(())
 }
 
-/// All places of a function where somebody arrives at a line; within a block in the order of its operators. Of the operators,
-/// their counts do not matter. O(operators + edges).
+/// All places of a function where control arrives at a line; within a block in the order of its
+/// operators. Ignores the operators' counts. O(operators + edges).
 pub fn arrivals(function: &Function, operators: &[OperatorCount]) -> Vec<(Line, Arrival)> {
     let mut arrivals = Vec::new();
     let mut arrive = |line: Option<Line>, arrival| {
@@ -134,7 +140,7 @@ pub fn arrivals(function: &Function, operators: &[OperatorCount]) -> Vec<(Line, 
     // Edges that lead from a line to itself.
     let mut staying = Vec::new();
     for (edge, transfer) in function.cfg.edges.iter() {
-        // What passes a block of nothing but a jump is counted where it comes from.
+        // A passage through a block with only a jump is counted where it comes from.
         if jumps.0[transfer.from].is_some() {
             continue;
         }
@@ -166,8 +172,8 @@ pub fn arrivals(function: &Function, operators: &[OperatorCount]) -> Vec<(Line, 
     arrivals
 }
 
-/// For each block of nothing but a jump that is passed over: the first block behind it that is none, and whether a back edge leads
-/// there. No block: jumps lead round in a circle.
+/// For each block that holds only a jump to be passed over: the first later block that does not,
+/// and whether a back edge leads there. No block if the jumps form a cycle.
 struct Jumps(SecondaryMap<BlockId, Option<(Option<BlockId>, bool)>>);
 
 impl Jumps {
@@ -208,7 +214,7 @@ impl Jumps {
         Self(behind)
     }
 
-    /// Where control comes to from an edge into this block, and whether over a back edge.
+    /// Where control gets to from an edge into this block, and whether over a back edge.
     fn behind(&self, block: BlockId, back: bool) -> (Option<BlockId>, bool) {
         match self.0[block] {
             None => (Some(block), back),
@@ -217,7 +223,7 @@ impl Jumps {
     }
 }
 
-/// The line that an operator stands in.
+/// The line to which an operator belongs.
 pub fn line_of(operator: &OperatorCount) -> Option<Line> {
     operator.position.map(Line::from)
 }

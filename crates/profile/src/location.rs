@@ -5,11 +5,11 @@
 //! file.c:42:7      … from this column      12, func[12]  a function, by index
 //! @0x1f3           an operator, by its     func+0x2a     an operator, by its distance from the
 //!                  offset in the module                  start of the function's body; func+0 is
-//!                                                        the first one, behind the locals
+//!                                                        the first one, after the locals
 //! ```
-//! Each may end in `#K` or `#last`: its K-th execution, from 1, or the last one.
-//! Rust names hold `#` and `:` (`run::{closure#0}`), so these mean something at the very
-//! end only, and a text that is a function's name as a whole is that function.
+//! Each may end in `#K` or `#last`: its K-th execution, from 1, or its last. Rust names contain `#`
+//! and `:` (`run::{closure#0}`), so these have a meaning only at the very end. A text that is a
+//! function's whole name means that function.
 
 use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_program::{LineError, NameError};
@@ -26,7 +26,7 @@ pub enum Occurrence {
     Last,
 }
 
-/// A place as written, read by its form alone.
+/// A place as written, classified by its form alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Form<'t> {
     /// `file.c:42[:7]`.
@@ -71,10 +71,11 @@ pub struct Resolved {
     pub occurrence: Option<Occurrence>,
 }
 
-/// Why a text is no location of a program. Each says what is nearest to it, if anything is.
+/// Why a text is not a location in a program. Each error names the nearest location, if there is
+/// one.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ResolveError {
-    /// Nothing was written.
+    /// The text is empty.
     #[error(
         "a location is empty; write file.c:42, a function's name or index, func+0x2a or @0x1f3"
     )]
@@ -82,26 +83,26 @@ pub enum ResolveError {
     /// Executions are counted from 1.
     #[error("\"{0}\" asks for execution 0, but executions are counted from 1")]
     Zeroth(String),
-    /// Behind `#` stands no number.
+    /// The text after `#` is not a number.
     #[error(
         "behind the # of \"{0}\" stands no number of an execution: write #K, from 1 on, or #last"
     )]
     Number(String),
-    /// Behind `#` stands a number that is too large.
+    /// The number after `#` is too large.
     #[error(
         "\"{0}\" asks for an execution with a larger number than any has: write #K, from 1 on, or #last"
     )]
     Large(String),
-    /// Behind `@` stands no offset.
+    /// The text after `@` is not an offset.
     #[error("\"{0}\" is no offset in the module: write @0x1f3, or @499 in decimal")]
     Offset(String),
-    /// Behind `+` stands no distance.
+    /// The text after `+` is not a distance.
     #[error("behind the + of \"{0}\" stands no distance: write func+0x2a, or func+42 in decimal")]
     Distance(String),
-    /// Behind a file stands no line.
+    /// The text after a file is not a line.
     #[error("behind the : of \"{0}\" stands no line: write file.c:42; lines are counted from 1")]
     NoLine(String),
-    /// Behind a line stands no column.
+    /// The text after a line is not a column.
     #[error(
         "behind the last : of \"{0}\" stands no column: write file.c:42:7; columns are counted from 1"
     )]
@@ -111,16 +112,16 @@ pub enum ResolveError {
         "\"{0}\" is a moment of the run, and no place: write file.c:42, a function, func+0x2a or @0x1f3"
     )]
     Moment(String),
-    /// A moment is there once.
+    /// A moment occurs only once.
     #[error("\"{0}\" is a moment of the run, which comes once: # counts the executions of a place")]
     Once(String),
     /// It names no function, or several.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// It names no line that has code.
+    /// It names no line with code.
     #[error(transparent)]
     Line(#[from] LineError),
-    /// A line has nothing but calls that were inlined, in several places.
+    /// A line has only inlined calls, in several places.
     #[error(
         "{path}:{line} has only inlined calls, and their code begins at {} places: write one of {}",
         starts.len(),
@@ -157,7 +158,7 @@ pub enum ResolveError {
         /// The nearest operator's offset.
         nearest: Option<OrigOffset>,
     },
-    /// A range has two ends.
+    /// It is not a range with two ends.
     #[error("\"{0}\" is no range of locations: write FIRST..LAST, both included")]
     NoRange(String),
     /// The module's bytes are not those of the program.
@@ -183,7 +184,7 @@ fn nearest_offset(nearest: Option<OrigOffset>) -> String {
 /// Splits `#K` or `#last` off the end of a text.
 ///
 /// # Errors
-/// If K is 0. A `#` that is followed by anything else belongs to the name.
+/// If K is 0. A `#` followed by anything else belongs to the name.
 pub fn split_occurrence(text: &str) -> Result<(&str, Option<Occurrence>), ResolveError> {
     let Some((place, which)) = text.rsplit_once('#') else {
         return Ok((text, None));
@@ -198,11 +199,11 @@ pub fn split_occurrence(text: &str) -> Result<(&str, Option<Occurrence>), Resolv
     }
 }
 
-/// Reads the form of a place, without `#K`.
+/// Classifies a place by its form, without `#K`.
 pub fn form(text: &str) -> Form<'_> {
-    // As people write the path of a file beside them.
+    // People write the path of a nearby file this way.
     let text = text.strip_prefix("./").unwrap_or(text);
-    // Reports leave out the `@` where a column says that these are offsets.
+    // Reports omit the `@` where a column says that these are offsets.
     let after = text.strip_prefix('@');
     let bare = || text.starts_with("0x").then_some(text);
     if let Some(offset) = after.or_else(bare).and_then(offset) {
@@ -242,7 +243,8 @@ pub fn form(text: &str) -> Form<'_> {
     }
 }
 
-/// Whether a text is a number of blocks or a part of the run, and not a word, which might be a name.
+/// Whether a text is a number of blocks or a part of the run, rather than a word, which might be a
+/// name.
 pub(crate) fn is_moment(text: &str) -> bool {
     let percent = text.strip_suffix('%');
     let time = text.strip_prefix("t=").or_else(|| text.strip_prefix('-'));
@@ -251,7 +253,7 @@ pub(crate) fn is_moment(text: &str) -> bool {
     }) || time.and_then(number).is_some()
 }
 
-/// The ways to cut `FIRST..LAST` in two, the last dots first: names may hold dots too.
+/// The ways to split `FIRST..LAST` in two, the last dots first: names may contain dots too.
 pub(crate) fn cuts(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let dots = text
         .rmatch_indices("..")
@@ -259,7 +261,7 @@ pub(crate) fn cuts(text: &str) -> impl Iterator<Item = (&str, &str)> {
     dots.filter(|(first, last)| !first.is_empty() && !last.is_empty())
 }
 
-/// A number without sign: decimal, or hexadecimal after `0x`.
+/// An unsigned number: decimal, or hexadecimal after `0x`.
 fn offset(text: &str) -> Option<u32> {
     match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(hex) if hex.bytes().all(|b| b.is_ascii_hexdigit()) => {
@@ -270,8 +272,8 @@ fn offset(text: &str) -> Option<u32> {
     }
 }
 
-/// A decimal number without sign, as written by a person or by our own reports: with a comma or an underscore before every third
-/// digit from the right, or without.
+/// An unsigned decimal number as people or our own reports write it: with or without a comma or an
+/// underscore before every third digit from the right.
 pub fn number(text: &str) -> Option<u64> {
     let separator = if text.contains('_') { '_' } else { ',' };
     let mut groups = text.split(separator);
@@ -286,7 +288,7 @@ pub fn number(text: &str) -> Option<u64> {
     decimal(&digits)
 }
 
-/// A decimal number without sign.
+/// An unsigned decimal number.
 fn decimal(text: &str) -> Option<u64> {
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     if digits { text.parse().ok() } else { None }
@@ -312,7 +314,7 @@ mod tests {
             split_occurrence("f#0"),
             Err(ResolveError::Zeroth(_))
         ));
-        // Too large for any execution: it stays part of a name, unless no function is called so.
+        // Too large for any execution: it stays part of a name, unless no function has that name.
         assert_eq!(
             split("f#99999999999999999999"),
             ("f#99999999999999999999", None)

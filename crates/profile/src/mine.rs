@@ -1,4 +1,4 @@
-//! Whose code it is: the user's own, or a library's.
+//! Decides whose code it is: the user's own, or a library's.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,16 +10,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Line, Source};
 
-/// Which code is shown; the rest is shown as the line that called it.
+/// The code to show. Other code is shown as the line that called it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CodeFilter {
-    /// The user's own: all but libraries' ([`is_library`]).
+    /// The user's own code: everything except libraries ([`is_library`]).
     #[default]
     Mine,
-    /// All code that has lines.
+    /// All code with lines.
     All,
-    /// The files whose path matches a glob, or an end of it does and they are of no library: `src/**/*.c`.
+    /// Files that match a glob such as `src/**/*.c`: with their whole path or, for files that are
+    /// not a library's, with an end of it.
     Files(String),
 }
 
@@ -62,7 +63,8 @@ impl fmt::Display for CodeFilter {
     }
 }
 
-/// Whether a source file is of a library, by its path: Rust's or C's standard library, a compiler's runtime, or a package from a registry.
+/// Whether a source file belongs to a library, by its path: Rust's or C's standard library, a
+/// compiler's runtime, or a package from a registry.
 pub fn is_library(path: &str) -> bool {
     const PARTS: [&str; 18] = [
         "/rustc/",
@@ -87,48 +89,50 @@ pub fn is_library(path: &str) -> bool {
     PARTS.iter().any(|part| path.contains(part))
 }
 
-/// Whether a function that has no line is of a library, by its name: C reserves names with two underscores for the implementation.
+/// Whether a function without lines belongs to a library, by its name: C reserves names with two
+/// underscores for the implementation.
 pub fn is_library_name(name: &str) -> bool {
-    // Constructors of priorities up to 100 are the implementation's, too.
+    // Constructors with priorities up to 100 also belong to the implementation.
     const BEGINNINGS: [&str; 5] = ["__", "_GLOBAL__I_000", "std::", "core::", "alloc::"];
     let of_library = |name: &str| BEGINNINGS.iter().any(|begin| name.starts_with(begin));
     let name = name.trim_start_matches('<');
     match name.split_once(" as ") {
-        // What the language itself has, as `&str`, has its traits from libraries.
+        // Traits of the language's own types, such as `&str`, come from libraries.
         Some((of, path)) if !of.contains("::") => of_library(path),
         _ => of_library(name),
     }
 }
 
-/// A star is part of a name; two are any folders.
+/// One star stays within a name; two match any folders.
 const OPTIONS: MatchOptions = MatchOptions {
     case_sensitive: true,
     require_literal_separator: true,
     require_literal_leading_dot: false,
 };
 
-/// Whether a path, or what follows one of its separators, matches.
+/// Whether a path, or the part after one of its separators, matches.
 fn matches(glob: &Pattern, path: &str) -> bool {
     let ends = path.match_indices(['/', '\\']).map(|(at, _)| at + 1);
     let mut ends = [0].into_iter().chain(ends);
     ends.any(|from| glob.matches_with(&path[from..], OPTIONS))
 }
 
-/// A source map in which code that is not shown has the line of the shown code that called it, if it was inlined there, and none otherwise.
+/// A source map that replaces code that is not shown by the line of the shown code that called it,
+/// if it was inlined there, and otherwise gives it no line.
 pub struct Folded<'s> {
     source: &'s dyn Source,
     shown: Vec<bool>,
 }
 
 impl<'s> Folded<'s> {
-    /// Folds what a filter leaves out.
+    /// Folds the code that a filter leaves out.
     pub fn new(source: &'s dyn Source, filter: &CodeFilter) -> Self {
         let shown = source.files().iter().map(|path| filter.shows(path));
         let shown = shown.collect();
         Self { source, shown }
     }
 
-    /// Whether code of a file is shown.
+    /// Whether the code of a file is shown.
     pub fn shows(&self, file: FileId) -> bool {
         self.shown.get(file.0 as usize).copied().unwrap_or(false)
     }
@@ -138,7 +142,7 @@ impl<'s> Folded<'s> {
         frames
     }
 
-    /// Whether code of any file is.
+    /// Whether the code of any file is shown.
     pub fn shows_any(&self) -> bool {
         self.shown.contains(&true)
     }

@@ -7,24 +7,25 @@ use crate::body::decode;
 use crate::frequency::executed_blocks;
 use crate::{OperatorCount, ProfileError, Source, block_counts, text, walk};
 
-/// Where an activation stood when the run ended.
+/// Where an activation stopped when the run ended.
 ///
-/// An operator that trapped or was executing a call counts as executed; what follows it in its block does not.
+/// An operator that trapped or was executing a call counts as executed; later operators of its
+/// block do not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stop {
     /// The function.
     pub function: FuncId,
     /// The block that it was in.
     pub block: BlockId,
-    /// The first operator of the block that was not executed: the end of the block's
-    /// range where all of them were.
+    /// The first operator of the block that was not executed; the end of the block's range if all
+    /// were.
     pub next: OpId,
 }
 
-/// What a program did, in numbers.
+/// Totals of what a program did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Runs of the program whose counts these are.
+    /// The number of runs that were added up.
     pub runs: u64,
     /// Instructions executed: operators, without the markers `block`, `loop`,
     /// `try_table`, `else` and `end`.
@@ -41,10 +42,11 @@ pub struct Totals {
     pub open: u64,
 }
 
-/// The exact profile of one execution, or of several whose counts were [added up](crate::add_counts).
+/// The exact profile of one execution, or of several whose counts were [added
+/// up](crate::add_counts).
 ///
-/// Everything else is derived from it on demand, a function at a time, so
-/// that its size is that of the graphs, not of the operators.
+/// Everything else is derived on demand, one function at a time, so its size is that of the graphs,
+/// not of the operators.
 pub struct Profile<'a> {
     pub(crate) program: &'a Program,
     pub(crate) module: &'a [u8],
@@ -55,22 +57,23 @@ pub struct Profile<'a> {
     totals: Totals,
 }
 
-/// What [`Profile`] keeps of one function.
+/// What [`Profile`] stores for one function.
 #[derive(Clone, Debug)]
 pub struct FunctionProfile {
     /// Executions of each vertex of its graph.
     pub blocks: SecondaryMap<BlockId, u64>,
-    /// Where its open activations stood: the block, and its first operator that was not executed. Ascending.
+    /// Where its open activations stopped: the block, and its first operator that was not executed.
+    /// Ascending.
     pub stops: Vec<(BlockId, OpId)>,
     /// Basic blocks executed.
     pub executed_blocks: u64,
-    /// Instructions executed in it, callees not included.
+    /// Instructions executed in it, excluding callees.
     pub instructions: u64,
 }
 
 impl<'a> Profile<'a> {
-    /// Derives the profile of a run. `stops` holds one element for each
-    /// activation that was open at the end, in any order.
+    /// Derives the profile of a run. `stops` holds one element for each activation that was open at
+    /// the end, in any order.
     ///
     /// O(size of the graphs and of the bodies that were executed).
     ///
@@ -149,7 +152,7 @@ impl<'a> Profile<'a> {
         })
     }
 
-    /// The same profile, of counts that were added up over so many runs.
+    /// The same profile, for counts that were added up over `runs` runs.
     #[must_use]
     pub fn over(mut self, runs: u64) -> Self {
         self.totals.runs = runs;
@@ -176,7 +179,7 @@ impl<'a> Profile<'a> {
         self.totals
     }
 
-    /// The path of a source file, or the empty text if the source has no such file.
+    /// The path of a source file, or an empty text if the source has no such file.
     pub fn file(&self, file: FileId) -> &'a str {
         self.source
             .files()
@@ -184,7 +187,8 @@ impl<'a> Profile<'a> {
             .map_or("", String::as_str)
     }
 
-    /// The functions that the module defines, with their edge counts and what is derived from them.
+    /// The functions that the module defines, with their edge counts and the profiles derived from
+    /// them.
     pub fn functions(
         &self,
     ) -> impl ExactSizeIterator<Item = (&'a Function, &'a FunctionCounts, &FunctionProfile)> {
@@ -194,7 +198,7 @@ impl<'a> Profile<'a> {
             .map(|((function, counts), profile)| (function, counts, profile))
     }
 
-    /// A function that the module defines, or `None` for an import or an index beyond the last.
+    /// A function that the module defines; `None` for an import or an index beyond the last.
     pub fn function(
         &self,
         id: FuncId,
@@ -208,7 +212,8 @@ impl<'a> Profile<'a> {
         ))
     }
 
-    /// Every operator of a function with its executions and its line, in the order of the body, into `into`.
+    /// Writes every operator of a function into `into`, in body order, with its executions and its
+    /// line.
     ///
     /// O(operators × log rows of the source map).
     ///
@@ -226,9 +231,9 @@ impl<'a> Profile<'a> {
         Ok(())
     }
 
-    /// The lines of the module's text that stand for the operators at these offsets, which
-    /// ascend, with their indentation; empty where no operator is, and for the `end` of a function,
-    /// which the text format writes as a parenthesis. O(size of the module).
+    /// The lines of the module's text for the operators at these ascending offsets, with their
+    /// indentation. Empty where there is no operator, and for the `end` of a function, which the
+    /// text format writes as a parenthesis. O(size of the module).
     ///
     /// # Errors
     /// If the module cannot be written as text.
@@ -237,7 +242,7 @@ impl<'a> Profile<'a> {
     }
 }
 
-/// The stops of a function, which must be as many in each block as the counts say.
+/// The stops of a function; their number in each block must match the counts.
 fn checked_stops(
     function: &Function,
     counts: &FunctionCounts,

@@ -1,4 +1,5 @@
-//! Where a function's own code begins: behind its prologue, where its frame is set up and its parameters are in their places.
+//! Finds where a function's own code begins: after its prologue, which sets up its frame and places
+//! its parameters.
 
 use afterimage_ids::{BlockId, EntityRef, OpId};
 use afterimage_program::{BlockKind, Function, Program, SourceMap};
@@ -6,21 +7,22 @@ use wasmparser::Operator;
 
 use crate::ProfileError;
 
-/// The first operator behind a function's prologue.
+/// The first operator after a function's prologue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrologueEnd {
-    /// How many blocks of the activation are executed before that with the operator.
+    /// The number of the activation's blocks executed before the operator's block.
     pub blocks: u64,
     /// The operator.
     pub op: OpId,
 }
 
-/// Where a function's prologue ends, as debuggers find it: at the first row of the line table that says so, or else at
-/// the function's second row. `None` if the line table does not cover the function, and if the path there has a branch or a call: what is there is not
-/// the beginning of each activation. O(log rows + size of the body).
+/// Finds the end of a function's prologue as debuggers do: at the first row of the line table that
+/// marks it, or otherwise at the function's second row. `None` if the line table does not cover the
+/// function, or if the path there contains a branch or a call, so that the place is not the
+/// beginning of each activation. O(log rows + size of the body).
 ///
 /// # Errors
-/// If the module's bytes are not those of the program.
+/// If the module's bytes are not the program's.
 pub fn prologue_end(
     program: &Program,
     module: &[u8],
@@ -41,7 +43,7 @@ pub fn prologue_end(
         return Ok(None);
     };
     let op = OpId::new(op);
-    // Calls end blocks, and who comes back from one has been elsewhere.
+    // Calls end blocks, and the code after a call is not at the beginning.
     let calls = program
         .operators(module, function)
         .take_while(|(other, _, _)| *other < op)
@@ -51,11 +53,11 @@ pub fn prologue_end(
     Ok(blocks.map(|blocks| PrologueEnd { blocks, op }))
 }
 
-/// How many blocks are executed before one that every activation comes to first of all, without a branch.
+/// The number of blocks executed before one that every activation reaches first, without a branch.
 fn straight(function: &Function, block: BlockId) -> Option<u64> {
     let cfg = &function.cfg;
     let mut at = cfg.graph.root();
-    // Who goes round in a circle has passed all blocks.
+    // On a cycle, all blocks have been passed by then.
     for before in 0..cfg.blocks.len() as u64 {
         if cfg.blocks[at].kind != BlockKind::Code {
             return None;

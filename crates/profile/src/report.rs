@@ -11,7 +11,7 @@ use crate::{
     is_library_name, text,
 };
 
-/// What a report has one row for.
+/// What a report has rows for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum By {
@@ -28,7 +28,7 @@ pub enum By {
     Instruction,
 }
 
-/// The order of a report's rows. Ties are in the order of the program, so that every order is total and stable.
+/// The order of a report's rows. Ties are in program order, so every order is total and stable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sort {
@@ -38,44 +38,45 @@ pub enum Sort {
     Count,
     /// By the name of the function; lines by the path of their file.
     Name,
-    /// In the order of the program: by function index, and there by position in the body; lines by file and line.
+    /// In program order: by function index, then by position in the body; lines by file and line.
     Program,
 }
 
 /// A question about a profile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// What has a row.
+    /// What each row stands for.
     pub by: By,
-    /// The order; by default that of the program, or most instructions first if only the top rows are wanted.
+    /// The order. By default program order, or most instructions first if only the top rows are
+    /// wanted.
     pub sort: Option<Sort>,
-    /// How many rows are kept, from the first; all by default.
+    /// The number of first rows to keep; all by default.
     pub top: Option<usize>,
-    /// The functions that it is about.
+    /// The functions to include.
     pub scope: Scope,
-    /// Which functions and lines have rows; all by default. If the filter matches none, all have.
+    /// The code that has rows; all by default. If the filter matches nothing, all code has rows.
     pub code: Option<CodeFilter>,
 }
 
 /// What the filter left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
-    /// How many rows it would have.
+    /// The number of its rows.
     pub rows: usize,
-    /// How many of its instructions were executed.
+    /// The number of its executed instructions.
     pub instructions: u64,
 }
 
-/// The answer: rows, and what they are a part of.
+/// The answer: rows, and the totals that they are part of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// The rows, in the order asked for.
+    /// The rows, in the requested order.
     pub rows: Rows,
-    /// How many rows there would be without a limit.
+    /// The number of rows without a limit.
     pub available: usize,
     /// What [`Options::code`] left out.
     pub left_out: LeftOut,
-    /// The sums over the whole program, whatever the rows are about.
+    /// The totals of the whole program, whatever the rows cover.
     pub totals: Totals,
     /// The order of the rows.
     pub sort: Sort,
@@ -115,7 +116,7 @@ impl Report {
                 |r| r.entries,
                 |r| name(r.function),
             ),
-            // Lines are by path already.
+            // Lines are already sorted by path.
             Rows::Lines(rows) => order(rows, sort, |r| r.instructions, |r| r.count, |_| ()),
             Rows::Blocks(rows) => order(
                 rows,
@@ -152,9 +153,9 @@ impl Report {
 }
 
 impl Rows {
-    /// Keeps functions and lines of the code that is shown, if there are any. `name` is what a function is called.
+    /// Keeps functions and lines of shown code, if there are any. `name` returns a function's name.
     fn keep<'n>(&mut self, folded: &Folded<'_>, name: impl Fn(FuncId) -> &'n str) -> LeftOut {
-        // What has no lines may be the user's own, compiled without them.
+        // Code without lines may be the user's own, compiled without debug information.
         let of_function = |row: &FunctionRow| match row.position {
             Some(at) => folded.shows(at.file),
             None => !is_library_name(name(row.function)),
@@ -202,7 +203,7 @@ fn order<R, K: Ord>(
 }
 
 impl Profile<'_> {
-    /// A position as people write it: `file.c:42:7`, without the column if it is not known.
+    /// A position as people write it: `file.c:42:7`, without the column if it is unknown.
     pub fn place(&self, at: Location) -> String {
         let Location { file, line, column } = at;
         match column {

@@ -13,10 +13,11 @@ use crate::location::{
 };
 use crate::{Line, walk};
 
-/// Among so many lines with rows in the line table the nearest one is looked for that has instructions.
+/// The number of lines with rows in the line table among which the nearest with instructions is
+/// searched.
 const LOOKED_AT: usize = 64;
 
-/// Hears what a text is taken for, if that is not what it says.
+/// Receives remarks about how a text was interpreted, if not literally.
 pub trait Remarks {
     /// A sentence about the text.
     fn remark(&self, text: String);
@@ -33,7 +34,7 @@ pub struct Resolver<'a> {
 }
 
 impl<'a> Resolver<'a> {
-    /// A resolver for a program; `module` is what it was parsed from.
+    /// A resolver for a program, which was parsed from `module`.
     pub fn new(
         program: &'a Program,
         module: &'a [u8],
@@ -49,20 +50,20 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The same, heard by somebody.
+    /// Sends remarks to `remarks`.
     #[must_use]
     pub fn heard_by(self, remarks: Option<&'a dyn Remarks>) -> Self {
         Self { remarks, ..self }
     }
 
-    /// What a text stands for, as [`location`](crate::location) describes. A text that is a function's
-    /// name as a whole is that function, whatever else it could be.
+    /// Resolves a text, as [`location`](crate::location) describes. A text that is a function's
+    /// whole name means that function, whatever else it could be.
     ///
-    /// O(log functions + size of the bodies that it leads to), after the first question of each
-    /// kind, which indexes the names or lines.
+    /// O(log functions + size of the bodies that it leads to), after the first query of each kind,
+    /// which indexes the names or lines.
     ///
     /// # Errors
-    /// If it is no location of this program; the error names the nearest that is.
+    /// If it is not a location of this program; the error names the nearest one.
     pub fn location(&self, text: &str) -> Result<Resolved, ResolveError> {
         if text.is_empty() {
             return Err(ResolveError::Empty);
@@ -89,7 +90,8 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    /// What is wrong with a text that has no form of a place and is no function's name, either: `unknown`, if it looks like a name.
+    /// The error for a text that has no form of a place and is no function's name: `unknown`, if it
+    /// looks like a name.
     fn misspelt(&self, text: &str, counted: bool, unknown: NameError) -> ResolveError {
         let whole = || text.to_owned();
         if !counted && let Some((place, which)) = text.rsplit_once('#') {
@@ -124,7 +126,7 @@ impl<'a> Resolver<'a> {
             if matches!(form(before), Form::Line { .. }) {
                 return ResolveError::Column(whole());
             }
-            // What stands behind two colons is a part of a name.
+            // Text after two colons is part of a name.
             let is_path = before.is_empty() || before.ends_with(':');
             if !is_path && (is_number || self.source.find_file(before).is_ok()) {
                 return ResolveError::NoLine(whole());
@@ -138,10 +140,11 @@ impl<'a> Resolver<'a> {
         unknown.into()
     }
 
-    /// The two locations of `FIRST..LAST`, both of which belong to the range.
+    /// The two locations of `FIRST..LAST`, both part of the range.
     ///
     /// # Errors
-    /// If there are not two; of several ways to cut the text the error speaks of the last dots.
+    /// If there are not two. If there are several ways to split the text, the error is about the
+    /// last dots.
     pub fn range(&self, text: &str) -> Result<(Resolved, Resolved), ResolveError> {
         let mut error = None;
         for (first, last) in cuts(text) {
@@ -172,7 +175,7 @@ impl<'a> Resolver<'a> {
                 let id = self.names.find(function, self.source)?;
                 let imported = || ResolveError::Imported(self.names.function(id).to_owned());
                 let function = self.program.function(id).ok_or_else(imported)?;
-                // A body begins with its locals, which nobody executes.
+                // A body begins with its locals, which are not executed.
                 if distance == 0 {
                     return Ok(Place::Operator(id, OpId::from_u32(0)));
                 }
@@ -208,7 +211,8 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The instructions of a line, those included that take their line from the one before them.
+    /// The instructions of a line, including those that take their line from the previous
+    /// instruction.
     fn line(&self, file: &str, number: u32, column: Option<u32>) -> Result<Place, ResolveError> {
         let file = self.source.find_file(file)?;
         let found = self.of_line(file, number, column);
@@ -284,7 +288,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The first instruction from an offset on.
+    /// The first instruction at or after an offset.
     fn first_from(&self, offset: OrigOffset) -> Result<Place, ResolveError> {
         let function = self.program.function_at(offset);
         let mut body = Vec::new();
@@ -301,7 +305,7 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    /// That a column of a line has no code, though others have.
+    /// The error for a column of a line without code, where other columns have some.
     fn no_column(
         &self,
         file: FileId,
@@ -327,7 +331,7 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    /// The instructions of a line of a file; `None` if its rows cover nothing but markers.
+    /// The instructions of a line of a file; `None` if its rows cover only markers.
     fn of_line(
         &self,
         file: FileId,

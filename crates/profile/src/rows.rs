@@ -1,4 +1,4 @@
-//! The rows of a report: one type per thing that is counted.
+//! The rows of a report: one type per kind of counted item.
 
 use afterimage_ids::{BlockId, EdgeId, FuncId, OpId, OrigOffset};
 use afterimage_program::{BlockEnd, EdgeKind, Location};
@@ -14,9 +14,9 @@ pub struct FunctionRow {
     pub entries: u64,
     /// Basic blocks executed.
     pub blocks: u64,
-    /// Instructions executed, callees not included.
+    /// Instructions executed, excluding callees.
     pub instructions: u64,
-    /// Where it begins: its declaration, or else its first instruction with a position.
+    /// Where it begins: its declaration or, failing that, its first instruction with a position.
     pub position: Option<Location>,
     /// Where its body begins in the module.
     pub offset: OrigOffset,
@@ -65,11 +65,12 @@ pub struct EdgeRow {
     pub from: BlockId,
     /// The vertex that it enters.
     pub to: BlockId,
-    /// Which way of transferring control it is.
+    /// The kind of control transfer.
     pub kind: EdgeKind,
     /// Whether it is a branch back to a loop's header.
     pub back: bool,
-    /// Where the operator that transfers control is in the module; `None` for an edge that has none.
+    /// The offset in the module of the operator that transfers control; `None` for an edge without
+    /// one.
     pub offset: Option<OrigOffset>,
     /// Executions.
     pub count: u64,
@@ -96,7 +97,8 @@ pub struct InstructionRow {
     pub text: Box<str>,
 }
 
-/// A branch with the counts of its ways: a predicate that ends in `br_if` and the like, `if`, or `br_table`.
+/// A branch with the counts of its ways: a predicate that ends in `br_if` and the like, `if`, or
+/// `br_table`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BranchRow {
     /// The function.
@@ -124,7 +126,7 @@ pub struct CallRow {
     pub callee: Option<FuncId>,
     /// How often.
     pub count: u64,
-    /// From how many places in the caller.
+    /// The number of places in the caller.
     pub sites: u32,
 }
 
@@ -144,7 +146,7 @@ pub enum Rows {
 }
 
 impl Rows {
-    /// How many rows there are.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         match self {
             Rows::Functions(rows) => rows.len(),
@@ -155,7 +157,7 @@ impl Rows {
         }
     }
 
-    /// Whether there is no row.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -23,12 +23,12 @@ impl From<Location> for Line {
     }
 }
 
-/// A line of a source file, with what the file is called.
+/// A line of a source file, with the file's names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SourceLine {
-    /// The file's full path, as the debug information has it.
+    /// The file's full path, as in the debug information.
     pub path: String,
-    /// As much of the end of the path as is shown: it names the file.
+    /// The end of the path that is shown, enough to identify the file.
     pub short: String,
     /// From 1.
     pub line: u32,
@@ -37,35 +37,36 @@ pub struct SourceLine {
 }
 
 impl fmt::Display for SourceLine {
-    /// As it is named to commands: `file.c:42`.
+    /// In the form that commands accept: `file.c:42`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.short, self.line)
     }
 }
 
-/// What a profile asks of a source map, so that tests can make one up.
+/// What a profile needs from a source map, as a trait so that tests can provide one.
 pub trait Source {
-    /// Where the operator at this offset comes from, or `None` where the
-    /// debug information does not cover it or says that it comes from no line.
+    /// Where the operator at this offset comes from. `None` if the debug information does not cover
+    /// it or says that it comes from no line.
     fn locate(&self, offset: OrigOffset) -> Option<Location>;
 
     /// The paths of the files, by [`FileId`]; no path twice.
     fn files(&self) -> &[String];
 
-    /// The least of the end of a file's path that names the file.
+    /// The shortest end of a file's path that identifies the file.
     fn short_path(&self, file: FileId) -> &str {
         let path = self.files().get(file.0 as usize).map_or("", String::as_str);
         path.rsplit(['/', '\\']).next().unwrap_or(path)
     }
 
-    /// The last two parts of a file's path, since many files are called `mod.rs`, or more where other files end in these, too: what is shown is taken back.
+    /// The last two parts of a file's path, because many files are called `mod.rs`; more if other
+    /// files end in the same parts. Input accepts what is shown.
     fn shown_path(&self, file: FileId) -> &str {
         let path = self.files().get(file.0 as usize).map_or("", String::as_str);
         let (two, least) = (last_two(path), self.short_path(file));
         if least.len() > two.len() { least } else { two }
     }
 
-    /// A place with what its file is called.
+    /// A place with its file's names.
     fn line(&self, at: Location) -> SourceLine {
         SourceLine {
             path: self
@@ -79,7 +80,7 @@ pub trait Source {
         }
     }
 
-    /// The same, with as much of the path as lists show.
+    /// Like [`line`](Self::line), with as much of the path as lists show.
     fn shown_line(&self, at: Location) -> SourceLine {
         SourceLine {
             short: self.shown_path(at.file).to_owned(),
@@ -95,12 +96,12 @@ pub trait Source {
         NoDebug::Nowhere
     }
 
-    /// The lines of functions that the linker removed, and that no code comes from.
+    /// The lines without code of functions that the linker removed.
     fn removed_lines(&self) -> Vec<Line> {
         Vec::new()
     }
 
-    /// Functions that the linker removed because nobody called them, and where they are declared.
+    /// Functions that the linker removed because nothing called them, with their declarations.
     fn removed_functions(&self) -> Vec<(String, Location)> {
         Vec::new()
     }
@@ -111,13 +112,14 @@ pub trait Source {
         Vec::new()
     }
 
-    /// The functions that the operator at this offset was compiled from, the innermost inlined one first and the one that the module defines last.
+    /// The functions from which the operator at this offset was compiled: the innermost inlined one
+    /// first and the one that the module defines last.
     fn inlined_frames(&self, offset: OrigOffset) -> Vec<InlinedFrame> {
         let _ = offset;
         Vec::new()
     }
 
-    /// The same, with the arguments of generic ones.
+    /// Like [`inlined_frames`](Self::inlined_frames), with the arguments of generic functions.
     fn written_frames(&self, offset: OrigOffset) -> Vec<InlinedFrame> {
         let _ = offset;
         Vec::new()
@@ -127,7 +129,7 @@ pub trait Source {
 /// The names of the functions that were inlined at an operator, the innermost first.
 pub fn inlined_names(source: &dyn Source, offset: OrigOffset) -> Vec<String> {
     let mut frames = source.inlined_frames(offset);
-    // The function that the module defines.
+    // Removes the function that the module defines.
     frames.pop();
     let names = frames.into_iter().filter_map(|frame| frame.function);
     names.map(|raw| demangle(&raw).unwrap_or(raw)).collect()

@@ -1,4 +1,4 @@
-//! From the stack at a recording's end to the places that a profile needs.
+//! Converts the stack at a recording's end to the places that a profile needs.
 
 use afterimage_ids::OpId;
 use afterimage_program::{OperatorIndex, Program};
@@ -6,10 +6,10 @@ use afterimage_trace::{End, Standing};
 
 use crate::{ProfileError, Stop};
 
-/// Where the activations of a recording stood at its end. O(frames · log operators).
+/// Where the activations of a recording stopped at its end. O(frames · log operators).
 ///
 /// # Errors
-/// If a frame stands at no place of the program.
+/// If a frame is not at a place of the program.
 pub fn stops(
     program: &Program,
     index: &OperatorIndex<'_>,

@@ -1,6 +1,7 @@
-//! The counts of several runs of one program → their sum.
+//! Adds up the counts of several runs of one program.
 //!
-//! Each flow equation holds for a sum if it holds for its parts, so a [`Profile`](crate::Profile) of the sum is checked like any other.
+//! A flow equation that holds for the parts also holds for their sum, so a
+//! [`Profile`](crate::Profile) of the sum is checked like any other.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,8 @@ use crate::ProfileError;
 /// Adds the counts of another run of the same program. O(edges).
 ///
 /// # Errors
-/// If the counts are of other functions or edges, or a sum does not fit into 64 bits. `sum` is of no use then.
+/// If the counts belong to other functions or edges, or a sum does not fit into 64 bits. `sum` is
+/// then unusable.
 pub fn add_counts(
     program: &Program,
     sum: &mut Counts,

@@ -1,4 +1,4 @@
-//! The text of operators, as the WebAssembly text format writes them.
+//! The text of operators in the WebAssembly text format.
 
 use std::io;
 
@@ -25,8 +25,8 @@ pub(crate) fn fill(module: &[u8], rows: &mut [InstructionRow]) -> Result<(), Pro
     }
 }
 
-/// The lines of a module's text that stand for the operators at these offsets, which ascend, with their indentation; empty where no operator
-/// is. O(size of the module).
+/// The lines of a module's text for the operators at these ascending offsets, with their
+/// indentation; empty where there is no operator. O(size of the module).
 ///
 /// # Errors
 /// If the module cannot be written as text.
@@ -36,7 +36,8 @@ pub fn texts(module: &[u8], wanted: &[OrigOffset]) -> Result<Vec<String>, Profil
     Ok(texts)
 }
 
-/// An operator's text with a mangled name in it made readable: `call $_ZN3foo3barE` as `call foo::bar`.
+/// Makes a mangled name in an operator's text readable: `call $_ZN3foo3barE` becomes `call
+/// foo::bar`.
 pub fn readable(text: &str) -> String {
     let Some((before, rest)) = text.split_once('$') else {
         return text.to_owned();
@@ -48,7 +49,7 @@ pub fn readable(text: &str) -> String {
             rest.split_at(end)
         }
     };
-    // Where several have a name, wasmprinter writes #func7<name>.
+    // If several functions share a name, wasmprinter writes #func7<name>.
     let inner = name.strip_prefix('#').and_then(|name| {
         let (_, name) = name.split_once('<')?;
         name.strip_suffix('>')
@@ -59,9 +60,9 @@ pub fn readable(text: &str) -> String {
     }
 }
 
-/// Hands on the line of the module's text for each of these offsets, which ascend, with
-/// the offset's position. The module is written as text once, up to the last of
-/// them; lines that are not wanted are dropped as they come.
+/// Passes on the line of the module's text for each of these ascending offsets, with the offset's
+/// position in the list. The module is written as text once, up to the last of them; other lines
+/// are dropped as they come.
 fn each_text(
     module: &[u8],
     wanted: &[OrigOffset],
@@ -84,14 +85,14 @@ fn each_text(
     Ok(())
 }
 
-/// Takes the module's text line by line.
+/// Receives the module's text line by line.
 struct Lines<'w, F> {
     wanted: &'w [OrigOffset],
     each: F,
-    /// Which of the offsets the line being written belongs to, and its text so far.
+    /// The index of the offset that the current line belongs to.
     current: Option<usize>,
     text: String,
-    /// What is written is behind the last of the offsets.
+    /// The writer has passed the last offset.
     is_over: bool,
 }
 
@@ -103,7 +104,7 @@ impl<F: FnMut(usize, &str)> Lines<'_, F> {
         }
     }
 
-    /// Ends the writing once nothing wanted can come.
+    /// Stops the writer once nothing wanted can follow.
     fn go_on(&self) -> io::Result<()> {
         match self.is_over {
             true => Err(io::Error::other("the rest is not wanted")),

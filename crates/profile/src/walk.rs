@@ -1,4 +1,4 @@
-//! The executions of single operators, and the line of each.
+//! The executions and the line of each operator.
 
 use std::collections::HashSet;
 
@@ -13,30 +13,33 @@ use crate::{FunctionProfile, Line, ProfileError, Source};
 pub struct OperatorCount {
     /// Its ordinal in the body.
     pub op: OpId,
-    /// Where it is in the original module.
+    /// Its offset in the original module.
     pub offset: OrigOffset,
     /// Whether it is an instruction; the markers of the block structure are not.
     pub instruction: bool,
-    /// Whether control passes it over: a jump (`br`) of a line that has other code, or of no line.
+    /// Whether control passes over it: a jump (`br`) whose line has other code, or that has no
+    /// line.
     pub passed: bool,
     /// The block that it belongs to; `None` in code that cannot be reached.
     pub block: Option<BlockId>,
-    /// How often it was executed, a trap in it included; for a marker, how often control passed it.
+    /// How often it was executed, including a trap in it; for a marker, how often control passed
+    /// it.
     pub count: u64,
-    /// Where it comes from. An instruction of which the debug information says nothing, as compilers do of code that they merged or made up, is taken to come from where control comes from: the
-    /// last instruction before it that has a position, if that is the same line whichever way control comes; otherwise it has none. Markers have none.
-    /// The jump back of a loop without a condition (`while (1) {`) counts as such code.
+    /// Where it comes from. Compilers give no position to code that they merged or invented. Such
+    /// an instruction takes its position from where control comes from: the last instruction before
+    /// it with a position, if all ways there agree on the line; otherwise it has none. Markers have
+    /// none. The jump back of a loop without a condition (`while (1) {`) counts as such code.
     pub position: Option<Location>,
 }
 
 impl OperatorCount {
-    /// Whether control arrives at its line with it, as [`lines`](crate::lines) defines.
+    /// Whether executing it is an arrival at its line, as [`lines`](crate::lines) defines it.
     pub fn is_step(&self) -> bool {
         self.instruction && !self.passed
     }
 }
 
-/// How many instructions a function executed: each block's executions times its
+/// The number of instructions that a function executed: each block's executions times its
 /// instructions, less those that open activations did not reach.
 pub fn instructions(
     function: &Function,
@@ -61,7 +64,7 @@ pub fn instructions(
     }
     let mut known = None;
     for &stop in stops {
-        // Deep recursion lists the same stop over and over.
+        // Deep recursion lists the same stop many times.
         let missed = match known {
             Some((same, missed)) if same == stop => missed,
             _ => in_range(stop.1.index(), function.cfg.blocks[stop.0].ops.end.index()),
@@ -97,7 +100,7 @@ pub fn operators(
     }
 }
 
-/// All operators of a body in order, with their positions only. O(operators + edges).
+/// All operators of a body in order, with only their positions. O(operators + edges).
 pub fn positions(
     function: &Function,
     body: &[Decoded],
@@ -134,9 +137,10 @@ pub fn positions(
     }
 }
 
-/// Decides which jumps control passes over; so far these are all. A jump that is all its line has in the function
-/// (`break;`, `goto end;`) is a step like any other instruction. If all jumps of such a line lead back to code of a later line, the line is
-/// the head of a loop without a condition: nothing is executed there, and the jumps lose their position. O(operators).
+/// Decides which jumps control passes over; initially this is set for all. A jump that is its
+/// line's only code in the function (`break;`, `goto end;`) is a step like any other instruction.
+/// If all jumps of such a line lead back to code of a later line, the line is the head of a loop
+/// without a condition: nothing is executed there, and the jumps lose their position. O(operators).
 fn settle_jumps(function: &Function, operators: &mut [OperatorCount]) {
     let cfg = &function.cfg;
     let (mut jumps, mut with_code, mut last) = (Vec::new(), HashSet::new(), None);
@@ -180,10 +184,10 @@ fn settle_jumps(function: &Function, operators: &mut [OperatorCount]) {
     }
 }
 
-/// Where the last instruction with a position came from.
+/// The position of the last earlier instruction with a position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Before {
-    /// Control was not seen to come.
+    /// No way to here has been found.
     #[default]
     Unknown,
     At(Location),
@@ -196,7 +200,7 @@ impl Before {
         match (self, other) {
             (Self::Unknown, one) | (one, Self::Unknown) => one,
             (Self::At(a), Self::At(b)) if a == b => self,
-            // Of the line alone nothing but the column is lost.
+            // If only the line agrees, the column is dropped.
             (Self::At(a), Self::At(b)) if (a.file, a.line) == (b.file, b.line) => {
                 Self::At(Location { column: 0, ..a })
             }
@@ -205,7 +209,8 @@ impl Before {
     }
 }
 
-/// For each block, where the last instruction before it came from. Each changes three times at most.
+/// For each block, the position of the last instruction before it. Each changes at most three
+/// times.
 fn before_blocks(
     function: &Function,
     operators: &[OperatorCount],

@@ -1,4 +1,4 @@
-//! Programs put together from parts, without a module.
+//! Programs assembled from parts, without a module.
 
 use afterimage_ids::{EntitySet, FuncId, PrimaryMap, TypeId};
 
@@ -6,8 +6,8 @@ use crate::program::Resources;
 use crate::{Function, FunctionType, Import, Program};
 
 impl Program {
-    /// A program that has no bytes: only functions, their graphs and how they may call each
-    /// other. Property tests of the algorithms that ask no more are made of such programs.
+    /// Creates a program that has no bytes: only functions, their graphs and how they may call each
+    /// other. Property tests use such programs for algorithms that need nothing more.
     pub fn assemble(
         types: PrimaryMap<TypeId, FunctionType>,
         imports: Vec<Import>,

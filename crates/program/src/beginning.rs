@@ -1,9 +1,10 @@
-//! Whether a file is a module, by how it begins.
+//! Tells from its beginning whether a file is a module.
 
-/// So much of a file tells whether it is a module: comments in front of one may be as long.
+/// The part of a file that decides whether it is a module. Comments before the module may be this
+/// long.
 pub const BEGINNING: u64 = 1 << 16;
 
-/// What a module in text form begins with: itself, or one of its fields.
+/// The possible first words of a module in text form: the module itself, or one of its fields.
 const FIELDS: [&str; 13] = [
     "module",
     "component",
@@ -20,7 +21,8 @@ const FIELDS: [&str; 13] = [
     "data",
 ];
 
-/// Whether a file that begins like this is a module, in binary form, or, behind space and comments, in text form.
+/// Whether a file that begins like this is a module: in binary form or, after blanks and comments,
+/// in text form.
 pub fn is_module(beginning: &[u8]) -> bool {
     if beginning.starts_with(b"\0asm") {
         return true;
@@ -35,7 +37,7 @@ pub fn is_module(beginning: &[u8]) -> bool {
     })
 }
 
-/// What is behind space and comments, which may be nested; nothing if one does not end.
+/// The text after blanks and comments, which may nest; `None` if a comment does not end.
 fn behind_comments(mut text: &str) -> Option<&str> {
     loop {
         text = text.trim_start();

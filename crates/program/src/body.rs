@@ -1,4 +1,4 @@
-//! A function's body, to be read again along with a validator.
+//! Reads a function's body again, along with a validator.
 
 use wasmparser::{
     BinaryReader, FuncToValidate, FuncValidator, FuncValidatorAllocations, FunctionBody,
@@ -16,7 +16,8 @@ pub(crate) fn mismatch(function: &Function) -> ParseError {
     }
 }
 
-/// A validator that knows the locals of a function, and the rest of its body: the operators. `bytes` is the module that the program was parsed from.
+/// A validator that knows the locals of a function, and the rest of its body: the operators.
+/// `bytes` is the module that the program was parsed from.
 ///
 /// # Errors
 /// If `bytes` is not that module.

@@ -1,4 +1,4 @@
-//! Which functions an exception can leave, over the whole call graph.
+//! Which functions an exception can leave, computed over the whole call graph.
 
 use afterimage_ids::{EntityRef, EntitySet, FuncId, PrimaryMap, TypeId};
 use std::collections::HashMap;
@@ -17,13 +17,13 @@ pub(crate) struct CallFacts {
 
 /// Collects [`CallFacts`] from the operators of one function.
 ///
-/// Unreachable code counts, and a clause for a single tag catches nothing here:
-/// both only err towards "may throw", which costs a handler and never exactness.
+/// Unreachable code counts, and a clause for a single tag is taken to catch nothing. Both err
+/// towards "may throw", which costs a handler but never exactness.
 #[derive(Debug, Default)]
 pub(crate) struct CallScan {
-    /// Per open frame, whether it is a `try_table` with a catch-all clause.
+    /// For each open frame, whether it is a `try_table` with a catch-all clause.
     frames: Vec<bool>,
-    /// How many of them are.
+    /// The number of such frames.
     protections: u32,
 }
 
@@ -60,9 +60,9 @@ pub(crate) fn catches_all(catch: &Catch) -> bool {
 
 /// A call operator.
 pub(crate) enum Transfer {
-    /// One that returns here.
+    /// A call that returns here.
     Call(Callee),
-    /// One that replaces this activation.
+    /// A call that replaces this activation.
     Tail(Callee),
 }
 
@@ -90,7 +90,7 @@ impl Transfer {
     }
 }
 
-/// Which calls an exception can come out of.
+/// Which calls may throw an exception.
 #[derive(Debug)]
 pub(crate) struct MayThrow {
     functions: Vec<bool>,
@@ -98,13 +98,12 @@ pub(crate) struct MayThrow {
 }
 
 impl MayThrow {
-    /// The least fixed point: a function may throw if it raises an exception that it
-    /// need not catch, or calls a function that may throw; an indirect call, if any
-    /// function of its type whose address is taken may throw. Imports never do.
+    /// Computes the least fixed point. A function may throw if it raises an exception that it might
+    /// not catch, or calls a function that may throw. An indirect call may throw if any function of
+    /// its type whose address is taken may throw. Imports never throw.
     ///
-    /// One walk backwards over the call graph from the functions that throw,
-    /// with one vertex per function type in the middle of all indirect calls.
-    /// O(functions + types + calls).
+    /// One backward walk over the call graph from the functions that throw, with one vertex per
+    /// function type in the middle of all indirect calls. O(functions + types + calls).
     pub(crate) fn compute(
         types: &PrimaryMap<TypeId, FunctionType>,
         function_types: &[TypeId],
@@ -116,7 +115,7 @@ impl MayThrow {
         if !facts.iter().any(|f| f.throws) {
             return Self::nobody(functions, types.len());
         }
-        // Function types are structural: equal ones share the first one's vertex.
+        // Function types are structural: equal types share the vertex of the first.
         let mut classes = HashMap::new();
         let class: PrimaryMap<TypeId, usize> = types
             .iter()
@@ -164,7 +163,7 @@ impl MayThrow {
         }
     }
 
-    /// Of a module in which nothing is thrown.
+    /// For a module in which nothing is thrown.
     pub(crate) fn nobody(functions: usize, types: usize) -> Self {
         Self {
             functions: vec![false; functions],
@@ -177,7 +176,7 @@ impl MayThrow {
         self.functions[function.index()]
     }
 
-    /// Whether an exception can come out of a call.
+    /// Whether a call may throw an exception.
     pub(crate) fn call(&self, callee: Callee) -> bool {
         match callee {
             Callee::Direct(function) => self.function(function),

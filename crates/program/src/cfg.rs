@@ -1,13 +1,12 @@
-//! The control-flow graph of one function, tied to the operators of its body.
+//! The control-flow graph of one function, linked to the operators of its body.
 //!
-//! A block ends at a control operator, at a call (so that the sequence of
-//! completed blocks is the order of execution), and before the target of a
-//! branch. Of the operators that may trap only `unreachable` and throws end a
-//! block; any other trap is one virtual edge at the run's end.
+//! A block ends at a control operator, before the target of a branch, and at a call, so that the
+//! sequence of completed blocks is the order of execution. Of the operators that may trap, only
+//! `unreachable` and throws end a block. Any other trap is one virtual edge at the run's end.
 //!
-//! Blocks that hold no operator are not made: an edge goes straight to the next
-//! real block. The exception is the root, which exists even when it is empty, so
-//! that the root has no predecessor. Code that cannot be reached has no block.
+//! Blocks without operators are not created: an edge leads straight to the next real block. The
+//! exception is the root, which exists even when it is empty, so that the root has no predecessor.
+//! Unreachable code has no block.
 
 use std::ops::Range;
 
@@ -20,9 +19,9 @@ pub struct Cfg {
     /// The blocks: code in layout order (the root first), then dispatch
     /// vertices in the order of their `try_table`s, the function's own last, then EXIT.
     pub blocks: PrimaryMap<BlockId, Block>,
-    /// The edges, ordered by the block they leave and there by slot: not taken before taken,
-    /// then before else, `br_table` targets by their first position in the table (the default
-    /// last), return before throw, the clauses of a `try_table` in order and unwinding last.
+    /// The edges, ordered by the block that they leave and then by slot: not taken before taken;
+    /// then before else; `br_table` targets by their first position in the table, the default last;
+    /// return before throw; the clauses of a `try_table` in order, with unwinding last.
     pub edges: PrimaryMap<EdgeId, Edge>,
     /// The same vertices and edges, as the graph algorithms take them.
     pub graph: FlowGraph,
@@ -33,10 +32,10 @@ pub struct Cfg {
 pub struct Block {
     /// What the vertex stands for.
     pub kind: BlockKind,
-    /// The operators from the block's first to its last, as ordinals in the
-    /// body. Markers (`block`, `loop`, `end`, `else`, `try_table`) between them
-    /// belong to it; the operators of unreachable code do not occur between them.
-    /// Empty for an empty root, dispatch vertices and EXIT.
+    /// The operators from the block's first to its last, as ordinals in the body. Markers (`block`,
+    /// `loop`, `end`, `else`, `try_table`) between them belong to the block; operators of
+    /// unreachable code never lie between them. Empty for an empty root, dispatch vertices and
+    /// EXIT.
     pub ops: Range<OpId>,
     /// Where these operators are in the original module.
     pub offsets: Range<OrigOffset>,
@@ -49,9 +48,8 @@ pub struct Block {
 pub enum BlockKind {
     /// A basic block.
     Code,
-    /// Where an exception raised inside a `try_table` chooses its handler. It
-    /// executes nothing. `None`: the function's own, from which the exception
-    /// leaves the function.
+    /// The place where an exception raised inside a `try_table` chooses its handler. It executes
+    /// nothing. `None` is the function's own, from which the exception leaves the function.
     Dispatch(Option<OpId>),
     /// The EXIT vertex.
     Exit,
@@ -60,7 +58,7 @@ pub enum BlockKind {
 /// How a block ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockEnd {
-    /// Control falls into the next block, or from a then-arm over the else-arm.
+    /// Control falls into the next block, or from the end of a then-arm past the else-arm.
     Fall,
     /// `br`.
     Jump,
@@ -89,7 +87,7 @@ pub enum BlockEnd {
 pub enum Callee {
     /// The function itself, imported or defined.
     Direct(FuncId),
-    /// Whatever stands in a table, if it has this type.
+    /// Whatever is in a table, if it has this type.
     Indirect {
         /// Index of the table.
         table: u32,
@@ -105,22 +103,22 @@ pub struct Edge {
     pub from: BlockId,
     /// The vertex that it enters.
     pub to: BlockId,
-    /// Which way of transferring control it is.
+    /// The kind of control transfer.
     pub kind: EdgeKind,
     /// Whether it is a branch back to a loop's header.
     pub back: bool,
-    /// The operator that transfers control: the branch, the call, the `throw`;
-    /// for [`EdgeKind::Fall`] the last operator of `from`; `None` only where an empty root falls
-    /// into the next block or EXIT. For edges out of a dispatch vertex the `try_table`
-    /// (`None` for the function's own).
+    /// The operator that transfers control: the branch, the call, the `throw`; for
+    /// [`EdgeKind::Fall`] the last operator of `from`. `None` only where an empty root falls into
+    /// the next block or EXIT. For edges out of a dispatch vertex it is the `try_table` (`None` for
+    /// the function's own).
     pub op: Option<OpId>,
 }
 
-/// Which way of transferring control an edge is, and so where a probe on it goes.
+/// The kind of control transfer that an edge is, which decides where a probe on it goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EdgeKind {
-    /// Control goes on to the next operator, or from the end of a then-arm to what follows the
-    /// else-arm. A probe goes right after `op`.
+    /// Control continues with the next operator, or from the end of a then-arm with what follows
+    /// the else-arm. A probe goes right after `op`.
     Fall,
     /// An unconditional `br`. A probe goes right before `op`.
     Jump,
@@ -130,7 +128,7 @@ pub enum EdgeKind {
     NotTaken,
     /// `if`, condition true. A probe goes right after `op`.
     Then,
-    /// `if`, condition false. A probe goes right after its `else`, which may have to be made.
+    /// `if`, condition false. A probe goes right after its `else`, which may have to be added.
     Else,
     /// `br_table`, by the label depth of its targets: one edge per distinct depth.
     Table(u32),

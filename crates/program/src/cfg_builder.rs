@@ -1,14 +1,13 @@
-//! One pass over a function's operators that makes its control-flow graph.
+//! Builds a function's control-flow graph in one pass over its operators.
 //!
-//! Edges whose target does not exist yet are *pending*: those that lead to the
-//! next operator, and per label those that lead to its `end`. A block is made only
-//! when an operator arrives, and takes all edges pending there, so that there are
-//! no empty blocks to remove afterwards. Where an operator arrives with no block
-//! open and nothing pending, it is unreachable.
+//! Edges whose target does not exist yet are *pending*: those that lead to the next operator and,
+//! per label, those that lead to its `end`. A block is created only when an operator arrives, and
+//! takes all edges pending there. So no empty blocks have to be removed afterwards. An operator
+//! that arrives with no open block and no pending edge is unreachable.
 //!
-//! Whether a loop is ever branched to is known only at its end. The first operator
-//! in a loop therefore always starts a block, and a block that turns out to be
-//! entered from above only is joined to the one above when the graph is finished.
+//! Only a loop's end reveals whether the loop is ever branched to. The first operator in a loop
+//! therefore always starts a block. If such a block turns out to be entered only from above, it is
+//! joined to the block above when the graph is finished.
 
 use afterimage_ids::{EntityRef, OpId, OrigOffset};
 use std::collections::HashSet;
@@ -28,7 +27,7 @@ struct Pending {
     from: Vertex,
     kind: EdgeKind,
     op: Option<OpId>,
-    /// Position among the edges that leave `from`.
+    /// Its position among the edges that leave `from`.
     slot: u32,
 }
 
@@ -49,7 +48,7 @@ struct RawEdge {
     origin: Pending,
     to: Vertex,
     back: bool,
-    /// Made only because a loop begins here: contracted if nothing else enters `to`.
+    /// Exists only because a loop begins here: contracted if nothing else enters `to`.
     splits_for_loop: bool,
 }
 
@@ -66,7 +65,7 @@ enum FrameKind {
     Function,
     Block,
     Loop {
-        /// The first block in the loop, once an operator was seen there.
+        /// The first block in the loop, once it contains an operator.
         header: Option<u32>,
     },
     If {
@@ -78,20 +77,20 @@ enum FrameKind {
         op: OpId,
         offset: OrigOffset,
         catches: Vec<Catch>,
-        /// Its dispatch vertex, once something reaches it.
+        /// Its dispatch vertex, once an edge reaches it.
         dispatch: Option<u32>,
     },
 }
 
-/// Makes the control-flow graph of one function; feed it every operator in order.
+/// Builds the control-flow graph of one function. It must be given every operator in order.
 #[derive(Debug)]
 pub(crate) struct CfgBuilder<'a> {
     may_throw: &'a MayThrow,
     frames: Vec<Frame>,
     /// Positions in `frames` of the open `try_table`s.
     tries: Vec<usize>,
-    /// Positions in `frames` of the open loops in which there was no operator yet.
-    /// They are on top of the control stack but for other markers.
+    /// Positions in `frames` of the open loops without an operator so far. Only other markers are
+    /// above them on the control stack.
     headerless: Vec<usize>,
     /// The code blocks, in layout order.
     code: Vec<Block>,
@@ -100,7 +99,7 @@ pub(crate) struct CfgBuilder<'a> {
     /// The edges that lead to the next operator.
     pending: Vec<Pending>,
     edges: Vec<RawEdge>,
-    /// The dispatch vertices that something reaches: their `try_table`s.
+    /// The dispatch vertices that an edge reaches: their `try_table`s.
     dispatches: Vec<(OpId, OrigOffset)>,
     own_dispatch: bool,
     end: OrigOffset,
@@ -170,7 +169,7 @@ impl<'a> CfgBuilder<'a> {
         }
     }
 
-    /// The operators that end a block, in reachable code.
+    /// Handles an operator in reachable code, if it ends a block.
     fn execute(&mut self, block: u32, op: OpId, operator: &Operator<'_>) {
         let origin = |kind, slot| Pending {
             from: Vertex::Code(block),
@@ -198,7 +197,7 @@ impl<'a> CfgBuilder<'a> {
             Operator::BrTable { targets } => {
                 self.close(BlockEnd::Table);
                 let mut seen = HashSet::new();
-                // The targets were read once already, when the module was validated.
+                // The targets were already read once, when the module was validated.
                 let listed = targets.targets().map_while(Result::ok);
                 for depth in listed.chain([targets.default()]) {
                     if seen.insert(depth) {
@@ -233,7 +232,8 @@ impl<'a> CfgBuilder<'a> {
         }
     }
 
-    /// The block that an operator belongs to, made if need be; `None` if it is unreachable.
+    /// The block that an operator belongs to, created if necessary; `None` if the operator is
+    /// unreachable.
     fn enter(&mut self, op: OpId, offsets: Range<OrigOffset>) -> Option<u32> {
         let ops = op..OpId::new(op.index() + 1);
         let split = !self.headerless.is_empty();
@@ -276,14 +276,14 @@ impl<'a> CfgBuilder<'a> {
         self.current
     }
 
-    /// Ends the open block, which is there because an operator was just taken.
+    /// Ends the open block, which exists because an operator was just taken.
     fn close(&mut self, end: BlockEnd) {
         if let Some(block) = self.current.take() {
             self.code[block as usize].end = end;
         }
     }
 
-    /// Ends the open block, if there is one, by falling to the next operator.
+    /// Ends the open block, if there is one, with a fall to the next operator.
     fn fall(&mut self) {
         if let Some(block) = self.current.take() {
             let ops = &self.code[block as usize].ops;
@@ -298,7 +298,7 @@ impl<'a> CfgBuilder<'a> {
         }
     }
 
-    /// The graph, once the function's last `end` was taken.
+    /// The graph, after the function's last `end`.
     pub(crate) fn finish(self) -> Cfg {
         finish::finish(self)
     }

@@ -22,8 +22,8 @@ pub fn text(cfg: &Cfg) -> String {
     out
 }
 
-/// A graph in the language of Graphviz. `name` becomes its title; back edges are dashed,
-/// exceptional ones red.
+/// A graph in Graphviz's DOT language. `name` becomes its title; back edges are dashed, exceptional
+/// edges red.
 pub fn dot(cfg: &Cfg, name: &str) -> String {
     let mut out = String::from("digraph {\n");
     let _ = writeln!(out, "  label={};\n  node [shape=box];", quoted(name));

@@ -1,4 +1,4 @@
-//! Why a module is refused.
+//! The reasons for refusing a module.
 
 use std::borrow::Cow;
 
@@ -6,10 +6,10 @@ use afterimage_ids::OrigOffset;
 use thiserror::Error;
 use wasmparser::WasmFeatures;
 
-/// Why bytes did not become a [`Program`](crate::Program).
+/// Why bytes could not be parsed as a [`Program`](crate::Program).
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ParseError {
-    /// There are no bytes at all.
+    /// There are no bytes.
     #[error("the file is empty")]
     Empty,
     /// The bytes do not begin with `\0asm`.
@@ -29,15 +29,15 @@ pub enum ParseError {
     Malformed {
         /// What is wrong with it.
         message: String,
-        /// Where.
+        /// Where it is wrong.
         offset: OrigOffset,
     },
-    /// The module is or may be valid, but uses something that is not supported.
+    /// The module is or may be valid, but uses an unsupported feature.
     #[error("afterimage does not support {feature} (first used at offset {offset})")]
     Unsupported {
-        /// What it uses.
+        /// The feature.
         feature: Cow<'static, str>,
-        /// Where it first does.
+        /// Where it is first used.
         offset: OrigOffset,
     },
 }
@@ -58,13 +58,13 @@ impl From<wasmparser::Error> for ParseError {
     }
 }
 
-/// An offset that wasmparser reports. Modules of more than 4 GiB are refused
-/// first, so the conversion is exact.
+/// Converts an offset from wasmparser. Modules of more than 4 GiB are refused first, so the
+/// conversion is exact.
 pub(crate) fn offset(offset: usize) -> OrigOffset {
     OrigOffset(u32::try_from(offset).unwrap_or(u32::MAX))
 }
 
-/// What a module may use.
+/// The features that a module may use.
 pub(crate) const SUPPORTED: WasmFeatures = WasmFeatures::WASM2
     .union(WasmFeatures::TAIL_CALL)
     .union(WasmFeatures::EXCEPTIONS)
@@ -72,10 +72,10 @@ pub(crate) const SUPPORTED: WasmFeatures = WasmFeatures::WASM2
     .union(WasmFeatures::MEMORY64)
     .union(WasmFeatures::EXTENDED_CONST)
     .union(WasmFeatures::RELAXED_SIMD)
-    // Of these the atomics: shared memories are refused.
+    // Only the atomics of these: shared memories are refused.
     .union(WasmFeatures::THREADS);
 
-/// What people call a feature that is not in [`SUPPORTED`].
+/// The usual name of a feature that is not in [`SUPPORTED`].
 fn feature_name(missing: WasmFeatures) -> &'static str {
     const NAMES: [(WasmFeatures, &str); 10] = [
         (WasmFeatures::GC, "garbage collection"),

@@ -1,34 +1,40 @@
 //! Whether debug information belongs to the code of a module.
 //!
-//! Tools that rewrite a module after it was linked mostly copy its `.debug_*` sections as they are. Every address in them then
-//! means other code. What a linker writes fits exactly: a function's entry begins where a body begins and ends where it ends. A sequence of the line
-//! table begins with a body, before or after the declarations of its locals, and ends where this one or a later one ends. So an extent that does not is a
-//! sign that code moved, and the functions that it lies in are told apart from the others. A sequence that is part of one body says nothing by itself: the function's entry
-//! decides.
-//! Extents of code that the linker removed are not claims: they begin at 0, −1 or −2, outside all bodies.
+//! Tools that rewrite a linked module mostly copy its `.debug_*` sections unchanged. Every address
+//! in them then refers to different code.
 //!
-//! What cannot be seen: code that was replaced by code of the same length, function by function.
+//! Input: the bodies of functions, and the *claims* of the debug information about their extents.
+//! Output: which bodies are claimed exactly, and which have foreign debug information. A linker's
+//! claims fit exactly. A function's entry begins where a body begins and ends where it ends. A
+//! sequence of the line table begins with a body, before or after the declarations of its locals,
+//! and ends where this or a later body ends. An extent that does not fit is a sign that code moved,
+//! so the functions that it overlaps are separated from the others. A sequence that is part of one
+//! body proves nothing by itself: the function's entry decides. Extents of code that the linker
+//! removed are not claims: they begin at 0, −1 or −2, outside all bodies.
+//!
+//! Not detected: code that was replaced by code of the same length, function by function.
 
 use std::ops::Range;
 
 use afterimage_ids::OrigOffset;
 
-/// For each body of a module: whether something claims it exactly, and whether something lies across its bounds.
+/// For each body of a module: whether a claim fits it exactly, and whether a claim crosses its
+/// bounds.
 #[derive(Clone, Debug, Default)]
 pub struct Fit {
     /// Ascending.
     bodies: Vec<Range<OrigOffset>>,
-    /// Where a claim of each body may begin at the latest.
+    /// The last offset at which a claim of each body may begin.
     begins: Vec<OrigOffset>,
     exact: Vec<bool>,
     across: Vec<bool>,
     of: Claimed,
 }
 
-/// What claims to be at some stretch of code.
+/// What kind of claim covers a stretch of code.
 #[derive(Clone, Copy, Debug, Default)]
 enum Claimed {
-    /// One function, as a whole.
+    /// One function as a whole.
     #[default]
     Function,
     /// One function or several.
@@ -36,7 +42,8 @@ enum Claimed {
 }
 
 impl Fit {
-    /// Looks at what the debug information says is the code of one function. The bodies ascend. O((bodies + claims) · log bodies).
+    /// Checks the extents of functions in the debug information. The bodies ascend. O((bodies +
+    /// claims) · log bodies).
     pub fn of_functions(
         bodies: &[Range<OrigOffset>],
         claims: impl Iterator<Item = Range<OrigOffset>>,
@@ -45,8 +52,9 @@ impl Fit {
         Self::new(bodies, begins, claims, Claimed::Function)
     }
 
-    /// The same of sequences in line tables, which may have several functions. Such a claim begins with a body or with the first of its `operators`:
-    /// compilers do not agree whether the declarations of locals have a line.
+    /// Checks the sequences of line tables, which may cover several functions. Such a claim begins
+    /// with a body or with the first of its `operators`: compilers disagree on whether the
+    /// declarations of locals have a line.
     pub fn of_sequences(
         bodies: &[Range<OrigOffset>],
         operators: &[OrigOffset],
@@ -68,7 +76,8 @@ impl Fit {
             across: Vec::new(),
             of,
         };
-        // How many claims begin before a body less those that end there, exact ones first.
+        // For each body, the claims that begin before it minus those that end there; exact claims
+        // first.
         let mut changes = [vec![0i64; bodies.len() + 1], vec![0i64; bodies.len() + 1]];
         for claim in claims {
             let touched = fit.touched(&claim);
@@ -88,7 +97,7 @@ impl Fit {
         fit
     }
 
-    /// Whether a stretch of code is one body, or several that one claim may be.
+    /// Whether a stretch of code is exactly one body, or several where one claim may cover several.
     pub fn fits(&self, claim: &Range<OrigOffset>) -> bool {
         let touched = self.touched(claim);
         let is_enough = match self.of {
@@ -101,25 +110,26 @@ impl Fit {
             && self.bodies[touched.end - 1].end == claim.end
     }
 
-    /// Whether a stretch of code lies in one body.
+    /// Whether a stretch of code lies within one body.
     pub(crate) fn is_part(&self, claim: &Range<OrigOffset>) -> bool {
         let touched = &self.bodies[self.touched(claim)];
         touched.len() == 1 && touched[0].start <= claim.start && claim.end <= touched[0].end
     }
 
-    /// The bodies that have some of a stretch of code.
+    /// The bodies that overlap a stretch of code.
     fn touched(&self, claim: &Range<OrigOffset>) -> Range<usize> {
         let first = self.bodies.partition_point(|body| body.end <= claim.start);
         let past = self.bodies.partition_point(|body| body.start < claim.end);
         first..past.max(first)
     }
 
-    /// Whether something claims exactly the body at an offset.
+    /// Whether a claim fits the body at an offset exactly.
     pub fn is_exact(&self, at: OrigOffset) -> bool {
         self.body(at).is_some_and(|body| self.exact[body])
     }
 
-    /// Whether the debug information of the body at an offset belongs to other code: something lies across its bounds, and nothing fits it.
+    /// Whether the debug information of the body at an offset belongs to other code: a claim
+    /// crosses its bounds, and none fits it.
     pub fn is_foreign(&self, at: OrigOffset) -> bool {
         self.body(at)
             .is_some_and(|body| self.across[body] && !self.exact[body])
@@ -132,7 +142,7 @@ impl Fit {
         foreign.filter_map(|(body, (across, exact))| (*across && !exact).then_some(body))
     }
 
-    /// How many bodies the debug information speaks of.
+    /// The number of bodies that the debug information covers.
     pub fn claimed(&self) -> usize {
         let marks = self.across.iter().zip(&self.exact);
         marks.filter(|(across, exact)| **across || **exact).count()
@@ -154,8 +164,8 @@ mod tests {
         let range = |(from, to)| OrigOffset(from)..OrigOffset(to);
         let bodies = [(10, 20), (22, 30), (31, 40), (42, 50), (51, 60)].map(range);
         let operators = [11, 23, 31, 43, 51].map(OrigOffset);
-        // One that begins after the locals; one of two functions; a definition that the linker did not choose; two that were moved; and one that was
-        // moved to where a body ends.
+        // One that begins after the locals; one of two functions; a definition that the linker did
+        // not choose; two that were moved; and one that was moved to where a body ends.
         let claims = [(11, 20), (22, 40), (10, 18), (12, 22), (41, 49), (53, 60)].map(range);
         let fit = Fit::of_sequences(&bodies, &operators, claims.into_iter());
         assert_eq!(

@@ -1,5 +1,5 @@
-//! WebAssembly bytes → functions, control-flow graphs, statements in static
-//! single assignment form, names and a source map. Pure: no engine, no files.
+//! Parses WebAssembly bytes into functions, control-flow graphs, statements in static single
+//! assignment form, names and a source map. Pure: no engine, no files.
 
 mod assemble;
 mod beginning;

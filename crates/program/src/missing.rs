@@ -1,11 +1,11 @@
-//! Where the debug information of a module is that has no DWARF of its own.
+//! Where to find the debug information of a module without DWARF.
 
 use thiserror::Error;
 
-/// Why a module has no debug information, and what to do.
+/// Why a module has no debug information, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NoDebug {
-    /// There is none, as far as the module says.
+    /// The module has none and names no other place.
     #[error("the module has no debug information; compile it with -g")]
     Nowhere,
     /// It is in another file.
@@ -16,18 +16,19 @@ pub enum NoDebug {
         /// The file, as the module names it.
         file: String,
     },
-    /// There is a source map, which has lines but no variables, and is not read.
+    /// There is a source map, which has lines but no variables, and which is not read.
     #[error(
         "the module has a source map, {url}, which is not read, and no DWARF; compile it with -g"
     )]
     SourceMap {
-        /// Where that is, as the module names it.
+        /// The source map's location, as the module names it.
         url: String,
     },
 }
 
 impl NoDebug {
-    /// What to say where a part of the program is not described, though others are: what to do about it.
+    /// A hint for a part of the program that lacks debug information while others have it: what to
+    /// do about it.
     pub fn hint(&self) -> String {
         match self {
             Self::Nowhere => "; compile it with -g".to_owned(),
@@ -40,7 +41,8 @@ impl NoDebug {
         }
     }
 
-    /// By the contents of custom sections; empty for one that is not there.
+    /// Finds the reason from the contents of custom sections. `section` returns empty contents for
+    /// a missing section.
     pub fn of<'a>(section: impl Fn(&str) -> &'a [u8]) -> Self {
         if let Some(file) = written(section("external_debug_info")) {
             return Self::Separate { file };
@@ -52,14 +54,14 @@ impl NoDebug {
     }
 }
 
-/// The most characters of a name in a message.
+/// The maximal number of characters of a name in a message.
 const LONGEST: usize = 200;
 
-/// The text that is all of a section, with its length before it.
+/// The text that fills a section, preceded by its length.
 fn written(section: &[u8]) -> Option<String> {
     let mut reader = wasmparser::BinaryReader::new(section, 0);
     let text = reader.read_unlimited_string().ok()?;
-    // The module's author wrote it, and it goes into a message.
+    // The module's author chose this text, and it goes into a message.
     let shown = text.chars().take(LONGEST).flat_map(char::escape_debug);
     let more = match text.chars().nth(LONGEST) {
         Some(_) => "…",

@@ -1,13 +1,13 @@
-//! A module, parsed.
+//! A parsed module.
 
 use crate::{Names, ParseError, Program, SourceMap};
 
-/// A module: its bytes, and the program that they mean.
+/// A module: its bytes, and the parsed program.
 #[derive(Debug)]
 pub struct Module {
     /// The module in binary form.
     pub bytes: Vec<u8>,
-    /// What it means.
+    /// The program parsed from these bytes.
     pub program: Program,
 }
 
@@ -15,7 +15,7 @@ impl Module {
     /// Parses a module in binary form. Near-linear in its size.
     ///
     /// # Errors
-    /// If it is none.
+    /// If the bytes are not a supported module.
     pub fn parse(bytes: Vec<u8>) -> Result<Self, ParseError> {
         let program = Program::parse(&bytes)?;
         Ok(Self { bytes, program })
@@ -26,7 +26,7 @@ impl Module {
         Names::build(&self.program, &self.bytes, source)
     }
 
-    /// The same, where the source map may not be there yet.
+    /// Like [`names`](Self::names), with a source map that is built only if needed.
     pub fn names_with<'s>(&self, source: &dyn Fn() -> &'s SourceMap<'s>) -> Names {
         Names::build_with(&self.program, &self.bytes, source)
     }

@@ -27,11 +27,11 @@ pub(crate) fn nearest<'a>(
     found.into_iter().map(|(_, name)| name).collect()
 }
 
-/// How many characters have to be inserted, removed or replaced, or neighbours exchanged that are not changed otherwise (Damerau 1964: "optimal
-/// string alignment"), ignoring case.
+/// The number of characters that must be inserted, removed, replaced or exchanged with a neighbour,
+/// ignoring case. No exchanged pair is edited otherwise (Damerau 1964: "optimal string alignment").
 fn edit_distance(a: &[char], b: &str) -> usize {
     let same = |x: char, y: char| x.to_lowercase().eq(y.to_lowercase());
-    // The rows of the last two characters of b, and that of this one.
+    // The rows of the last two characters of `b`, and that of the current one.
     let mut older: Vec<usize> = Vec::new();
     let mut old: Vec<usize> = Vec::new();
     let mut row: Vec<usize> = (0..=a.len()).collect();

@@ -1,4 +1,4 @@
-//! The operators of a function, with their ordinals and places.
+//! The operators of a function, with their ordinals and offsets.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -8,9 +8,9 @@ use wasmparser::{BinaryReader, FunctionBody, Operator, OperatorsReader};
 
 use crate::{BlockKind, Effect, Function, Program};
 
-/// The operators of one function in order: ordinal, place in the module, operator.
+/// Iterates over the operators of one function in order: ordinal, offset in the module, operator.
 ///
-/// It ends early where the bytes are not those of a valid body.
+/// Ends early where the bytes are not those of a valid body.
 #[derive(Clone)]
 pub struct Operators<'a> {
     reader: Option<OperatorsReader<'a>>,
@@ -85,8 +85,8 @@ impl Function {
     }
 }
 
-/// Finds operators by their offset in the module, by binary search. The offsets of
-/// a function's operators are read when it is first asked about, and kept.
+/// Finds operators by their offset in the module, by binary search. The offsets of a function's
+/// operators are read at the first query about it, and kept.
 pub struct OperatorIndex<'a> {
     program: &'a Program,
     bytes: &'a [u8],
@@ -104,14 +104,14 @@ impl<'a> OperatorIndex<'a> {
         }
     }
 
-    /// The operator that begins at this offset, or `None` if none does.
+    /// The operator that begins at this offset.
     pub fn find(&self, offset: OrigOffset) -> Option<(FuncId, OpId)> {
         let function = self.program.function_at(offset)?;
         let op = self.offsets(function).binary_search(&offset).ok()?;
         Some((function.id, OpId::new(op)))
     }
 
-    /// The operator whose bytes include this offset, or `None` if none's do.
+    /// The operator whose bytes include this offset.
     pub fn enclosing(&self, offset: OrigOffset) -> Option<(FuncId, OpId)> {
         let function = self.program.function_at(offset)?;
         let after = self
@@ -120,7 +120,8 @@ impl<'a> OperatorIndex<'a> {
         Some((function.id, OpId::new(after.checked_sub(1)?)))
     }
 
-    /// What the operator may do that begins at this offset, or `None` if none does. O(operators of its function).
+    /// The effect of the operator that begins at this offset, or `None` if none does. O(operators
+    /// of its function).
     pub fn effect(&self, offset: OrigOffset) -> Option<Effect> {
         let function = self.program.function_at(offset)?;
         let mut operators = self.program.operators(self.bytes, function);
@@ -128,7 +129,8 @@ impl<'a> OperatorIndex<'a> {
         found.map(|(_, _, operator)| Effect::of(&operator))
     }
 
-    /// Where the operators of a function begin, indexed by [`OpId`]. The function is one of the program's.
+    /// The offsets of a function's operators, indexed by [`OpId`]. The function must be the
+    /// program's.
     pub fn offsets(&self, function: &Function) -> &[OrigOffset] {
         self.offsets[function.id.index() - self.program.imports.len()].get_or_init(|| {
             self.program

@@ -1,8 +1,8 @@
 //! Module bytes → [`Program`].
 //!
-//! Every function is read to validate it and to build its control-flow graph, several functions at once. Where
-//! there are exceptions, the first reading learns who calls whom, and the graphs are built in a second one, once it is
-//! known which calls may throw.
+//! Every function is read to validate it and to build its control-flow graph, several functions in
+//! parallel. If there are exceptions, the first reading learns who calls whom. The graphs are then
+//! built in a second reading, once it is known which calls may throw.
 
 use std::ops::Range;
 
@@ -23,15 +23,14 @@ use crate::ssa::is_out_of_bounds;
 use crate::{Cfg, Function, FunctionType, Import, Program};
 
 impl Program {
-    /// Parses and validates a module, and builds the control-flow graph of every
-    /// function. Time and space are linear in the module but for sorting.
+    /// Parses and validates a module, and builds the control-flow graph of every function. Time and
+    /// space are linear in the module, except for sorting.
     ///
     /// # Errors
-    /// If the bytes are not a valid module, or use something that is not supported:
-    /// see [`ParseError`]. Supported are WebAssembly 2.0, tail calls, exceptions, multiple
-    /// memories, 64-bit memories, extended constants and relaxed SIMD. Functions are
-    /// the only thing that a module may import, because a recorder can supply
-    /// nothing else.
+    /// If the bytes are not a valid module, or use an unsupported feature: see [`ParseError`].
+    /// Supported are WebAssembly 2.0, tail calls, exceptions, multiple memories, 64-bit memories,
+    /// extended constants and relaxed SIMD. A module may import only functions, because a recorder
+    /// can supply nothing else.
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         if bytes.is_empty() {
             return Err(ParseError::Empty);
@@ -51,7 +50,7 @@ impl Program {
         let mut module = Module::default();
         let mut unread = Vec::new();
         let sections = module.sections(bytes, &mut unread);
-        // What is wrong in a function comes before what is wrong behind the functions.
+        // An error in a function comes before an error after the functions.
         module.bodies(&unread)?;
         sections?;
         Ok(module.finish(bytes))
@@ -68,7 +67,7 @@ struct Module {
     globals: Vec<ValType>,
     tags: Vec<TypeId>,
     tables: u32,
-    /// Some table is of exceptions.
+    /// Some table holds exceptions.
     keeps_exceptions: bool,
     memories: u32,
     exports: Vec<(String, FuncId)>,
@@ -94,7 +93,7 @@ struct Body {
     waits: Box<[OpId]>,
 }
 
-/// What a function's operators tell.
+/// What is learnt from a function's operators.
 struct Read {
     body: Body,
     facts: CallFacts,
@@ -103,17 +102,19 @@ struct Read {
     graph: Option<Cfg>,
 }
 
-/// What reading functions one after the other needs.
+/// Scratch space for reading functions one after the other.
 #[derive(Default)]
 struct Room {
     scan: CallScan,
     allocations: FuncValidatorAllocations,
 }
 
-/// Other threads have no part in the functions of a module that is no longer than this: they would take as long to start.
+/// The functions of modules up to this size are read by one thread: other threads would take as
+/// long to start.
 const SHORT: usize = 1 << 16;
 
-/// What `of` gives for each number below `count`, in order, where there are so many bytes in all.
+/// Calls `of` with each index below `count` and returns the results in order; in parallel if there
+/// are enough `bytes`.
 fn each<R: Default, T: Send>(
     bytes: usize,
     count: usize,
@@ -127,7 +128,7 @@ fn each<R: Default, T: Send>(
 }
 
 impl Module {
-    /// Reads everything but the code of functions.
+    /// Reads everything except the code of functions.
     fn sections<'b>(
         &mut self,
         bytes: &'b [u8],
@@ -258,7 +259,7 @@ impl Module {
                     self.element(element?)?;
                 }
             }
-            // Data, custom sections and the rest hold nothing that concerns control flow.
+            // Data, custom sections and the rest do not affect control flow.
             _ => {}
         }
         Ok(())
@@ -307,7 +308,7 @@ impl Module {
         Ok(())
     }
 
-    /// Notes the functions that a constant expression refers to.
+    /// Records the functions that a constant expression refers to.
     fn constant(&mut self, expression: &ConstExpr<'_>) -> Result<(), ParseError> {
         for operator in expression.get_operators_reader() {
             if let Operator::RefFunc { function_index } = operator? {
@@ -375,13 +376,15 @@ impl Module {
         }
     }
 
-    /// That nobody throws, if there are no tags and no exceptions come from outside: then there is none but the null reference, and to throw that traps.
+    /// Says that no function throws, if there are no tags and no exceptions come from outside. The
+    /// only exception reference is then null, and throwing it traps.
     fn nobody_throws(&self) -> Option<MayThrow> {
         let nobody = || MayThrow::nobody(self.function_types.len(), self.types.len());
         (self.tags.is_empty() && !self.may_be_given_exceptions()).then(nobody)
     }
 
-    /// Whether an import or the host may hand over an exception, by the types of functions, globals and tables.
+    /// Whether an import or the host may pass in an exception, by the types of functions, globals
+    /// and tables.
     fn may_be_given_exceptions(&self) -> bool {
         let is_one = |ty: &ValType| matches!(ty, ValType::Ref(ty) if is_exception(*ty));
         let types = self.types.as_values_slice().iter();
@@ -389,7 +392,7 @@ impl Module {
         values.any(is_one) || self.globals.iter().any(is_one) || self.keeps_exceptions
     }
 
-    /// Whether a call of an import can hand over a reference that the module did not make itself.
+    /// Whether a call of an import can return a reference that the module did not create.
     fn imports_yield_references(&self) -> bool {
         let is_reference = |ty: &ValType| matches!(ty, ValType::Ref(_));
         self.imports
@@ -406,7 +409,8 @@ fn is_exception(ty: RefType) -> bool {
     ty.heap_type() == exceptions
 }
 
-/// Validates a function, and builds its graph if nobody throws. Otherwise notes whom it calls.
+/// Validates a function, and builds its graph if nothing throws. Otherwise records which functions
+/// it calls.
 fn read(
     room: &mut Room,
     function: &FuncToValidate<ValidatorResources>,

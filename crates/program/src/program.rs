@@ -15,23 +15,24 @@ pub struct Program {
     pub types: PrimaryMap<TypeId, FunctionType>,
     /// The imported functions, in order: their positions are their [`FuncId`]s.
     pub imports: Vec<Import>,
-    /// The defined functions, in code-section order: the first has the `FuncId` after the last import's.
+    /// The defined functions, in code-section order. The first one's `FuncId` follows the last
+    /// import's.
     pub functions: Vec<Function>,
     /// Exported functions by name, in the order of the export section.
     pub exports: Vec<(String, FuncId)>,
     /// The start function.
     pub start: Option<FuncId>,
-    /// Functions that a table or a reference may hold: named by an element
-    /// segment or by `ref.func` anywhere, and, if any table or global of a reference type is exported
-    /// or an import yields a reference, exports too.
+    /// Functions that a table or a reference may hold: those named by an element segment or by
+    /// `ref.func` anywhere. Exports count too if any table or global of a reference type is
+    /// exported, or if an import returns a reference.
     pub address_taken: EntitySet<FuncId>,
-    /// How many memories the module has, imported ones included.
+    /// The number of memories, imported ones included.
     pub memories: u32,
     /// Types of the globals by index.
     pub globals: Vec<ValType>,
     /// Types of the exception tags by index: their parameters are what an exception carries.
     pub tags: Vec<TypeId>,
-    /// How many tables the module has.
+    /// The number of tables.
     pub tables: u32,
     /// What the validator knows about the module.
     pub(crate) resources: Resources,
@@ -70,20 +71,21 @@ pub struct Function {
     pub ty: TypeId,
     /// Its body in the code section, locals included.
     pub body: Range<OrigOffset>,
-    /// How many operators its body has, the last `end` included.
+    /// The number of operators in its body, including the last `end`.
     pub operators: u32,
-    /// Whether an exception can leave it, its own or one of a function that it (tail-)calls. Errs
-    /// towards yes: which tags a handler names is not looked at, nor is unreachable code left out.
+    /// Whether an exception can leave it: its own, or one of a function that it calls or
+    /// tail-calls. Errs towards yes: ignores which tags a handler names, and includes unreachable
+    /// code.
     pub may_throw: bool,
-    /// Operators that go beyond a memory whatever their address is, because their offset alone does.
+    /// Operators that exceed a memory whatever their address is, because their offset alone does.
     pub out_of_bounds: Box<[OpId]>,
-    /// Operators that wait at an address of a memory, or wake who does.
+    /// Operators that wait at an address of a memory, or wake those that wait there.
     pub waits: Box<[OpId]>,
     /// Its control-flow graph.
     pub cfg: Cfg,
 }
 
-/// As in `(i32, i64) -> f64`; of several results all, in parentheses, of none `()`.
+/// As in `(i32, i64) -> f64`. Several results are in parentheses; no result is `()`.
 impl fmt::Display for FunctionType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |types: &[ValType]| {

@@ -1,4 +1,4 @@
-//! Where the parts of a module are that hold no semantics.
+//! The positions of a module's code bodies and custom sections.
 
 use std::ops::Range;
 
@@ -7,10 +7,12 @@ use wasmparser::{Parser, Payload};
 
 use crate::error::offset;
 
-/// What the addresses of debug information count from: the start of the code section's payload, where the number of functions stands. The
-/// `wast` crate, which makes debug information for WebAssembly text, leaves that number out, and says in `.debug_info` that it is the producer.
+/// The base of the addresses in debug information: the start of the code section's payload, which
+/// begins with the number of functions. The `wast` crate, which creates debug information for
+/// WebAssembly text, does not count that number. It names itself as the producer in `.debug_info`.
 pub fn address_base(payload: OrigOffset, functions: usize, debug_info: &[u8]) -> OrigOffset {
-    // Behind the first unit's header, of 11 bytes in version 4 and 12 in version 5, and the number of its entry's form.
+    // The form's number in the first entry follows the first unit's header (11 bytes in version 4,
+    // 12 in version 5) and the entry's own number.
     let mut starts = [12, 13]
         .map(|at| debug_info.get(at..))
         .into_iter()
@@ -22,16 +24,16 @@ pub fn address_base(payload: OrigOffset, functions: usize, debug_info: &[u8]) ->
     OrigOffset(payload.0.saturating_add(digits))
 }
 
-/// The code section and the custom sections of a module, as far as it can be read.
+/// The code section and the custom sections of a module, as far as they can be read.
 #[derive(Debug, Default)]
 pub(crate) struct Sections<'a> {
-    /// What DWARF counts addresses in, from its start: the code section's payload.
+    /// The range in which DWARF counts addresses, from its start: the code section's payload.
     pub(crate) code: Range<OrigOffset>,
     /// The function bodies, ascending.
     pub(crate) bodies: Vec<Range<OrigOffset>>,
-    /// Where the first operator of each body is.
+    /// The offset of each body's first operator.
     pub(crate) operators: Vec<OrigOffset>,
-    /// Custom sections: name, contents and where these begin.
+    /// Custom sections: name, contents, and where the contents begin.
     pub(crate) custom: Vec<(&'a str, &'a [u8], usize)>,
     /// What could not be read.
     pub(crate) warnings: Vec<String>,
@@ -76,15 +78,15 @@ impl<'a> Sections<'a> {
             .map(|&(_, data, at)| (data, at))
     }
 
-    /// The body that an address of DWARF lies in. Addresses outside all bodies stand for code that
-    /// the linker removed ("tombstones": 0, −1, −2 and what follows them) or are wrong.
+    /// The body that contains an address of DWARF. Addresses outside all bodies either stand for
+    /// code that the linker removed ("tombstones": 0, −1, −2 and those that follow) or are wrong.
     pub(crate) fn body_at(&self, address: u64) -> Option<&Range<OrigOffset>> {
         let at = self.offset(address)?;
         let after = self.bodies.partition_point(|body| body.start <= at);
         self.bodies[..after].last().filter(|body| at < body.end)
     }
 
-    /// The offset in the module of an address of DWARF, if the code section reaches so far.
+    /// The module offset of a DWARF address, if it is within the code section.
     pub(crate) fn offset(&self, address: u64) -> Option<OrigOffset> {
         let at = u32::try_from(address)
             .ok()?

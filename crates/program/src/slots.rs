@@ -9,23 +9,26 @@ use crate::body::{mismatch, validator};
 use crate::stack::{Carried, StackWalk};
 use crate::{BlockKind, Function, ParseError, Program};
 
-/// The height before an operator that cannot be reached, or that is only a marker.
+/// The height before an operator that is unreachable or only a marker.
 pub const NO_HEIGHT: u32 = u32::MAX;
 
-/// The variables of one function: its locals, parameters first, then the slots of its operand stack, the lowest first.
+/// The variables of one function: its locals, parameters first, then the slots of its operand
+/// stack, the lowest first.
 ///
-/// The height of the operand stack is static, so the slots that an operator takes and gives are known without running it.
+/// The height of the operand stack is static, so the slots that an operator pops and pushes are
+/// known without running it.
 #[derive(Clone, Debug)]
 pub struct Slots {
     /// The types of the locals.
     pub locals: Box<[ValType]>,
-    /// Per operator, how many slots are in use before it; [`NO_HEIGHT`] where it is not executed.
+    /// For each operator, the number of slots in use before it; [`NO_HEIGHT`] where it is not
+    /// executed.
     pub heights: PrimaryMap<OpId, u32>,
-    /// How many slots are in use at most.
+    /// The maximal number of slots in use.
     pub deepest: u32,
-    /// Per block of code the types of the slots in use at its start, the lowest first.
+    /// For each block of code, the types of the slots in use at its start, the lowest first.
     pub at_start: PrimaryMap<BlockId, Box<[ValType]>>,
-    /// What edges carry, if they move values to other slots.
+    /// The values that edges carry, if they move them to other slots.
     pub carried: HashMap<EdgeId, Carried>,
 }
 
@@ -39,7 +42,8 @@ impl Slots {
         Self::read(program, bytes, function, None).map(|(slots, _)| slots)
     }
 
-    /// The types of the slots in use before an operator, the lowest first; none where it is not executed. As costly as [`build`](Self::build).
+    /// The types of the slots in use before an operator, the lowest first; none where it is not
+    /// executed. As costly as [`build`](Self::build).
     ///
     /// # Errors
     /// If `bytes` is not the module that the program was parsed from.
@@ -123,12 +127,12 @@ impl Slots {
         Ok((slots, found))
     }
 
-    /// How many variables there are.
+    /// The number of variables.
     pub fn count(&self) -> usize {
         self.locals.len() + self.deepest as usize
     }
 
-    /// The variable that a slot of the operand stack is.
+    /// The variable for a slot of the operand stack.
     pub fn of_slot(&self, slot: u32) -> u32 {
         self.locals.len() as u32 + slot
     }
@@ -140,7 +144,8 @@ impl Slots {
     }
 }
 
-/// How many slots a reachable operator takes, before it is validated. A branch takes what decides it, not what it carries.
+/// The number of slots that a reachable operator pops, before it is validated. A branch pops its
+/// condition or index, not the values that it carries.
 fn taken(
     operator: &Operator<'_>,
     validator: &wasmparser::FuncValidator<wasmparser::ValidatorResources>,
@@ -152,7 +157,8 @@ fn taken(
     })
 }
 
-/// Whether the operator always branches: what it carries is above where the validator's stack then ends.
+/// Whether the operator always branches. The values that it carries are then above the end of the
+/// validator's stack.
 fn transfers(operator: &Operator<'_>) -> bool {
     matches!(operator, Operator::Br { .. } | Operator::BrTable { .. })
 }
@@ -184,11 +190,11 @@ mod tests {
         use ValType::{F32, F64, I32, I64};
         assert_eq!(*before(0), []);
         assert_eq!(*before(3), [I64, F32, I32]);
-        // In an arm, and behind both.
+        // In one arm, and after both.
         assert_eq!(*before(4), [I64, F32]);
         assert_eq!(*before(8), [I64, F32, F64]);
         assert_eq!(*before(10), [I64]);
-        // What is never executed has nothing.
+        // Code that is never executed has no slots.
         assert_eq!(*before(12), []);
         for op in 0..function.operators {
             let height = slots.heights[OpId::from_u32(op)];

@@ -1,6 +1,6 @@
-//! The height of the operand stack at every operator, and what edges do to it.
+//! The height of the operand stack at every operator, and how edges change it.
 //!
-//! The height is static, so that every slot of the operand stack is a variable with a number, as locals are.
+//! The height is static, so every slot of the operand stack is a numbered variable, as locals are.
 
 use std::collections::HashMap;
 
@@ -9,13 +9,13 @@ use wasmparser::{BlockType, Catch, FrameKind, Operator};
 
 use crate::{BlockKind, Cfg, EdgeKind, Function, Program};
 
-/// What an edge puts into the slots of the operand stack from `base` up, if it moves them.
-/// The slots below stay where they are.
+/// The values that an edge puts into the slots of the operand stack from `base` up, if it moves
+/// any. The slots below keep their values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Carried {
     /// The lowest slot.
     pub base: u32,
-    /// How many slots.
+    /// The number of slots.
     pub count: u32,
     /// Where their values come from.
     pub source: CarriedFrom,
@@ -26,20 +26,20 @@ pub struct Carried {
 pub enum CarriedFrom {
     /// The slots from this one up, at the end of the block that the edge leaves.
     Slots(u32),
-    /// The edge makes them: what a handler receives.
+    /// The edge creates them: the values that a handler receives.
     Caught,
 }
 
-/// The open frames and the height of the operand stack, on a walk over a function's operators.
+/// The open frames and the height of the operand stack during a walk over a function's operators.
 pub(crate) struct StackWalk<'a> {
     program: &'a Program,
     cfg: &'a Cfg,
-    /// The dispatch vertices by their `try_table`s.
+    /// The dispatch vertices, by their `try_table`s.
     dispatches: HashMap<OpId, BlockId>,
     frames: Vec<Frame>,
-    /// How many slots of the operand stack are in use.
+    /// The number of slots of the operand stack in use.
     pub height: u32,
-    /// What the edges met so far carry.
+    /// What the edges found so far carry.
     pub carried: HashMap<EdgeId, Carried>,
 }
 
@@ -53,7 +53,7 @@ struct Frame {
 }
 
 impl Frame {
-    /// How many values a branch to the label carries.
+    /// The number of values that a branch to the label carries.
     fn arity(&self) -> u32 {
         if self.kind == FrameKind::Loop {
             self.params
@@ -89,7 +89,7 @@ impl<'a> StackWalk<'a> {
         }
     }
 
-    /// The markers keep the frames and the height. Whether the operator is one.
+    /// Updates frames and height for a marker. Returns whether the operator is one.
     pub(crate) fn marker(&mut self, op: OpId, operator: &Operator<'_>) -> Option<bool> {
         match operator {
             Operator::Block { blockty } | Operator::Loop { blockty } => {
@@ -120,7 +120,7 @@ impl<'a> StackWalk<'a> {
         Some(true)
     }
 
-    /// Opens the frame of an `if`, after it has taken its condition.
+    /// Opens the frame of an `if`, after its condition was popped.
     pub(crate) fn enter_if(&mut self, operator: &Operator<'_>) -> Option<()> {
         if let Operator::If { blockty } = operator {
             let (params, results) = self.signature(*blockty)?;
@@ -130,7 +130,7 @@ impl<'a> StackWalk<'a> {
     }
 
     fn open(&mut self, params: u32, results: u32, kind: FrameKind) {
-        // In unreachable code the stack may hold fewer values than are taken.
+        // In unreachable code the stack may hold fewer values than are popped.
         let base = self.height.saturating_sub(params);
         self.frames.push(Frame {
             base,
@@ -156,7 +156,7 @@ impl<'a> StackWalk<'a> {
             .get(self.frames.len().checked_sub(1 + depth as usize)?)
     }
 
-    /// Notes what the edges to the handlers of a `try_table` carry, if anything reaches them.
+    /// Records what the edges to the handlers of a `try_table` carry, if anything reaches them.
     fn catches(&mut self, op: OpId, catches: &[Catch]) -> Option<()> {
         let Some(&dispatch) = self.dispatches.get(&op) else {
             return Some(());
@@ -184,7 +184,7 @@ impl<'a> StackWalk<'a> {
         Some(())
     }
 
-    /// Notes what the edges of a branch at the end of a block carry.
+    /// Records what the edges of a branch at the end of a block carry.
     pub(crate) fn carry(
         &mut self,
         block: BlockId,

@@ -1,8 +1,8 @@
-//! From a plan's sites to what happens at each operator.
+//! Turns a plan's sites into actions at each operator.
 //!
-//! A probe on an edge goes to the cheapest place that only this edge passes: at the end of its
-//! source where that has no other way out, at the start of its target where that has no other way
-//! in, and otherwise on the edge itself, for which code has to be made.
+//! A probe on an edge goes to the cheapest place that only this edge passes: the end of its source
+//! if that has no other way out, or the start of its target if that has no other way in. Otherwise
+//! it goes on the edge itself, for which code must be added.
 
 use std::collections::BTreeMap;
 
@@ -20,17 +20,17 @@ pub(crate) enum Step {
     Count(CounterId),
     /// Polls the stop clock on behalf of a block, every time.
     Poll(BlockId),
-    /// Stops here, which is this place of the original, if the clock shows the armed moment.
+    /// Traps here, at this place of the original, if the clock shows the armed moment.
     Armed(OriginalPlace),
-    /// Polls the stop clock every so many times.
+    /// Polls the stop clock once per interval of iterations.
     LoopPoll(BlockId),
-    /// Asks for a snapshot if it is time for one, where control has come to a block.
+    /// Takes a snapshot if one is due, where control has reached a block.
     Snapshot(BlockId),
-    /// The same, whenever the loop is about to poll.
+    /// Takes a snapshot if one is due, whenever the loop is about to poll.
     LoopSnapshot(BlockId),
     /// Writes a part of the path.
     Path(PathStep),
-    /// Stores something that nobody reads: see [`Actions::keep_traps_apart`].
+    /// Stores a value that nobody reads: see [`Actions::keep_traps_apart`].
     Mark,
 }
 
@@ -79,9 +79,10 @@ impl Actions {
 
     /// Makes sure that the place of every operator that always traps is reported.
     ///
-    /// The engine makes a bare trap of such an operator. Where a branch leads to nothing but a bare trap, it makes one conditional trap of
-    /// both, and reports that one at the branch. The branch need not be one of the program's: the engine makes branches of `table.get` and others, too.
-    /// A store right before each bare trap, behind all other steps, keeps it from doing so.
+    /// The engine compiles such an operator to a bare trap. Where a branch leads only to a bare
+    /// trap, it merges both into one conditional trap, reported at the branch. The branch need not
+    /// be the program's: the engine also creates branches for `table.get` and others. A store right
+    /// before each bare trap, after all other steps, prevents the merge.
     pub(crate) fn keep_traps_apart(&mut self, function: &Function) {
         let blocks = function.cfg.blocks.values();
         let unreachable = blocks.filter(|block| block.end == BlockEnd::Unreachable);
@@ -117,15 +118,16 @@ impl Actions {
         }
     }
 
-    /// Adds a snapshot where a block begins, before all else that happens there: an activation has come to the block, and written nothing of it.
+    /// Adds a snapshot at the beginning of a block, before all other steps: the activation has
+    /// reached the block, but written nothing for it.
     pub(crate) fn add_snapshot(&mut self, cfg: &Cfg, block: BlockId, step: Step) {
         if let Some(steps) = self.start(cfg, block) {
             steps.insert(0, step);
         }
     }
 
-    /// Whoever is stopped by a poll has entered the block, so its own probes stand before the poll. What
-    /// counts an edge out of the block stands behind.
+    /// A run stopped by a poll has entered the block, so the block's own probes come before the
+    /// poll. Probes that count an edge out of the block come after it.
     fn add_block(&mut self, cfg: &Cfg, block: BlockId, step: Step) -> bool {
         let Some(steps) = self.start(cfg, block) else {
             return false;
@@ -189,7 +191,7 @@ fn push(list: &mut Vec<(u32, Vec<Step>)>, key: u32, step: Step) {
     }
 }
 
-/// How a site is named in messages.
+/// The name of a site in messages.
 pub(crate) fn site_name(site: Site) -> String {
     match site {
         Site::Block(block) => format!("block {}", block.index()),

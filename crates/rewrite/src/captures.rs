@@ -1,7 +1,9 @@
-//! Captures: what the locals and operands of an activation held when a snapshot was made.
+//! Captures: the locals and operands of an activation at the time of a snapshot.
 //!
-//! While an activation waits for a call, its locals do not change, nor do the operands below the call's arguments. So a snapshot itself captures nothing: whoever makes it counts it in a
-//! global, and after each call that may reach a snapshot the caller compares that global with what it was before. If it is another number, the caller captures itself:
+//! While an activation waits for a call, its locals do not change, nor do the operands below the
+//! call's arguments. So a snapshot itself captures nothing: it only increments a global. After each
+//! call that may reach a snapshot, the caller compares that global with its earlier value. If it
+//! changed, the caller captures itself:
 //!
 //! ```wat
 //! (call $f)
@@ -13,7 +15,8 @@
 //!   (if (i32.load offset=UNWIND (i32.const 0)) (then (return (i32.const 0))))))
 //! ```
 //!
-//! Where the snapshot is made, the same follows at once. The last lines leave all open activations, each captured, when nothing else would.
+//! At the place of the snapshot itself, the same code follows at once. The last line ends all open
+//! activations, each after capturing itself, when nothing else would.
 
 use afterimage_ids::{EntityRef, FuncId};
 use afterimage_program::{Function, Program, validator};
@@ -27,43 +30,44 @@ use crate::clock::MayPoll;
 use crate::layout::{CAPTURED, UNWIND_AT};
 use crate::shared::SharedLocals;
 
-/// The most locals and operands that a module stores at all its sites, and keeps at all its blocks, together: some 10 bytes of code each.
+/// The maximal number of locals and operands that a module stores at all its sites and keeps at all
+/// its blocks. Each takes about 10 bytes of code.
 const MOST: u64 = 1 << 22;
 
-/// Where an activation captures itself, and what.
+/// A place where an activation captures itself, and what it captures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CaptureSite {
-    /// Whose activation.
+    /// The activation's function.
     pub function: FuncId,
-    /// How many locals it has.
+    /// The number of its locals.
     pub locals: u32,
-    /// How many operands follow them.
+    /// The number of operands after them.
     pub operands: u32,
-    /// A slot has 16 bytes instead of 8.
+    /// Slots have 16 bytes instead of 8.
     pub wide: bool,
 }
 
 impl CaptureSite {
-    /// How many slots are captured.
+    /// The number of captured slots.
     pub fn slots(&self) -> usize {
         self.locals as usize + self.operands as usize
     }
 
-    /// How many bytes a slot has.
+    /// The size of a slot in bytes.
     pub fn stride(&self) -> u64 {
         if self.wide { 16 } else { 8 }
     }
 }
 
-/// What a module with captures has for all functions.
+/// What a module with captures defines for all functions.
 pub(crate) struct Captures {
     /// The global that counts snapshots.
     pub taken: u32,
-    /// The type of the host's function that is told of a capture.
+    /// The type of the host's function that receives captures.
     pub ty: u32,
     pub may_poll: MayPoll,
     pub sites: Vec<CaptureSite>,
-    /// The most bytes that a site captures.
+    /// The maximal number of bytes that a site captures.
     pub bytes: u64,
     total: u64,
 }
@@ -86,7 +90,7 @@ impl Captures {
         self.sites.len() as u32 - 1
     }
 
-    /// Counts what will be stored or kept at a place, before any code is written.
+    /// Counts the slots stored or kept at a place, before any code is written.
     fn expect(&mut self, slots: usize) -> Result<(), RewriteError> {
         self.total += slots as u64;
         match self.total <= MOST {
@@ -95,7 +99,7 @@ impl Captures {
         }
     }
 
-    /// Whether a snapshot may be made in what an operator calls.
+    /// Whether a snapshot may be taken in a function that an operator calls.
     fn is_site(&self, operator: &Operator<'_>) -> bool {
         match *operator {
             Operator::Call { function_index } => self.may_poll.function(function_index),
@@ -105,7 +109,8 @@ impl Captures {
     }
 }
 
-/// Whether activations of a program can be captured: none is left by an exception, and none holds a reference.
+/// Whether activations of a program can be captured: no exception leaves any of them, and none
+/// holds a reference.
 pub fn can_capture(program: &Program, bytes: &[u8]) -> bool {
     let signatures = program.types.values();
     let mut types = signatures.flat_map(|ty| ty.params.iter().chain(&ty.results));
@@ -140,18 +145,19 @@ pub(crate) struct Capture {
     function: FuncId,
     validator: FuncValidator<ValidatorResources>,
     locals: Vec<ValType>,
-    /// Locals for the operands of each place at which they can be captured.
+    /// Locals for the operands at each place where they can be captured.
     operands: SharedLocals,
-    /// The local that holds how many snapshots were made when the activation was captured last.
+    /// The local that holds the number of snapshots at the activation's last capture.
     seen: u32,
     wide: bool,
 }
 
 impl Capture {
-    /// That of a function, if a snapshot may be made in it or in what it calls. O(operators), and what is stored and kept.
+    /// The captures of a function, if a snapshot may be taken in it or in a function that it calls.
+    /// O(operators), plus what is stored and kept.
     ///
     /// # Errors
-    /// If all that is stored and kept would make the module too large.
+    /// If the stored and kept values would make the module too large.
     pub(crate) fn of(
         program: &Program,
         bytes: &[u8],
@@ -216,7 +222,7 @@ impl Capture {
         }
     }
 
-    /// The types of the operands here, the lowest first. `None` where nothing is executed.
+    /// The types of the operands here, the lowest first. `None` in unreachable code.
     fn stack(&self) -> Option<Vec<ValType>> {
         let frame = self.validator.get_control_frame(0)?;
         if frame.unreachable {
@@ -228,13 +234,13 @@ impl Capture {
             .collect()
     }
 
-    /// How many operands cannot be reached here: those below the innermost open block.
+    /// The number of operands that are out of reach here: those below the innermost open block.
     fn below(&self) -> usize {
         let frame = self.validator.get_control_frame(0);
         frame.map_or(0, |frame| frame.height)
     }
 
-    /// Adds the locals behind those that the function has so far.
+    /// Adds the locals after those that the function has so far.
     pub(crate) fn place(
         &mut self,
         next: &mut u32,
@@ -247,7 +253,7 @@ impl Capture {
     }
 }
 
-/// Whether an operator opens a block, in which the operands outside cannot be reached.
+/// Whether an operator opens a block, inside which the outer operands are out of reach.
 fn opens(operator: &Operator<'_>) -> bool {
     matches!(
         operator,
@@ -256,7 +262,7 @@ fn opens(operator: &Operator<'_>) -> bool {
 }
 
 impl Writer<'_, '_> {
-    /// No snapshot was made since the activation began.
+    /// Records that no snapshot was taken since the activation began.
     pub(crate) fn begin_captures(&mut self) {
         if let (Some(capture), Some(captures)) = (&self.capture, &self.context.captures) {
             let (taken, seen) = (captures.taken, capture.seen);
@@ -265,14 +271,14 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Before an operator: the operands that it puts out of reach are kept.
+    /// Before an operator: saves the operands that it puts out of reach.
     pub(crate) fn before_captured(&mut self, operator: &Operator<'_>) {
         if opens(operator) {
             self.keep_operands();
         }
     }
 
-    /// After an operator: if it called what may have reached a snapshot, it is asked for.
+    /// After an operator: if its callee may have reached a snapshot, tests for one.
     pub(crate) fn after_captured(
         &mut self,
         at: usize,
@@ -303,7 +309,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// Copies the operands that can be reached to added locals.
+    /// Copies the operands within reach to added locals.
     pub(crate) fn keep_operands(&mut self) {
         let Some(capture) = &self.capture else { return };
         let Some(stack) = capture.stack() else { return };
@@ -317,7 +323,8 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Captures the activation if a snapshot was made. The operands are in added locals; the uppermost ones, which a call gave, are not captured.
+    /// Captures the activation if a snapshot was taken. The operands are in added locals; the
+    /// topmost `given` ones, which a call returned, are not captured.
     pub(crate) fn capture_if_taken(&mut self, given: usize) {
         let (Some(capture), Some(captures), Some((_, table))) = (
             &self.capture,

@@ -1,8 +1,10 @@
-//! Blocks that take or give values, in functions that have many of them.
+//! Replaces block parameters and results in functions that have many of them.
 //!
-//! The engine (wasmtime 48) has a variable for each value that a label carries, and with each a table of the blocks up to the last one that sets it: 4 bytes times such
-//! values times blocks, 23 GB for 50,000 small blocks with a result. So where that would be much, the values go through locals, which all labels share: they are set right
-//! before a branch, and read right behind its label.
+//! The engine (wasmtime 48) has a variable for each value that a label carries, and for each
+//! variable a table of the blocks up to the last one that sets it. That takes 4 bytes times values
+//! times blocks: 23 GB for 50,000 small blocks with a result. Where the product is large, the
+//! values instead go through locals, which all labels share. They are set right before a branch,
+//! and read right after its label.
 //!
 //! ```wat
 //! (block (result i32) … (br_if 0 (VALUE) (CONDITION)) …)
@@ -18,18 +20,19 @@ use crate::body::Writer;
 use crate::shared::SharedLocals;
 use crate::types::TypePool;
 
-/// The locals that stand for what labels carry.
+/// The locals that replace the values carried by labels.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Carriers {
-    /// For a condition that is on top of what a label carries.
+    /// For a condition on top of the values that a label carries.
     pub condition: u32,
-    /// For what a label carries.
+    /// For the values that a label carries.
     pub locals: SharedLocals,
 }
 
 impl Carriers {
-    /// Those of a function, if it needs any. One with handlers keeps its blocks, since an exception comes with its values; so does one of which a
-    /// `br_table` carries values, which may lead out of the function, too.
+    /// The carriers of a function, if it needs any. A function with handlers keeps its blocks,
+    /// because an exception arrives with its values. So does a function where a `br_table` carries
+    /// values, because it may also lead out of the function.
     pub(crate) fn of(
         pool: &TypePool,
         body: &FunctionBody<'_>,
@@ -42,7 +45,7 @@ impl Carriers {
         }
         let mut found = Self::default();
         let mut values = 0;
-        // What a branch to each open label carries.
+        // Whether a branch to each open label carries values.
         let mut labels = vec![!pool.get(function.ty.as_u32()).1.is_empty()];
         for operator in body.get_operators_reader()? {
             let (ty, is_loop) = match operator? {
@@ -78,21 +81,22 @@ impl Writer<'_, '_> {
         carriers.map_or_else(Vec::new, |carriers| carriers.locals.of(carried))
     }
 
-    /// Takes what a label carries from the stack.
+    /// Moves the values that a label carries from the stack to locals.
     pub(crate) fn keep(&mut self, carried: &[ValType]) {
         for local in self.carriers_of(carried).into_iter().rev() {
             self.put(&Instruction::LocalSet(local));
         }
     }
 
-    /// Puts what a label carried on the stack.
+    /// Pushes the values that a label carried.
     pub(crate) fn bring(&mut self, carried: &[ValType]) {
         for local in self.carriers_of(carried) {
             self.put(&Instruction::LocalGet(local));
         }
     }
 
-    /// The same two below a condition, which stays on top. What is kept stays on the stack if it `stays`.
+    /// Like `keep` and `bring`, below a condition, which stays on top. The values also stay on the
+    /// stack if `stays`.
     pub(crate) fn keep_below(&mut self, carried: &[ValType], stays: bool) {
         let Some(condition) = self.carriers.as_ref().map(|carriers| carriers.condition) else {
             return;
@@ -108,7 +112,7 @@ impl Writer<'_, '_> {
         self.put(&Instruction::LocalGet(condition));
     }
 
-    /// What goes through locals into a block of this type, and out of it.
+    /// The values that go through locals into and out of a block of this type.
     pub(crate) fn through_locals(&self, ty: BlockType) -> (Vec<ValType>, Vec<ValType>) {
         match self.carriers {
             Some(_) => self.context.types.signature(ty),

@@ -1,9 +1,9 @@
 //! The stop clock: a count of polls that names a moment of a run.
 //!
-//! Every loop polls once in so many iterations of an activation, and of every cycle of calls one
-//! function polls at its entry. So no run goes on for ever without a poll, and "the poll number n" is
-//! the same moment in every execution of the same recording. A run is stopped from outside by lowering the
-//! limit; a re-execution stops at the same poll by setting it beforehand.
+//! Every loop polls once in a fixed number of iterations of an activation, and in every cycle of
+//! calls one function polls at its entry. So no run continues for ever without a poll, and "poll
+//! number n" is the same moment in every execution of a recording. To stop a run from outside, the
+//! limit is lowered. A re-execution stops at the same poll because the limit is set beforehand.
 //!
 //! Rejected: a poll at the entry of every function that loops or recurs (it cost twice as much on
 //! interpreters); the engine's epochs (they name no moment).
@@ -15,9 +15,10 @@ use afterimage_program::{BlockEnd, Callee, Function, Program};
 
 use crate::actions::{Actions, Step};
 
-/// For each defined function, whether it polls at its entry: these functions break every cycle of
-/// the call graph (indirect calls reach every function of their type that a table may hold). They are the targets of
-/// retreating edges in a depth-first search: without these no cycle is left. O(V + E), no recursion.
+/// For each defined function, whether it polls at its entry. These functions break every cycle of
+/// the call graph, where indirect calls reach every function of their type that a table may hold.
+/// They are the targets of retreating edges in a depth-first search: without these edges no cycle
+/// is left. O(V + E), no recursion.
 pub(crate) fn polling_functions(program: &Program) -> Vec<bool> {
     let n = program.functions.len();
     let edges = call_graph(program);
@@ -58,9 +59,9 @@ pub(crate) fn polling_functions(program: &Program) -> Vec<bool> {
     chosen
 }
 
-/// Which functions may poll, themselves or in what they call.
+/// Which functions may poll, directly or in a callee.
 pub(crate) struct MayPoll {
-    /// Defined functions, and behind them types, for indirect calls.
+    /// Defined functions, followed by types for indirect calls.
     vertices: Vec<bool>,
     canonical: Vec<usize>,
     imports: usize,
@@ -68,7 +69,7 @@ pub(crate) struct MayPoll {
 }
 
 impl MayPoll {
-    /// `at_entry` has the functions that poll at their entry. O(V + E).
+    /// `at_entry` selects the functions that poll at their entry. O(V + E).
     pub(crate) fn new(program: &Program, at_entry: &[bool]) -> Self {
         let edges = call_graph(program);
         let mut callers = vec![Vec::new(); edges.len()];
@@ -99,13 +100,13 @@ impl MayPoll {
         }
     }
 
-    /// Whether a function may. Those of the host never do.
+    /// Whether a function may poll. Host functions never do.
     pub(crate) fn function(&self, function: u32) -> bool {
         let defined = (function as usize).checked_sub(self.imports);
         defined.is_some_and(|defined| self.vertices[defined])
     }
 
-    /// Whether a function of this type that a table may hold does.
+    /// Whether a function of this type that a table may hold may poll.
     pub(crate) fn indirect(&self, ty: u32) -> bool {
         self.vertices[self.functions + self.canonical[ty as usize]]
     }
@@ -118,7 +119,7 @@ enum State {
     Done,
 }
 
-/// Who calls whom: defined functions, and behind them one vertex per type for indirect calls.
+/// The call graph: defined functions, followed by one vertex per type for indirect calls.
 fn call_graph(program: &Program) -> Vec<Vec<u32>> {
     let n = program.functions.len();
     let imports = program.imports.len();
@@ -149,7 +150,7 @@ fn call_graph(program: &Program) -> Vec<Vec<u32>> {
     edges
 }
 
-/// For each type the first one equal to it, since indirect calls compare types by structure.
+/// For each type, the first type equal to it, because indirect calls compare types by structure.
 fn canonical_types(program: &Program) -> Vec<usize> {
     let mut first = HashMap::new();
     program
@@ -181,7 +182,7 @@ pub(crate) fn add_polls(function: &Function, at_entry: bool, actions: &mut Actio
     }
 }
 
-/// Adds the places of a function where a snapshot may be made: where it polls.
+/// Adds the places of a function where a snapshot may be taken: where it polls.
 pub(crate) fn add_snapshots(function: &Function, at_entry: bool, actions: &mut Actions) {
     let cfg = &function.cfg;
     if at_entry {

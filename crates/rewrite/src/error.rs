@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! The possible errors.
 
 /// Why a module cannot be rewritten.
 #[derive(Debug, thiserror::Error)]
@@ -6,7 +6,7 @@ pub enum RewriteError {
     /// The bytes are not the module that the program was parsed from.
     #[error("the module does not parse at offset 0x{:x}: {}", .0.offset(), .0.message())]
     Parse(#[from] wasmparser::BinaryReaderError),
-    /// The same, found when a function is read again.
+    /// The bytes turned out not to be that module when a function was read again.
     #[error(transparent)]
     Program(#[from] afterimage_program::ParseError),
     /// The plan asks for a probe where the function has no such place.
@@ -32,16 +32,16 @@ pub enum RewriteError {
     /// A value type that the encoder does not know.
     #[error("blocks with values of type {0} cannot be written")]
     Type(wasmparser::ValType),
-    /// A function is beyond what engines take, with what was added to it.
+    /// A function exceeds a limit of engines once the probes are added.
     #[error(
         "function {function} would have {found} {what} with its probes, and engines take at most {most}"
     )]
     Limit {
         /// The function's index.
         function: u32,
-        /// Of what it has too many.
+        /// The thing that it has too many of.
         what: &'static str,
-        /// How many.
+        /// How many it has.
         found: usize,
         /// How many it may have.
         most: usize,

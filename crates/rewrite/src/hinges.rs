@@ -1,12 +1,18 @@
-//! What functions with very many branches get so that the engine compiles them in time.
+//! Adds *hinges* to functions with very many branches, so that the engine compiles them in time.
 //!
-//! Where ways through a function join, each local that was written on one of them becomes a parameter of the join. For these parameters regalloc2 takes the
-//! square of their number if nothing stands between: for each it goes over all before it again, from the last one on that is live in two stretches of code
-//! (`blockparam_ins` in `apply_allocations_and_insert_moves`), and each is merged into the bundle of those before, which is sorted again (`merge_bundles`).
-//! Values that are no parameters come after all of them, and go over them like that, too. Compiled code of people's programs has such values all over; long rows of small branches have none. So every so
-//! many branches on each way stands a *hinge*, with one of either kind, and the locals written since the last one go through memory, where their bundle ends.
-//! A hinge in one arm of an `if` alone would leave the other arm to lead the bundle around it. So branches are counted along the ways: where ways join, the largest number counts.
+//! Where ways through a function join, each local that was written on one of them becomes a
+//! parameter of the join. regalloc2 takes quadratic time in these parameters if nothing interrupts
+//! them. For each parameter it scans all earlier ones, back to the last one that is live in two
+//! stretches of code (`blockparam_ins` in `apply_allocations_and_insert_moves`). It also merges
+//! each into the bundle of the earlier ones, which it sorts again (`merge_bundles`). Values that
+//! are not parameters come after all of them, and scan them in the same way. Compiled code of real
+//! programs has interrupting values everywhere; long rows of small branches have none.
 //!
+//! So a hinge, with an interrupting value of either kind, is placed after a fixed number of
+//! branches on each way. The locals written since the previous hinge go through memory there, which
+//! ends their bundle. With a hinge in only one arm of an `if`, the bundle would continue through
+//! the other arm. So branches are counted along the ways; where ways join, the larger number
+//! counts.
 //!
 //! ```wat
 //! (i64.store $local (i32.const 0) (local.get $x))  (local.set $x (i64.load $local (i32.const 0)))
@@ -27,9 +33,9 @@ use wasmparser::{Operator, ValType};
 use crate::body::Writer;
 use crate::layout::{LOCAL_AT, MARK_AT, OTHER_AT};
 
-/// Where a function is to get its next hinge.
+/// Decides where a function gets its next hinge.
 pub(crate) struct Hinges {
-    /// Branches between two of them.
+    /// The number of branches between two hinges.
     interval: u32,
     /// The locals that are live in two stretches: this one of type i64, and the next one of type i32.
     pub local: u32,
@@ -41,15 +47,15 @@ pub(crate) struct Hinges {
     last: Vec<usize>,
     here: Way,
     open: Vec<Open>,
-    /// Nothing gets here: the engine leaves the code out.
+    /// Unreachable: the engine leaves the code out.
     is_dead: bool,
 }
 
-/// What was passed since the last hinge.
+/// The branches and locals passed since the last hinge.
 #[derive(Clone, Copy, Default)]
 struct Way {
     branches: u32,
-    /// How many locals had been written at the hinge.
+    /// The number of locals that had been written at the hinge.
     hinge: usize,
 }
 
@@ -65,11 +71,11 @@ impl Way {
 /// A block, loop or condition that is open.
 struct Open {
     begin: Way,
-    /// What leads to its end so far.
+    /// The ways found so far that lead to its end.
     end: Option<Way>,
     /// Branches lead to its beginning.
     is_loop: bool,
-    /// Its beginning leads to its end, as far as is known: of an `if` without `else`.
+    /// Its beginning may lead to its end: an `if` without an `else` so far.
     is_open_if: bool,
 }
 
@@ -191,7 +197,7 @@ impl Hinges {
 }
 
 impl Writer<'_, '_> {
-    /// Adds a hinge before an operator, if it is time for one.
+    /// Adds a hinge before an operator if one is due.
     pub(crate) fn hinge(&mut self, operator: &Operator<'_>) {
         let Some(hinges) = &mut self.hinges else {
             return;
@@ -248,7 +254,8 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Stores a local and loads it again. References and vectors stay: nothing is as large, or as often.
+    /// Stores a local and loads it again. References and vectors are left alone: they are never
+    /// numerous enough to matter.
     fn through_memory(&mut self, local: u32) {
         let types = self.hinges.as_ref().map_or(&[][..], |hinges| &hinges.types);
         let slot = self.slot(LOCAL_AT);

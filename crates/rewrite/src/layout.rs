@@ -42,8 +42,8 @@ pub const LABEL: [u8; 8] = *b"aftcount";
 pub const LAYOUT_VERSION: u32 = 1;
 /// The name under which a rewritten module exports the probes' memory.
 pub const MEMORY_EXPORT: &str = "afterimage.counters";
-/// The name under which a rewritten module exports its start function, where it had one and it
-/// was asked to leave starting to the caller.
+/// The name under which a rewritten module exports its start function, if it had one and the caller
+/// asked to start it itself.
 pub const START_EXPORT: &str = "afterimage.start";
 
 pub(crate) const VERSION_AT: u64 = 0x08;
@@ -53,25 +53,26 @@ pub const CLOCK_AT: u64 = 0x38;
 /// Address of the poll number at which the run stops.
 pub const LIMIT_AT: u64 = 0x40;
 pub(crate) const RUNNING_AT: u64 = 0x48;
-/// Address of the stop clock from which on the module asks for a snapshot.
+/// Address of the clock value at which the module asks for a snapshot.
 pub const SNAPSHOT_AT: u64 = 0x48;
 /// The name of the table with the host's functions that a module with snapshots calls.
 pub const SNAPSHOT_EXPORT: &str = "afterimage.snapshot";
-/// Which of them makes a snapshot.
+/// The index of the function that takes a snapshot.
 pub const TAKE_SNAPSHOT: u64 = 0;
-/// Which of them is told that a half of the path's ring is full.
+/// The index of the function that is called when a half of the path's ring is full.
 pub const HALF_FULL: u64 = 1;
-/// Which of them is told that an activation has captured itself: by its argument at which [`CaptureSite`](crate::CaptureSite).
+/// The index of the function that is called when an activation has captured itself. Its argument is
+/// the number of the [`CaptureSite`](crate::CaptureSite).
 pub const CAPTURED: u64 = 2;
-/// How many there are.
+/// The number of these functions.
 pub(crate) const CALLED: u64 = 3;
 /// The name of the global that counts snapshots: an `i32`.
 pub const TAKEN_EXPORT: &str = "afterimage.taken";
-/// Address of a number that makes each activation return after it has captured itself.
+/// Address of a flag that makes each activation return after it has captured itself.
 pub const UNWIND_AT: u64 = 0x50;
 pub(crate) const IN_HOST_AT: u64 = 0x4c;
 pub(crate) const ENTRIES_AT: u64 = 0x50;
-/// Address of the clock at which the armed function stops.
+/// Address of the clock value at which the armed function stops.
 pub const ARM_CLOCK_AT: u64 = 0x58;
 /// Address of the number of entries that the armed function lets pass.
 pub const ARM_SKIP_AT: u64 = 0x60;
@@ -82,7 +83,7 @@ pub(crate) const OTHER_AT: u64 = 0x7c;
 pub(crate) const HEADER: u64 = 0x80;
 
 pub(crate) const PAGE: u64 = 65536;
-/// Bytes of a line of memory, which is marked when something in it is written.
+/// Bytes in a line of memory, which is marked when anything in it is written.
 pub const LINE: u64 = 64;
 /// Bytes of the region of a memory that is watched byte by byte.
 pub const WATCHED: u64 = 4096;
@@ -90,15 +91,15 @@ pub const WATCHED: u64 = 4096;
 /// Addresses in the probes' memory of one rewritten module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// How many counters there are.
+    /// The number of counters.
     pub counters: u32,
-    /// How many counters of activations started from outside follow them.
+    /// The number of counters, after these, for activations started from outside.
     pub entry_counters: u32,
-    /// How many words each of the two halves of the path's ring has; 0 if there is none.
+    /// The number of words in each of the two halves of the path's ring; 0 without a ring.
     pub half: u32,
-    /// How many bytes the marks of what is written have: a multiple of 64 KiB.
+    /// The bytes taken by the marks of written memory: a multiple of 64 KiB.
     pub marks: u64,
-    /// How many bytes an activation captures at most.
+    /// The maximal number of bytes that an activation captures.
     pub captured: u64,
 }
 
@@ -119,12 +120,12 @@ impl Layout {
             .next_multiple_of(PAGE)
     }
 
-    /// The address of the marks.
+    /// The address of the marks of written memory.
     pub fn marks_at(&self) -> u64 {
         (self.buffer() + 16 * u64::from(self.half)).next_multiple_of(PAGE)
     }
 
-    /// The address of what an activation captures.
+    /// The address of the captured values.
     pub fn captured_at(&self) -> u64 {
         self.marks_at() + self.marks
     }
@@ -145,16 +146,17 @@ impl Layout {
     }
 }
 
-/// What the memory of a module for other engines says about itself, read from a dump of its bytes.
+/// What a module for other engines says about itself in its memory, read from a dump of the
+/// memory's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dump {
-    /// The plan's mode, as the maker of the module numbered it.
+    /// The plan's mode, as numbered by the module's maker.
     pub mode: u16,
     /// The maker's flags.
     pub flags: u16,
     /// Digest of the original module and the plan.
     pub digest: [u8; 32],
-    /// How many counters there are.
+    /// The number of counters.
     pub counters: u64,
     /// Activations started from outside that had not returned.
     pub running: u32,
@@ -166,7 +168,7 @@ impl Dump {
     /// Reads the header of a dump.
     ///
     /// # Errors
-    /// If the bytes are no dump, or one of another version.
+    /// If the bytes are not a dump, or have another version.
     pub fn read(bytes: &[u8]) -> Result<Self, DumpError> {
         let header = bytes.get(..HEADER as usize).ok_or(DumpError::NoDump)?;
         if header[..8] != LABEL {
@@ -192,10 +194,10 @@ impl Dump {
     }
 }
 
-/// Why bytes are no dump of counters.
+/// Why bytes are not a dump of counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DumpError {
-    /// They do not begin as one.
+    /// They do not begin like one.
     #[error("this is no dump of an instrumented module's counters")]
     NoDump,
     /// The layout is of another version.

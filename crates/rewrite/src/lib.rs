@@ -1,7 +1,7 @@
 //! Module and plan → instrumented module. Pure.
 //!
-//! Probes are WebAssembly code. They leave everything that the guest can see as it
-//! was: the operand stack, its locals, memories, globals, tables and indices.
+//! Probes are WebAssembly code. They leave everything that the guest can see unchanged: the operand
+//! stack, its locals, memories, globals, tables and indices.
 
 mod actions;
 mod body;

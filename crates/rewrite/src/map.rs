@@ -1,18 +1,20 @@
-//! From offsets in the rewritten module back to the original.
+//! Maps offsets in the rewritten module back to the original.
 
 use afterimage_ids::{BlockId, FuncId, InstrOffset, OrigOffset};
 
-/// Where an offset of the rewritten module is in the original program.
+/// The place in the original program that an offset of the rewritten module stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OriginalPlace {
     /// A byte that was copied: the operator there is the original's.
     Operator(OrigOffset),
-    /// What stands for an operator of the original that would wait at an address: it traps, since nobody shares the memory.
+    /// The replacement of an operator that would wait at an address: it traps, because the memory
+    /// is not shared.
     Wait(OrigOffset),
-    /// The probe that polls the stop clock, on behalf of this block: control
-    /// has entered the block and executed nothing of it.
+    /// The probe that polls the stop clock for this block: control has entered the block and
+    /// executed nothing in it.
     Poll(BlockId),
-    /// Inside a function, before its first probe: where a stack overflow stands. Nothing counted this activation.
+    /// Inside a function, before its first probe: the place of a stack overflow. Nothing has
+    /// counted this activation.
     Prologue,
 }
 
@@ -31,24 +33,25 @@ pub(crate) struct Run {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BodyMap {
     pub runs: Vec<Run>,
-    /// Where code of ours may trap, and what it means. Ascending.
+    /// Where added code may trap, and what that means. Ascending.
     pub stops: Vec<(u32, OriginalPlace)>,
-    /// Branches of ours that are hardly ever taken, so that the engine lays out what they lead to apart. Ascending.
+    /// Added branches that are hardly ever taken, so that the engine moves their targets out of
+    /// line. Ascending.
     pub unlikely: Vec<u32>,
 }
 
 /// The map of a whole rewritten module. Lookup is O(log n).
 #[derive(Clone, Debug, Default)]
 pub struct OffsetMap {
-    /// First defined function, then per defined function where its body starts
-    /// and ends in the rewritten module, and its map.
+    /// The first defined function; then, for each defined function, the bounds of its body in the
+    /// rewritten module, and its map.
     pub(crate) first: u32,
     pub(crate) bodies: Vec<(u32, u32, BodyMap)>,
 }
 
 impl OffsetMap {
-    /// The function and the place in it that an offset of the rewritten module
-    /// stands for; `None` for code that the original does not have.
+    /// The function and the place in it that an offset of the rewritten module stands for; `None`
+    /// for code that the original lacks.
     pub fn lookup(&self, offset: InstrOffset) -> Option<(FuncId, OriginalPlace)> {
         let i = self
             .bodies

@@ -52,34 +52,37 @@ use crate::shared::SharedLocals;
 /// Bytes of marks, beyond which a program is refused: what all its memories need.
 const MOST: u64 = 1 << 31;
 
-/// Bytes of the widest store.
+/// The size of the widest store in bytes.
 const WIDEST: u64 = 16;
 
-/// What of memory is marked.
+/// The granularity of marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marking {
     /// Each [`LINE`] that is written.
     Lines {
-        /// How many bytes the program's memories have together at most.
+        /// The maximal size of the program's memories together, in bytes.
         most: u64,
     },
-    /// Each byte that is written of a region of each memory. Which one, the caller writes to the probes' memory: see [`WatchedAt`].
+    /// Each written byte of one region per memory. The caller writes the region's address to the
+    /// probes' memory: see [`WatchedAt`].
     Bytes,
 }
 
-/// Where a watched region of memory is, in the probes' memory: the words that say where the region begins, and the marks, a byte for each of its [`WATCHED`] bytes.
+/// The place of a watched region in the probes' memory: the words that hold the region's address,
+/// and one mark for each of its [`WATCHED`] bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WatchedAt {
     start: u64,
 }
 
 impl WatchedAt {
-    /// The one of a memory whose marks begin here: see [`Rewritten::marks`](crate::Rewritten::marks).
+    /// The region of a memory whose marks begin at `start`: see
+    /// [`Rewritten::marks`](crate::Rewritten::marks).
     pub fn new(start: u64) -> Self {
         Self { start }
     }
 
-    /// What to write, at which address, so that the region from `first` on is watched.
+    /// The addresses and values to write so that the region at `first` is watched.
     pub fn words(self, first: u64) -> [(u64, u64); 2] {
         let before = first.wrapping_sub(WIDEST);
         [(self.before(), before), (self.first(), first)]
@@ -90,7 +93,7 @@ impl WatchedAt {
         self.near() + WIDEST
     }
 
-    /// The address of the word with the address of what is watched, and of [`WIDEST`] bytes before.
+    /// The address of the word that holds the address of the watched region, less [`WIDEST`] bytes.
     fn before(self) -> u64 {
         self.start
     }
@@ -99,26 +102,26 @@ impl WatchedAt {
         self.start + 8
     }
 
-    /// The address of the first mark, of what is before the region.
+    /// The address of the first mark, which belongs to the bytes before the region.
     fn near(self) -> u64 {
         self.start + 16
     }
 }
 
-/// Where the marks of a module's memories are.
+/// The place of the marks of a module's memories.
 #[derive(Clone, Debug)]
 pub(crate) struct Marks {
     marking: Marking,
-    /// Of each memory, the first one's address in the probes' memory.
+    /// For each memory, the address of its first mark in the probes' memory.
     pub starts: Vec<u64>,
-    /// How many bytes they have.
+    /// The number of bytes of all marks.
     pub bytes: u64,
-    /// The types of addresses.
+    /// The address types of the memories.
     addresses: Vec<ValType>,
 }
 
 impl Marks {
-    /// Marks from this address on, of lines for all that these memories can grow to.
+    /// Places line marks from `start` on, for the maximal sizes of these memories.
     pub(crate) fn new(
         first: u64,
         memories: &[MemoryType],
@@ -157,7 +160,7 @@ impl Marks {
         address.copied().unwrap_or(ValType::I32)
     }
 
-    /// What an operator writes to memory, if it does.
+    /// What an operator writes to memory, if anything.
     pub(crate) fn write(&self, operator: &Operator<'_>) -> Option<Write> {
         let address = |memory| self.address(memory);
         Some(match *operator {
@@ -195,7 +198,7 @@ impl Marks {
         Ok(locals)
     }
 
-    /// The types of a writing operator's operands, and of what else its marks need.
+    /// The types of a writing operator's operands, and of the other locals that its marks need.
     fn types(&self, write: &Write) -> Vec<ValType> {
         match write {
             Write::One(store) => {
@@ -227,7 +230,7 @@ pub(crate) enum Write {
 }
 
 impl Writer<'_, '_> {
-    /// Copies an operator that writes to memory, and marks what it has written.
+    /// Copies an operator that writes to memory, and marks what it wrote.
     pub(crate) fn marked(&mut self, write: &Write, range: &Range<usize>) {
         let Some(marks) = &self.context.marks else {
             return self.copy(range);
@@ -275,7 +278,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Marks the line so far behind an address.
+    /// Marks the line at `offset` bytes after an address.
     fn mark_line(&mut self, to: u32, address: ValType, offset: u64, start: u64) {
         self.put(&Instruction::LocalGet(to));
         if offset != 0 {
@@ -287,7 +290,7 @@ impl Writer<'_, '_> {
         self.put(&Instruction::I32Store8(self.mark_at(start)));
     }
 
-    /// Marks the lines of so many bytes from an address on.
+    /// Marks the lines of a number of bytes from an address on.
     fn mark_lines(
         &mut self,
         (to, address): (u32, ValType),
@@ -346,7 +349,8 @@ impl Writer<'_, '_> {
         self.put(&Instruction::End);
     }
 
-    /// Marks the bytes of a store that are in the watched region. `at` is a local for its distance from what is watched.
+    /// Marks the bytes of a store that are in the watched region. `at` is a local for the store's
+    /// distance from the region.
     fn mark_bytes(
         &mut self,
         (to, at, address): (u32, u32, ValType),
@@ -393,7 +397,8 @@ impl Writer<'_, '_> {
         self.put(&Instruction::End);
     }
 
-    /// Marks what is in the watched region of so many bytes from an address on. `begin` and `end` are locals for where that is.
+    /// Marks the part of a write that overlaps the watched region. `begin` and `end` are locals for
+    /// the bounds of that part.
     fn mark_overlap(
         &mut self,
         (to, address): (u32, ValType),
@@ -413,7 +418,7 @@ impl Writer<'_, '_> {
             writer.put(&Instruction::I64Const(behind as i64));
             writer.put(&Instruction::I64Add);
         };
-        // The later one of both beginnings, and the earlier one of both ends.
+        // The later of the two beginnings, and the earlier of the two ends.
         get(self, to, address);
         self.put(&Instruction::LocalTee(begin));
         first(self, 0);
@@ -463,7 +468,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// The line of the address on the stack.
+    /// Replaces the address on the stack by its line.
     fn line(&mut self, address: ValType) {
         self.put(&constant(address, LINE.trailing_zeros().into()));
         match address {
@@ -483,7 +488,7 @@ impl Writer<'_, '_> {
     }
 }
 
-/// A number as an address.
+/// A number as an address constant.
 fn constant(address: ValType, value: u64) -> Instruction<'static> {
     match address {
         ValType::I64 => Instruction::I64Const(value as i64),

@@ -1,8 +1,8 @@
-//! Rewriting a whole module: sections are copied as they are, except where something is added.
+//! Rewrites a whole module: sections are copied unchanged, except where something is added.
 //!
-//! Everything added is appended (types, functions, the probes' memory, exports, a data segment), so no
-//! index of the original changes. Debug sections are left out, because they would be
-//! wrong; source lines come from the original module.
+//! Everything added is appended (types, functions, the probes' memory, exports, a data segment), so
+//! no index of the original changes. Debug sections are left out, because they would be wrong;
+//! source lines come from the original module.
 
 use std::ops::Range;
 
@@ -36,22 +36,26 @@ pub enum Armed {
     Call(FuncId, OpId, OrigOffset),
 }
 
-/// What a rewritten module is for.
+/// What to add to a rewritten module, apart from probes.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Add the stop clock: polls at loop headers and at entries, so that no run goes on without polls.
+    /// Add the stop clock: polls at loop headers and at entries, so that no run continues without
+    /// polls.
     pub clock: bool,
-    /// Add calls of whoever makes snapshots, where the clock polls. The caller puts the host's functions into the table [`SNAPSHOT_EXPORT`] before it runs
-    /// the module, and says when in the memory's word at [`SNAPSHOT_AT`](crate::SNAPSHOT_AT). The module exports what snapshots hold: see [`inner_export`].
+    /// Add calls of the host's snapshot function where the clock polls. Before running the module,
+    /// the caller puts the host's functions into the table [`SNAPSHOT_EXPORT`]. It sets the time of
+    /// the next snapshot in the memory's word at [`SNAPSHOT_AT`](crate::SNAPSHOT_AT). The module
+    /// exports what snapshots hold: see [`inner_export`].
     pub snapshots: Option<Snapshots>,
-    /// Mark what is written to memory.
+    /// Mark written memory.
     pub marks: Option<Marking>,
-    /// Arm a place: it stops the run at a moment that the memory's words name.
+    /// Arm a place: it stops the run at the moment given in the memory's words.
     pub armed: Option<Armed>,
-    /// Keep the engine from making one instruction of a load and what takes its value, and from leaving out a store to what another one overwrites, so
-    /// that a trap is reported where it happened: between these offsets, which are in one function.
+    /// Report traps between these offsets, which are in one function, where they happened. Keeps
+    /// the engine from merging a load with the operator that uses its value, and from dropping a
+    /// store that another overwrites.
     pub apart: Option<Range<OrigOffset>>,
-    /// What large functions get for the engine's sake. It takes nothing from what a module does.
+    /// Changes to large functions for the engine's sake. They do not affect what a module does.
     pub large: Large,
     /// Export the start function instead of starting it, so that the caller can prepare the memory first.
     pub export_start: bool,
@@ -59,18 +63,20 @@ pub struct Options {
     pub external: Option<External>,
 }
 
-/// Who looks at the activations when a snapshot is made.
+/// How activations are captured when a snapshot is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Snapshots {
-    /// The engine's debugger, under which a module that writes its path must tell where a half of the ring is full.
+    /// By the engine's debugger. A module that writes its path must then report when a half of the
+    /// ring is full.
     Debugged,
     /// They capture themselves. See [`can_capture`](crate::can_capture).
     Captured,
-    /// Nobody, and nothing is exported: what is called only learns that the run has come there.
+    /// Not at all, and nothing is exported: the called function only learns that the run has
+    /// reached the place.
     Cuts,
 }
 
-/// What of the original a module with snapshots exports.
+/// The parts of the original that a module with snapshots exports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inner {
     /// A memory.
@@ -83,7 +89,8 @@ pub enum Inner {
     Function,
 }
 
-/// The name under which a module with snapshots exports one of the original's memories, tables, globals, or functions that a table may hold.
+/// The name under which a module with snapshots exports one of the original's memories, tables,
+/// globals, or functions that a table may hold.
 pub fn inner_export(kind: Inner, index: u32) -> String {
     let kind = match kind {
         Inner::Memory => "memory",
@@ -94,17 +101,19 @@ pub fn inner_export(kind: Inner, index: u32) -> String {
     format!("{INNER}{kind}.{index}")
 }
 
-/// How these names begin.
+/// The prefix of these names.
 const INNER: &str = "afterimage.inner.";
 
-/// What large functions get so that the engine compiles them in time and in memory.
+/// Changes to large functions, so that the engine compiles them in reasonable time and memory.
 #[derive(Clone, Debug)]
 pub struct Large {
-    /// Functions with so many branches that the engine takes the square of their number for what their joins merge: they get hinges.
+    /// Functions that get hinges: they have so many branches that the engine would take quadratic
+    /// time to merge the values of their joins.
     pub hinged: Vec<FuncId>,
-    /// How many branches they have between two of these.
+    /// The number of branches between two hinges.
     pub interval: u32,
-    /// Values that a function's labels carry, times its blocks, from which on these values go through locals.
+    /// The threshold above which values carried by labels go through locals: carried values of a
+    /// function times its blocks.
     pub carried: u64,
 }
 
@@ -112,7 +121,7 @@ impl Default for Large {
     fn default() -> Self {
         Self {
             hinged: Vec::new(),
-            // A prime, so that hinges are not at the same place of each round of a pattern.
+            // A prime, so that hinges fall on different places of a repeated pattern.
             interval: 31,
             // 64 MiB of the engine's tables.
             carried: 1 << 24,
@@ -131,7 +140,7 @@ pub struct External {
     pub digest: [u8; 32],
 }
 
-/// What is measured.
+/// What the probes measure.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Probes<'a> {
     /// Nothing.
@@ -154,17 +163,18 @@ impl<'a> From<Option<&'a Plan>> for Probes<'a> {
 pub struct Rewritten {
     /// The module's bytes.
     pub module: Vec<u8>,
-    /// From offsets in it back to the original.
+    /// Maps offsets in it back to the original.
     pub map: OffsetMap,
     /// Where the counters are.
     pub layout: Layout,
-    /// Where the marks of each memory begin in the probes' memory, if what is written is marked.
+    /// Where the marks of each memory begin in the probes' memory, if written memory is marked.
     pub marks: Vec<u64>,
     /// Where activations capture themselves, by number.
     pub sites: Vec<CaptureSite>,
-    /// How many probes count.
+    /// The number of counting probes.
     pub probes: u64,
-    /// The functions whose frames hold something else than the program's: those with what the engine needs of large ones. Ascending.
+    /// The functions whose frames differ from the program's because they were changed for the
+    /// engine's sake. Ascending.
     pub reshaped: Vec<FuncId>,
 }
 
@@ -217,7 +227,7 @@ pub fn rewrite<'a>(
     let mut probes = 0u64;
     let clocked = options.clock.then(|| clock::polling_functions(program));
 
-    // Bodies first: they may add types, which stand before them in the module.
+    // Bodies first: they may add types, which come before them in the module.
     let mut code = Vec::new();
     let mut bodies = Vec::with_capacity(program.functions.len());
     let wrappers = if options.external.is_some() {
@@ -300,10 +310,12 @@ pub fn rewrite<'a>(
         if hinged || context.carriers.is_some() {
             reshaped.push(function.id);
         } else if let Some(clocked) = clocked.as_ref().filter(|_| options.snapshots.is_some()) {
-            // Who enters a function in place of another one is not told from who calls it.
+            // The callers of a function do not reveal that a tail call replaced them by another
+            // function.
             clock::add_snapshots(function, clocked[i] && !tail_calls, &mut actions);
         }
-        // Behind all else: whoever is stopped at a call has done what the block counts and writes.
+        // After everything else: a run stopped at a call has already counted and written for the
+        // block.
         if let Some(Armed::Call(id, op, offset)) = options.armed
             && id == function.id
         {
@@ -391,10 +403,10 @@ pub fn rewrite<'a>(
     })
 }
 
-/// The custom section of branch hints; the original's would name other offsets.
+/// The custom section of branch hints. The original's would name wrong offsets.
 pub(crate) const HINTS: &str = "metadata.code.branch_hint";
 
-/// Tells the engine which branches of ours are hardly ever taken.
+/// Tells the engine which added branches are hardly ever taken.
 fn branch_hints(program: &Program, bodies: &[(u32, u32, BodyMap)]) -> Option<BranchHints> {
     let mut hints = BranchHints::new();
     let mut any = false;

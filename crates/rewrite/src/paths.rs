@@ -1,4 +1,4 @@
-//! What the probes of a path need of the module: an accumulator, and the place of the next full word.
+//! What path probes need in the module: an accumulator, and the place of the next full word.
 
 use afterimage_ids::{EntityRef, FuncId};
 pub(crate) use afterimage_paths::Step as PathStep;
@@ -11,7 +11,7 @@ use wasm_encoder::{ConstExpr, Encode, GlobalType, ValType};
 use crate::RewriteError;
 use crate::actions::{Actions, Step};
 
-/// One of the ways to write a path down.
+/// How a path is written down.
 #[derive(Clone, Copy, Debug)]
 pub enum TracePlan<'a> {
     /// Path numbers.
@@ -29,29 +29,34 @@ impl<'a> TracePlan<'a> {
     }
 }
 
-/// The path's probes.
+/// The probes of a path.
 ///
-/// Full words go into a ring of two halves in the probes' memory. Nothing tests whether a half is full: the host protects the
-/// beginning of the half that it is reading, the guest's first store there faults, and goes on when the host is
-/// done. (A call in its place, even one that is never made, costs the loops around it their registers.)
+/// Full words go into a ring of two halves in the probes' memory. No code tests whether a half is
+/// full. The host protects the beginning of the half that it is reading. The guest's first store
+/// there faults, and resumes when the host is done. (A call instead, even one that is never made,
+/// would cost the loops around it their registers.)
 #[derive(Clone, Copy, Debug)]
 pub struct PathProbes<'a> {
     /// What to write and where.
     pub plan: TracePlan<'a>,
-    /// A function that keeps nothing in a local, as those with hinges do not: the run ends inside it, which would lose it.
+    /// A function that keeps nothing in a local, as those with hinges do: the run ends inside it,
+    /// which would lose the local.
     pub in_memory: Option<FuncId>,
-    /// How many words each half of the ring has: a power of two from [`SMALLEST_HALF`] on.
+    /// The number of words in each half of the ring: a power of two, at least [`SMALLEST_HALF`].
     pub half: u32,
 }
 
-/// The fewest words that a half of the ring may have: one page of a memory, which the host can protect everywhere.
+/// The minimal number of words in a half of the ring: one page of a memory, which the host can
+/// protect on every system.
 pub const SMALLEST_HALF: u32 = 8192;
-/// The most: the ring's size in bytes is an `i32`.
+/// The maximal number: the ring's size in bytes is an `i32`.
 pub(crate) const LARGEST_HALF: u32 = 1 << 26;
 
-/// The name of the global with the bits that are in no word of the ring yet: an `i64`, 1 if there are none.
+/// The name of the global with the bits that are not yet in a word of the ring: an `i64`, 1 if
+/// there are none.
 pub const PENDING_EXPORT: &str = "afterimage.pending";
-/// The name of the global with the place of the next word: an `i32`, in bytes from the ring's beginning.
+/// The name of the global with the place of the next word: an `i32`, in bytes from the ring's
+/// beginning.
 pub const CURSOR_EXPORT: &str = "afterimage.cursor";
 
 pub(crate) const EXPORTS: [&str; 2] = [PENDING_EXPORT, CURSOR_EXPORT];
@@ -91,7 +96,7 @@ impl PathProbes<'_> {
     }
 }
 
-/// The globals, and how many they are.
+/// Appends the globals, and returns their number.
 pub(crate) fn globals(out: &mut Vec<u8>) -> u32 {
     for (val_type, value) in [
         (ValType::I64, ConstExpr::i64_const(1)),
@@ -108,7 +113,7 @@ pub(crate) fn globals(out: &mut Vec<u8>) -> u32 {
     2
 }
 
-/// Adds the probes of the `i`-th defined function. Returns how many.
+/// Adds the probes of the `i`-th defined function, and returns their number.
 pub(crate) fn add(
     plan: TracePlan<'_>,
     i: usize,

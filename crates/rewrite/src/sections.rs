@@ -1,4 +1,4 @@
-//! Putting the sections of a rewritten module together: each is copied, or copied and added to.
+//! Assembles the sections of a rewritten module: each is copied, with additions where needed.
 
 use afterimage_ids::{EntityRef, FuncId};
 use afterimage_program::Program;
@@ -25,7 +25,7 @@ fn counter_global(out: &mut Vec<u8>) {
     ConstExpr::i32_const(0).encode(out);
 }
 
-/// Puts the sections together, in the order that the format asks for.
+/// Assembles the sections in the order that the format requires.
 pub(crate) struct Assembler<'a> {
     bytes: &'a [u8],
     program: &'a Program,
@@ -43,7 +43,7 @@ pub(crate) struct Assembler<'a> {
     done: Added,
 }
 
-/// Which of the sections that get an addition have been written.
+/// Which of the sections with additions have been written.
 #[derive(Default)]
 struct Added {
     types: bool,
@@ -70,7 +70,7 @@ const CODE: u8 = 10;
 const DATA: u8 = 11;
 const CUSTOM: u8 = 0;
 
-/// Sections in the order in which they stand in a module.
+/// Sections in the order in which they occur in a module.
 const ORDER: [u8; 13] = [
     TYPE, 2, FUNCTION, TABLE, MEMORY, 13, GLOBAL, EXPORT, START, ELEMENT, DATA_COUNT, CODE, DATA,
 ];
@@ -122,7 +122,7 @@ impl<'a> Assembler<'a> {
             let start = reader.original_position();
             let contents = reader.read_bytes(size)?;
             if id == CUSTOM {
-                // The name section and others follow all that they are about.
+                // The name section and others follow everything that they describe.
                 if start > last {
                     self.add_missing_before(u8::MAX);
                 }
@@ -147,14 +147,14 @@ impl<'a> Assembler<'a> {
         self.out.extend_from_slice(contents);
     }
 
-    /// Sections that the original lacks, but that something is added to, if they stand before `id`.
+    /// Adds sections that the original lacks but that get additions, if they come before `id`.
     fn add_missing_before(&mut self, id: u8) {
         let rank_of = rank(id);
         for missing in [
             TYPE, FUNCTION, TABLE, MEMORY, GLOBAL, EXPORT, ELEMENT, CODE, DATA,
         ] {
             if rank(missing) < rank_of {
-                // An empty section of the original: nothing but a count of zero.
+                // An empty section of the original: just a count of zero.
                 let wanted = match missing {
                     TYPE => !self.done.types && !self.types.added().is_empty(),
                     FUNCTION => !self.done.functions && self.options.external.is_some(),
@@ -209,7 +209,8 @@ impl<'a> Assembler<'a> {
                     for list in [params, results] {
                         (list.len() as u32).encode(&mut added);
                         for &ty in list {
-                            // Types came from the module, or passed this conversion when a block was made of them.
+                            // Types came from the module, or passed this conversion when a block
+                            // was made from them.
                             if let Ok(ty) = val_type(ty) {
                                 ty.encode(&mut added);
                             }
@@ -302,7 +303,8 @@ impl<'a> Assembler<'a> {
         self.section(id, &contents);
     }
 
-    /// The functions that `ref.func` may name only because they were exported: now their wrappers are.
+    /// The functions that `ref.func` could name only because they were exported. Now their wrappers
+    /// are exported instead.
     fn undeclared(&self) -> Vec<FuncId> {
         if self.options.external.is_none() {
             return Vec::new();
@@ -404,7 +406,7 @@ impl<'a> Assembler<'a> {
         self.section(EXPORT, &contents);
     }
 
-    /// What of the original is exported for snapshots.
+    /// The parts of the original that are exported for snapshots.
     fn inner(&self) -> Vec<(Inner, u32)> {
         let program = self.program;
         let all = [

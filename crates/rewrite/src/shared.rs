@@ -1,11 +1,11 @@
-//! Added locals that several places of a function use, each for a moment.
+//! Added locals that several places of a function share, each for a moment.
 
 use wasmparser::ValType;
 
 use crate::RewriteError;
 use crate::types::val_type;
 
-/// Locals by type: of each as many as the places need at once.
+/// Locals by type: for each type, as many as one place needs at once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SharedLocals {
     /// The first one.
@@ -31,7 +31,8 @@ impl SharedLocals {
         }
     }
 
-    /// Places them behind the locals that a function has so far: `next` is the number of the first one that is free, before and afterwards.
+    /// Places them after the locals that a function has so far. `next` is the number of the first
+    /// free local, and is advanced.
     pub(crate) fn place(
         &mut self,
         next: &mut u32,
@@ -45,7 +46,7 @@ impl SharedLocals {
         Ok(())
     }
 
-    /// The locals of values of these types.
+    /// The locals for values of these types.
     pub(crate) fn of(&self, types: &[ValType]) -> Vec<u32> {
         let mut next = Vec::new();
         let mut first = self.first;

@@ -91,7 +91,7 @@ impl TypePool {
     }
 }
 
-/// A value type, as the encoder has it.
+/// Converts a value type to the encoder's form.
 pub(crate) fn val_type(ty: ValType) -> Result<wasm_encoder::ValType, RewriteError> {
     wasm_encoder::ValType::try_from(ty).map_err(|_| RewriteError::Type(ty))
 }

@@ -1,8 +1,8 @@
-//! Numbers of equal width, packed one behind the other, the lowest bits first.
+//! Numbers of equal width, packed in sequence, the lowest bits first.
 
 use crate::{StreamError, varint};
 
-/// How many bytes `count` numbers of `width` bits take.
+/// The size in bytes of `count` numbers of `width` bits.
 pub(crate) fn packed_size(count: u64, width: u32) -> Option<u64> {
     Some(count.checked_mul(u64::from(width))?.div_ceil(8))
 }
@@ -23,7 +23,7 @@ pub(crate) fn pack(values: impl IntoIterator<Item = u64>, width: u32, out: &mut 
     out.extend_from_slice(&held.to_le_bytes()[..bits.div_ceil(8) as usize]);
 }
 
-/// Takes as many numbers as `out` has room for, and passes each through `map`.
+/// Unpacks as many numbers as `out` has room for, and passes each through `map`.
 pub(crate) fn unpack(
     input: &mut &[u8],
     width: u32,
@@ -40,8 +40,8 @@ pub(crate) fn unpack(
         out.fill(map(0));
         return Ok(());
     }
-    // Eight numbers take `width` whole bytes. A number that begins in a byte is read with one load of 8 bytes, and of
-    // one more if it is longer than 57 bits.
+    // Eight numbers take `width` whole bytes. A number is read with one load of the 8 bytes where
+    // it begins, plus one more byte if it is longer than 57 bits.
     let step = width as usize;
     let mut groups = out.chunks_exact_mut(8);
     let mut at = 0;
@@ -63,7 +63,7 @@ pub(crate) fn unpack(
     Ok(())
 }
 
-/// At most eight numbers from the beginning of `bytes`, which go on for 8 bytes behind them.
+/// Unpacks at most eight numbers from the beginning of `bytes`, which extend 8 bytes beyond them.
 #[inline(always)]
 fn unpack_group(bytes: &[u8], width: usize, mask: u64, out: &mut [u64], map: &impl Fn(u64) -> u64) {
     for (index, slot) in out.iter_mut().enumerate() {
@@ -85,7 +85,7 @@ pub(crate) fn mask(width: u32) -> u64 {
     u64::MAX.checked_shr(64 - width).unwrap_or(0)
 }
 
-/// How many bits a number takes.
+/// The number of bits that a number takes.
 #[inline]
 pub(crate) fn length(value: u64) -> u32 {
     64 - value.leading_zeros()

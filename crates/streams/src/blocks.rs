@@ -2,19 +2,19 @@
 
 use crate::{BLOCK, StreamError, bits, varint};
 
-/// Where each block lies.
+/// The position of each block.
 #[derive(Clone, Debug)]
 pub(crate) struct Directory<'a> {
-    /// The blocks, one behind the other.
+    /// The concatenated blocks.
     blocks: &'a [u8],
     ends: Ends,
 }
 
 #[derive(Clone, Debug)]
 enum Ends {
-    /// All blocks are this long.
+    /// The common length of all blocks.
     Equal(u64),
-    /// Where each block ends.
+    /// The end of each block.
     Each(Box<[u64]>),
 }
 
@@ -32,9 +32,9 @@ pub(crate) fn encode(blocks: &[Vec<u8>], out: &mut Vec<u8>) {
 }
 
 impl<'a> Directory<'a> {
-    /// Takes the directory of a stream of `len` values, and its blocks.
+    /// Decodes the directory of a stream of `len` values, and locates its blocks.
     ///
-    /// Time and memory: linear in the number of blocks, which the bytes bear out.
+    /// Time and memory: linear in the number of blocks, which the available bytes limit.
     pub(crate) fn decode(input: &mut &'a [u8], len: u64) -> Result<Self, StreamError> {
         let count = len.div_ceil(BLOCK as u64);
         let least = varint::get(input)?;

@@ -1,4 +1,4 @@
-//! The codecs by name.
+//! The names of the codecs.
 
 /// How a block is coded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -6,15 +6,16 @@
 pub enum Codec {
     /// Value by value, or difference by difference, in as many bytes as each takes.
     Plain = 0,
-    /// Arithmetic runs, constant ones among them.
+    /// Arithmetic runs, including constant ones.
     Runs = 1,
-    /// Numbers of equal width with exceptions: values, differences, differences of differences, at some lag.
+    /// Numbers of equal width with exceptions: values, differences, or differences of differences,
+    /// at some lag.
     Packed = 2,
-    /// Distinct values once, ranks for the rest.
+    /// The distinct values once, and a rank for each place.
     Dictionary = 3,
-    /// The predictor that was right, by an adaptive arithmetic coder.
+    /// The index of the right predictor, by an adaptive arithmetic coder.
     Predicted = 4,
-    /// Floats that are multiples of a power of ten: the numbers.
+    /// Floats that are multiples of a power of ten, as whole numbers.
     Decimal = 5,
     /// A stream of several blocks.
     Blocks = 7,

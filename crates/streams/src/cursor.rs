@@ -1,13 +1,13 @@
-//! A place between two values of a stream.
+//! A position between two values of a stream.
 
 use crate::{BLOCK, Stream, StreamError};
 
-/// Stands between two values, and steps over either. One block at a time is decoded.
+/// A position between two values that can step over either. Decodes one block at a time.
 #[derive(Clone, Debug)]
 pub struct Cursor<'s> {
     stream: &'s Stream<'s>,
     position: u64,
-    /// The block whose values `values` are; none at first.
+    /// The block that `values` belong to; none at first.
     block: Option<u64>,
     values: Vec<u64>,
 }
@@ -22,15 +22,16 @@ impl<'s> Cursor<'s> {
         }
     }
 
-    /// How many values lie before the cursor.
+    /// The number of values before the cursor.
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// Goes to where `position` values lie before the cursor. O(1): the block is decoded when a value is asked for.
+    /// Moves to where `position` values are before the cursor. O(1): the block is decoded when a
+    /// value is requested.
     ///
     /// # Errors
-    /// If the stream is shorter; the cursor stays where it is.
+    /// If the stream is shorter; the cursor then stays.
     pub fn seek(&mut self, position: u64) -> Result<(), StreamError> {
         let len = self.stream.len();
         if position > len {
@@ -40,10 +41,10 @@ impl<'s> Cursor<'s> {
         Ok(())
     }
 
-    /// Steps over the value behind the cursor; `None` at the end. Amortised O(1).
+    /// Returns the value after the cursor and moves past it; `None` at the end. Amortised O(1).
     ///
     /// # Errors
-    /// If the value's block is malformed; the cursor stays where it is.
+    /// If the value's block is malformed; the cursor then stays.
     #[expect(
         clippy::should_implement_trait,
         reason = "it can fail and turn round, which iterators cannot"
@@ -58,10 +59,11 @@ impl<'s> Cursor<'s> {
         Ok(Some(value))
     }
 
-    /// Steps back over the value before the cursor; `None` at the beginning. Amortised O(1).
+    /// Returns the value before the cursor and moves before it; `None` at the beginning. Amortised
+    /// O(1).
     ///
     /// # Errors
-    /// If the value's block is malformed; the cursor stays where it is.
+    /// If the value's block is malformed; the cursor then stays.
     #[inline]
     pub fn previous(&mut self) -> Result<Option<u64>, StreamError> {
         let Some(position) = self.position.checked_sub(1) else {
@@ -72,11 +74,11 @@ impl<'s> Cursor<'s> {
         Ok(Some(value))
     }
 
-    /// The value at `index`, from 0; the cursor does not move. O(1) within the block that was asked for last, otherwise
-    /// a block is decoded.
+    /// The value at `index`, from 0; the cursor does not move. O(1) within the block used last;
+    /// otherwise a block is decoded.
     ///
     /// # Errors
-    /// If the stream is shorter, or the value's block malformed.
+    /// If the stream is shorter, or the value's block is malformed.
     #[inline]
     pub fn get(&mut self, index: u64) -> Result<u64, StreamError> {
         let len = self.stream.len();

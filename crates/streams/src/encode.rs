@@ -1,25 +1,27 @@
-//! Codes a stream.
+//! Encodes a stream.
 
 use crate::block::{self, Nesting, dictionary, runs};
 use crate::predicted::{self, Repeated};
 use crate::primer::Primer;
 use crate::{BLOCK, Codec, blocks, estimate};
 
-/// Blocks of so few bytes are not tried with predictors.
+/// Blocks of up to this many bytes are not tried with predictors.
 const SHORT: usize = 8;
-/// After so many blocks in a row that predictors did not make shorter, …
+/// After this many consecutive blocks that predictors did not shorten, …
 const PATIENCE: u32 = 4;
-/// … they are tried on one block in so many.
+/// … they are tried only on one block in this many.
 const PAUSE: usize = 8;
-/// What has so few runs is not left to predictors.
+/// Blocks with at most this many runs are not left to predictors.
 const FEW_RUNS: usize = 8;
 
-/// A value of a stream's dictionary stands for so many places, on average.
+/// The average number of places that each value of a stream's dictionary must serve.
 const SHARING: usize = 8;
 
-/// Appends one coded stream to `out`: nothing for no values, 2 to 6 bytes for a constant or arithmetic one of small numbers.
+/// Appends one encoded stream to `out`: nothing for no values, 2 to 6 bytes for a constant or
+/// arithmetic sequence of small numbers.
 ///
-/// How many values there are is not stored: [`Stream::open`](crate::Stream::open) wants to be told. Time: linear.
+/// The number of values is not stored: pass it to [`Stream::open`](crate::Stream::open). Time:
+/// linear.
 pub fn encode(values: &[u64], out: &mut Vec<u8>) {
     if values.is_empty() {
         return;
@@ -34,7 +36,7 @@ pub fn encode(values: &[u64], out: &mut Vec<u8>) {
     block::push(Codec::Runs, out, |out| {
         runs::encode(&pieces, Nesting::default(), out)
     });
-    // A block takes two bytes at least.
+    // A block takes at least two bytes.
     if out.len() - start > 2 * values.len() / BLOCK {
         let mut other = Vec::new();
         encode_long(values, &mut other);
@@ -45,7 +47,7 @@ pub fn encode(values: &[u64], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a stream in blocks, with one dictionary for all if that is shorter.
+/// Appends a stream in blocks, with a common dictionary if that is shorter.
 fn encode_long(values: &[u64], out: &mut Vec<u8>) {
     let start = out.len();
     if let Some(plan) = dictionary::plan(values, BLOCK.min(values.len() / SHARING)) {
@@ -63,7 +65,7 @@ fn encode_long(values: &[u64], out: &mut Vec<u8>) {
     block::push(Codec::Blocks, out, |out| encode_blocks(values, out));
 }
 
-/// Appends a directory and blocks; the result is the tag's parameter.
+/// Appends a directory and blocks, and returns the tag's parameter.
 fn encode_blocks(values: &[u64], out: &mut Vec<u8>) -> u8 {
     let chunks = Vec::from_iter(values.chunks(BLOCK));
     let primer = Primer::choose(chunks.len() as u64);
@@ -74,7 +76,8 @@ fn encode_blocks(values: &[u64], out: &mut Vec<u8>) -> u8 {
     }
     let mut trust = Trust::default();
     let mut used = false;
-    // If no block that primes it gains anything by a model, that is only made when another one is tried.
+    // If a model helps none of the blocks that prime it, it is created only when another block is
+    // tried.
     let mut model = None;
     if primes.iter().any(|&index| blocks[index].len() > SHORT) {
         let mut primed = primer.fresh();
@@ -87,7 +90,7 @@ fn encode_blocks(values: &[u64], out: &mut Vec<u8>) -> u8 {
     }
     for (index, (&values, bytes)) in chunks.iter().zip(&mut blocks).enumerate() {
         if !bytes.is_empty() {
-            // It primes the model.
+            // This block primes the model.
             continue;
         }
         let regular = index % PAUSE == 0;
@@ -114,28 +117,29 @@ fn encode_blocks(values: &[u64], out: &mut Vec<u8>) -> u8 {
     if used { primer.parameter() } else { 0 }
 }
 
-/// What is expected of predictors, from block to block of a stream.
+/// The expected benefit of predictors, from block to block of a stream.
 #[derive(Default)]
 struct Trust {
-    /// So many blocks in a row they did not make shorter.
+    /// The number of consecutive blocks that they did not shorten.
     failures: u32,
-    /// How many bytes the last block took without them, and with them.
+    /// The size of the last block in bytes without them, and with them.
     last: Option<(usize, usize)>,
 }
 
 impl Trust {
-    /// Whether it is worth trying them.
+    /// Whether predictors are worth trying.
     fn tries(&self) -> bool {
         self.failures < PATIENCE
     }
 
-    /// If nothing else needs to be tried when a block takes so few bytes with them: how many.
+    /// The size below which a predicted block is accepted without trying anything else, if there is
+    /// one.
     fn most(&self) -> Option<usize> {
         let (without, with) = self.last?;
         (3 * with <= 2 * without).then_some(without * 3 / 4)
     }
 
-    /// Replaces a block by a predicted one, if that is enough shorter: whether it did.
+    /// Replaces a block by a predicted one if that is sufficiently shorter. Returns whether it did.
     fn choose(
         &mut self,
         bytes: &mut Vec<u8>,

@@ -1,4 +1,4 @@
-//! What can be wrong with coded bytes.
+//! The possible errors in encoded bytes.
 
 /// Why a stream cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -9,15 +9,15 @@ pub enum StreamError {
     /// Something that no encoder writes.
     #[error("the coded stream is malformed: {0}")]
     Malformed(&'static str),
-    /// A position behind the end.
+    /// A position after the end.
     #[error("position {position} in a stream of {len} values")]
     OutOfBounds {
         /// The position asked for.
         position: u64,
-        /// How many values there are.
+        /// The number of values.
         len: u64,
     },
-    /// There is no memory for so many values.
+    /// There is not enough memory for the values.
     #[error("no memory for a stream of {0} values")]
     TooLong(u64),
 }

@@ -1,14 +1,15 @@
-//! How much a stream tells, for choosing between two ways to tell the same.
+//! Estimates the size of a stream, to choose between two ways to store the same information.
 
 use crate::predicted::Recurrence;
 
-/// Stretches of this many values are looked at, …
+/// The number of values per examined stretch.
 const STRETCH: usize = 256;
-/// … and at most so many of them.
+/// The maximal number of examined stretches.
 const STRETCHES: usize = 8;
 
-/// About how many bits `values` take when [encoded](crate::encode): good enough to choose between two ways to tell the same, and a hundredth
-/// of the work. At most two thousand values are looked at.
+/// The approximate size of `values` in bits when [encoded](crate::encode). Good enough to choose
+/// between two ways to store the same information, at a hundredth of the cost. Examines at most two
+/// thousand values.
 pub fn estimate(values: &[u64]) -> u64 {
     let mut recurrence = Recurrence::new();
     let stretches = values.len().div_ceil(STRETCH);

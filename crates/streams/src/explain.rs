@@ -1,23 +1,23 @@
-//! What a stream's bytes are spent on.
+//! Explains what a stream's bytes are spent on.
 
 use crate::block;
 use crate::layout::Parts;
 use crate::{Codec, Stream, StreamError};
 
-/// A part of a coded stream, as [`explain`] tells it.
+/// A part of an encoded stream, as returned by [`explain`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// The codec of a block; [`Codec::Blocks`] for what a stream of several has beside them.
+    /// The codec of a block; [`Codec::Blocks`] for the overhead of a stream of several blocks.
     pub codec: Codec,
-    /// How many values the block holds.
+    /// The number of values in the block.
     pub values: u64,
-    /// How many bytes it takes.
+    /// The size in bytes.
     pub bytes: u64,
 }
 
-/// What the stream of `len` values with which `bytes` begin is made of, in order: blocks, and what tells them apart. The
-/// parts' bytes add up to [`Stream::coded_len`], their values to `len`. Values are not decoded, except those of streams of
-/// one block.
+/// The parts, in order, of the stream of `len` values at the beginning of `bytes`: blocks and
+/// overhead. The parts' bytes add up to [`Stream::coded_len`], their values to `len`. Values are
+/// not decoded, except in streams of one block.
 ///
 /// # Errors
 /// As [`Stream::open`].

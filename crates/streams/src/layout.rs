@@ -1,4 +1,5 @@
-//! How a stream's bytes are laid out: nothing, one block, runs, many blocks, or ranks and their dictionary.
+//! The layout of a stream's bytes: nothing, one block, runs, many blocks, or ranks and their
+//! dictionary.
 
 use std::sync::OnceLock;
 
@@ -9,25 +10,25 @@ use crate::predicted::Model;
 use crate::primer::{self, Primer};
 use crate::{BLOCK, Codec, StreamError, varint};
 
-/// The bytes of a stream, as far as they are decoded to open it.
+/// The bytes of a stream, decoded as far as opening requires.
 #[derive(Debug)]
 pub(crate) enum Layout<'a> {
     /// No values, no bytes.
     Empty,
-    /// One block of any codec, decoded: only that tells where it ends.
+    /// One block of any codec, decoded, because only decoding reveals its end.
     Single(Box<[u64]>),
     /// Runs, of any length.
     Runs {
         pieces: Vec<Piece>,
-        /// Where each piece ends, in values.
+        /// The end of each piece, in values.
         ends: Vec<u64>,
     },
     /// Many blocks.
     Blocks {
         directory: Directory<'a>,
-        /// If some are predicted, what primes the predictors.
+        /// If some are predicted, the blocks that prime the predictors.
         primer: Option<Primer>,
-        /// The model that all but the primer's blocks begin with, once it was needed.
+        /// The model with which all blocks except the primer's begin, once needed.
         model: OnceLock<Result<Box<Model>, StreamError>>,
     },
     /// Blocks of ranks in one dictionary.
@@ -37,7 +38,7 @@ pub(crate) enum Layout<'a> {
     },
 }
 
-/// What a stream is made of.
+/// The parts of a stream.
 pub(crate) enum Parts<'s, 'a> {
     None,
     One,
@@ -45,7 +46,7 @@ pub(crate) enum Parts<'s, 'a> {
 }
 
 impl<'a> Layout<'a> {
-    /// What it is made of.
+    /// Its parts.
     pub(crate) fn parts(&self) -> Parts<'_, 'a> {
         match self {
             Self::Empty => Parts::None,
@@ -86,7 +87,7 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// Takes a stream's bytes.
+    /// Parses a stream's bytes.
     pub(crate) fn decode(input: &mut &'a [u8], len: u64) -> Result<Self, StreamError> {
         if len == 0 {
             return Ok(Self::Empty);
@@ -136,7 +137,7 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// The values from position `from` on.
+/// Writes the values from position `from` on.
 fn load_runs(pieces: &[Piece], ends: &[u64], mut from: u64, mut out: &mut [u64]) {
     let mut index = ends.partition_point(|&end| end <= from);
     while !out.is_empty() {

@@ -1,28 +1,31 @@
-//! Streams of numbers, coded small and read in both directions: tier 2 of whole execution traces (Zhang and Gupta 2005,
-//! section 4).
+//! Compact streams of numbers that can be read in both directions: tier 2 of whole execution traces
+//! (Zhang and Gupta 2005, section 4).
 //!
-//! [`encode`] codes a stream in blocks of [`BLOCK`] values, each by the codec that makes it shortest as far as estimates tell, or by one that is
-//! read much faster and takes little more; [`Stream`] opens it and [`Cursor`] walks it. Each block is decoded alone, so that going to any place costs one block.
+//! [`encode`] encodes a stream in blocks of [`BLOCK`] values. Each block uses the codec with the
+//! shortest estimated result, or one that is much faster to read and takes little more. [`Stream`]
+//! opens a stream and [`Cursor`] walks it. Each block is decoded alone, so moving to any position
+//! costs one block.
 //!
 //! | codec | for | decoding |
 //! |---|---|---|
 //! | [`Codec::Plain`] | a handful of values | |
-//! | [`Codec::Runs`] | constant and arithmetic runs, streams of any length included | as fast as memory |
+//! | [`Codec::Runs`] | constant and arithmetic runs, including streams of any length | as fast as memory |
 //! | [`Codec::Packed`] | narrow ranges, differences, periods, interleaved strides; exceptions are patched in | 400 to 1,000 million values a second |
 //! | [`Codec::Dictionary`] | few distinct values, in a block or in the stream | as its ranks |
-//! | [`Codec::Decimal`] | floats with few digits behind the point | as its numbers |
-//! | [`Codec::Predicted`] | what recurs in context | 5 million values a second where most are new, 35 where most recur |
+//! | [`Codec::Decimal`] | floats with few digits after the point | as its numbers |
+//! | [`Codec::Predicted`] | values that recur in context | 5 million values a second where most are new, 35 where most recur |
 //!
 //! # Format
 //!
-//! A stream of no values has no bytes. Any other begins with a tag, whose lower three bits are the codec and whose upper five its
-//! parameter. Up to [`BLOCK`] values, or any number in runs, are one block. More are blocks behind a directory (the least
-//! size, the width of what exceeds it, those excesses, packed), or a dictionary and ranks in blocks. The columns of runs, dictionaries and decimal
-//! floats are blocks in turn, at most three deep. Each codec's module says what it writes. Neither a stream nor a block
-//! stores how many values it has.
+//! A stream of no values has no bytes. Any other begins with a tag, whose lower three bits are the
+//! codec and whose upper five are its parameter. Up to [`BLOCK`] values, or any number in runs, are
+//! one block. More are blocks after a directory (the smallest size, the width of the excesses over
+//! it, and these, packed), or a dictionary and ranks in blocks. The columns of runs, dictionaries
+//! and decimal floats are blocks in turn, at most three deep. Each codec's module describes its
+//! bytes. Neither a stream nor a block stores its number of values.
 //!
-//! The bytes may be anyone's: reading them never panics, and takes no memory beyond a small multiple of what they and the values
-//! take, and 300 KB.
+//! The bytes may be hostile: reading them never panics. It takes no more memory than 300 KB and a
+//! small multiple of the size of the bytes and the values.
 //!
 //! ```
 //! use afterimage_streams::{Stream, encode};
@@ -64,5 +67,5 @@ pub use estimate::estimate;
 pub use explain::{Part, explain};
 pub use stream::Stream;
 
-/// How many values a block holds, the last of a stream excepted.
+/// The number of values in a block, except the last one of a stream.
 pub const BLOCK: usize = 1024;

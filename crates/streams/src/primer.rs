@@ -1,8 +1,8 @@
 //! Blocks that prime the model of a long stream.
 //!
-//! A predictor that begins each block with empty tables learns the same again in each. So it begins with what it learnt
-//! from a few blocks, spread evenly over the stream: they are coded first, each by a model that knows those before it, and all
-//! others by one that knows them all.
+//! A predictor that begins each block with empty tables learns the same again in each. So it begins
+//! with what it learnt from a few blocks, spread evenly over the stream. These are coded first,
+//! each by a model that knows the earlier ones, and all others by a model that knows all of these.
 
 use crate::block::{self, Nesting};
 use crate::blocks::Directory;
@@ -12,19 +12,20 @@ use crate::{BLOCK, Codec, StreamError, varint};
 /// Which blocks prime the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Primer {
-    /// How many.
+    /// The number of priming blocks.
     count: u64,
-    /// Of how many in all.
+    /// The number of all blocks.
     blocks: u64,
 }
 
 impl Primer {
     /// At most 2^this blocks prime a model.
     const MOST_LOG: u8 = 3;
-    /// Not more than 2^this are chosen: whoever asks for a single value waits for all of them.
+    /// At most 2^this blocks are chosen, because a request for a single value waits for all of
+    /// them.
     const CHOSEN_LOG: u32 = 2;
 
-    /// For a stream of so many blocks, at least two.
+    /// Chooses the blocks for a stream of at least two.
     pub(crate) fn choose(blocks: u64) -> Self {
         let log = (blocks / 3).max(1).ilog2().min(Self::CHOSEN_LOG);
         Self {
@@ -33,12 +34,12 @@ impl Primer {
         }
     }
 
-    /// The tag's parameter, which is not 0.
+    /// The tag's parameter; never 0.
     pub(crate) fn parameter(self) -> u8 {
         1 + self.count.ilog2() as u8
     }
 
-    /// From the tag's parameter, which is not 0.
+    /// Decodes the tag's parameter, which is not 0.
     pub(crate) fn from_parameter(parameter: u8, blocks: u64) -> Result<Self, StreamError> {
         let log = parameter - 1;
         if log > Self::MOST_LOG || 1 << log >= blocks {
@@ -54,17 +55,18 @@ impl Primer {
 
     /// The blocks, in order.
     pub(crate) fn indices(self) -> impl Iterator<Item = u64> {
-        // Divided first: no stream is too long for it.
+        // Divides first, so that no stream is too long.
         let (step, rest) = (self.blocks / self.count, self.blocks % self.count);
         (0..self.count).map(move |at| at * step + at * rest / self.count)
     }
 
-    /// The model before it learns.
+    /// The untrained model.
     pub(crate) fn fresh(self) -> Model {
         Model::fresh((self.count as usize + 1) * BLOCK)
     }
 
-    /// The model for a block, if that is among those it learns from; otherwise, the model that learnt from all.
+    /// The model for a block: if it is a priming block, the model that knows the earlier ones;
+    /// otherwise, the model that knows all.
     ///
     /// Time: that of decoding and learning the blocks.
     pub(crate) fn model(
@@ -75,14 +77,14 @@ impl Primer {
         let mut model = self.fresh();
         let mut values = [0; BLOCK];
         for index in self.indices().take_while(|&index| Some(index) != before) {
-            // None is the last one, the only one that may be shorter.
+            // None of these is the last block, the only one that may be shorter.
             decode(directory.block(index), &mut values, || Ok(model.clone()))?;
             model.train(&values);
         }
         Ok(model)
     }
 
-    /// Whether a block is among those the model learns from.
+    /// Whether a block primes the model.
     pub(crate) fn contains(self, index: u64) -> bool {
         self.indices().any(|other| other == index)
     }

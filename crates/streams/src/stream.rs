@@ -1,9 +1,9 @@
-//! A coded stream, opened for reading.
+//! An encoded stream, opened for reading.
 
 use crate::layout::{Layout, Parts};
 use crate::{BLOCK, Cursor, StreamError};
 
-/// A coded stream. Of a long one, nothing but a directory is decoded until values are asked for.
+/// An encoded stream. Of a long stream, only a directory is decoded until values are requested.
 #[derive(Debug)]
 pub struct Stream<'a> {
     len: u64,
@@ -12,14 +12,14 @@ pub struct Stream<'a> {
 }
 
 impl<'a> Stream<'a> {
-    /// Opens the stream of `len` values with which `bytes` begin. Bytes behind it are left alone: see
+    /// Opens the stream of `len` values at the beginning of `bytes`. Further bytes are ignored: see
     /// [`coded_len`](Self::coded_len).
     ///
     /// Time and memory: linear in the number of blocks.
     ///
     /// # Errors
-    /// If the bytes end too early or are none that [`encode`](crate::encode) writes. Not all that can be wrong is found
-    /// here; the rest is when it is read.
+    /// If the bytes end too early, or [`encode`](crate::encode) does not write them. Some faults
+    /// are found only when values are read.
     pub fn open(bytes: &'a [u8], len: u64) -> Result<Self, StreamError> {
         let mut input = bytes;
         let layout = Layout::decode(&mut input, len)?;
@@ -31,17 +31,17 @@ impl<'a> Stream<'a> {
         })
     }
 
-    /// How many values there are.
+    /// The number of values.
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// How many of the bytes it was opened with belong to the stream.
+    /// The number of given bytes that belong to the stream.
     pub fn coded_len(&self) -> usize {
         self.coded_len
     }
@@ -51,10 +51,10 @@ impl<'a> Stream<'a> {
         Cursor::new(self)
     }
 
-    /// Appends all values to `out`. On an error, `out` is as before.
+    /// Appends all values to `out`. On an error, `out` is unchanged.
     ///
     /// # Errors
-    /// If bytes are malformed, or there is no memory for so many values.
+    /// If bytes are malformed, or there is not enough memory for the values.
     pub fn decode_all(&self, out: &mut Vec<u64>) -> Result<(), StreamError> {
         let before = out.len();
         let len = usize::try_from(self.len).map_err(|_| StreamError::TooLong(self.len))?;
@@ -77,17 +77,17 @@ impl<'a> Stream<'a> {
         result
     }
 
-    /// How many blocks there are.
+    /// The number of blocks.
     pub(crate) fn blocks(&self) -> u64 {
         self.len.div_ceil(BLOCK as u64)
     }
 
-    /// What the stream is made of.
+    /// The parts of the stream.
     pub(crate) fn parts(&self) -> Parts<'_, 'a> {
         self.layout.parts()
     }
 
-    /// How many values a block holds.
+    /// The number of values in a block.
     pub(crate) fn block_len(&self, index: u64) -> usize {
         (self.len - index * BLOCK as u64).min(BLOCK as u64) as usize
     }

@@ -1,4 +1,4 @@
-//! LEB128, seven bits a byte, the lowest first; and the signed numbers as unsigned ones.
+//! LEB128 numbers, seven bits per byte, the lowest first; and signed numbers as unsigned ones.
 
 use crate::StreamError;
 
@@ -11,12 +11,12 @@ pub(crate) fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// How many bytes [`put`] appends.
+/// The number of bytes that [`put`] appends.
 pub(crate) fn size(value: u64) -> usize {
     (64 - (value | 1).leading_zeros()).div_ceil(7) as usize
 }
 
-/// Takes a number.
+/// Reads a number.
 #[inline]
 pub(crate) fn get(input: &mut &[u8]) -> Result<u64, StreamError> {
     let mut value = 0;
@@ -34,7 +34,7 @@ pub(crate) fn get(input: &mut &[u8]) -> Result<u64, StreamError> {
     Err(StreamError::Malformed("a number of more than 64 bits"))
 }
 
-/// Takes a byte.
+/// Reads a byte.
 #[inline]
 pub(crate) fn byte(input: &mut &[u8]) -> Result<u8, StreamError> {
     let (&first, rest) = input.split_first().ok_or(StreamError::Truncated)?;
@@ -42,7 +42,7 @@ pub(crate) fn byte(input: &mut &[u8]) -> Result<u8, StreamError> {
     Ok(first)
 }
 
-/// Takes `count` bytes.
+/// Reads `count` bytes.
 pub(crate) fn bytes<'a>(input: &mut &'a [u8], count: u64) -> Result<&'a [u8], StreamError> {
     let count = usize::try_from(count).map_err(|_| StreamError::Truncated)?;
     let (taken, rest) = input
@@ -52,7 +52,7 @@ pub(crate) fn bytes<'a>(input: &mut &'a [u8], count: u64) -> Result<&'a [u8], St
     Ok(taken)
 }
 
-/// 0, −1, 1, −2, 2, … as 0, 1, 2, 3, 4, …
+/// Maps 0, −1, 1, −2, 2, … to 0, 1, 2, 3, 4, …
 #[inline]
 pub(crate) fn zigzag(value: u64) -> u64 {
     value << 1 ^ ((value as i64 >> 63) as u64)

@@ -1,4 +1,4 @@
-//! Payloads: section name, then the bytes, compressed where that makes them smaller.
+//! Payloads: the section's name, then the bytes, compressed where that makes them smaller.
 
 use std::cell::RefCell;
 use std::io;
@@ -7,9 +7,9 @@ use zstd::bulk::{Compressor, Decompressor};
 
 use crate::layout::{CODEC_RAW, CODEC_ZSTD, ChunkHeader};
 
-/// For what is compressed while somebody waits.
+/// The compression level while somebody waits.
 pub(crate) const FAST: i32 = 1;
-/// For everything else.
+/// The level for everything else.
 pub(crate) const NORMAL: i32 = 3;
 
 /// Appends `raw`, encoded, to `out` and returns the codec used.
@@ -34,8 +34,8 @@ pub(crate) fn compressor(level: i32) -> io::Result<Compressor<'static>> {
     Compressor::new(level)
 }
 
-/// Decodes a payload into `raw`, in place of what that holds; of one that is damaged nothing is left there. The header's limits bound
-/// what is allocated; the payload is trusted for nothing.
+/// Decodes a payload into `raw`, replacing its contents; a damaged payload leaves it empty. The
+/// header's limits bound what is allocated; nothing in the payload is trusted.
 pub(crate) fn decode(
     header: &ChunkHeader,
     payload: &[u8],
@@ -45,7 +45,7 @@ pub(crate) fn decode(
     decode_to(header, payload, raw).inspect_err(|_| raw.clear())
 }
 
-/// The same, into room for all of it.
+/// Decodes a payload into a slice of its exact length.
 pub(crate) fn decode_to(
     header: &ChunkHeader,
     payload: &[u8],
@@ -71,11 +71,11 @@ pub(crate) fn decode_to(
 }
 
 thread_local! {
-    /// It is as large as a short chunk, and a section has many.
+    /// Shared, because it is as large as a short chunk, and a section has many chunks.
     static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
-/// How many bytes that gave.
+/// Returns the number of bytes decompressed.
 fn decompress(encoded: &[u8], raw: &mut [u8]) -> io::Result<usize> {
     DECOMPRESSOR.with_borrow_mut(|kept| {
         let decompressor = match kept {

@@ -14,14 +14,14 @@ pub struct CountsLens {
     pub counts: Counts,
     /// How the counters were placed.
     pub mode: String,
-    /// How many counters the instrumented module had.
+    /// The number of counters in the instrumented module.
     pub counters: u64,
-    /// How many increments the counters made.
+    /// The number of increments of all counters.
     pub increments: u64,
 }
 
-/// Zeros are written out, one byte each, so that no length in the file is larger
-/// than the bytes behind it; compression makes functions that never ran cost next to nothing.
+/// Zeros are written out, one byte each, so that no length in the file exceeds the bytes that
+/// follow it. Compression makes functions that never ran nearly free.
 pub(crate) fn encode(lens: &CountsLens) -> Result<Vec<u8>> {
     let functions = &lens.counts.functions;
     check("the number of functions", functions.len(), MAX_FUNCTIONS)?;

@@ -18,9 +18,10 @@ pub struct End {
     pub frames: Vec<Frame>,
     /// The stop clock at the end, if the recording kept one: the polls so far.
     pub clock: Option<u64>,
-    /// How many events the log holds.
+    /// The number of events in the log.
     pub events: u64,
-    /// How often each import was called, indexed by `ImportId`, calls that did not return included.
+    /// How often each import was called, indexed by `ImportId`, including calls that did not
+    /// return.
     pub host_call_counts: Vec<u64>,
 }
 
@@ -43,14 +44,14 @@ pub enum Ending {
     },
     /// An exception left the outermost function.
     Exception {
-        /// What is known of it, as text; may be empty.
+        /// What is known about it, as text; may be empty.
         message: String,
     },
     /// The guest's stack was exhausted.
     StackOverflow,
     /// The run was stopped from outside.
     Interrupted {
-        /// By whom.
+        /// Who stopped it.
         by: Interrupter,
     },
     /// An import failed.
@@ -139,7 +140,7 @@ macro_rules! trap_codes {
 }
 
 trap_codes! {
-    /// A kind that this list does not name; the message tells.
+    /// A kind that this list does not name; see the message.
     Other = 0, "other trap";
     /// `unreachable`.
     Unreachable = 1, "unreachable executed";
@@ -172,13 +173,14 @@ trap_codes! {
 pub struct Frame {
     /// Its function.
     pub function: FuncId,
-    /// The operator that it stands at, in the original module; the function's body where it stands at its entry.
+    /// The operator where it stands, in the original module; the start of the function's body if it
+    /// stands at its entry.
     pub offset: OrigOffset,
     /// What has happened there.
     pub standing: Standing,
 }
 
-/// How an activation stands at its operator.
+/// Whether an activation has begun to execute its operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// The operator began: it trapped, or is a call under way.

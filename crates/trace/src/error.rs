@@ -1,4 +1,4 @@
-//! What can go wrong with a trace file.
+//! The possible errors of a trace file.
 
 use std::io;
 use std::path::PathBuf;
@@ -17,28 +17,28 @@ pub enum TraceError {
     /// The operating system refused to open, map or read the file.
     #[error("cannot {action}: {source}")]
     Io {
-        /// What was tried, as a verb and its object.
+        /// The attempted action, as a verb and its object.
         action: &'static str,
         /// The operating system's reason.
         source: io::Error,
     },
-    /// A write failed, for example because the disk is full. What was committed before is intact.
+    /// A write failed, for example because the disk is full. Everything committed before is intact.
     #[error("cannot write the trace file: {0}")]
     Write(#[source] io::Error),
-    /// An earlier write failed, so this writer takes nothing more.
+    /// An earlier write failed, so this writer accepts nothing more.
     #[error("an earlier write to the trace file failed")]
     Failed,
     /// The output exists and the caller did not allow overwriting it.
     #[error("the file exists already")]
     Exists,
-    /// Something else is where the file was to be, or nothing is; all of the file was copied beside it.
+    /// Another file, or none, is where the file was to be. A complete copy is kept beside it.
     #[error(
         "{path}: another file was put there while it was written, or it was removed; all of it is kept in {kept}"
     )]
     Replaced {
         /// Where the file was to be.
         path: PathBuf,
-        /// Where it is.
+        /// Where the copy is.
         kept: PathBuf,
     },
     /// The file was moved while it was written.
@@ -55,7 +55,8 @@ pub enum TraceError {
     /// Another process holds the writer's lock.
     #[error("the trace file is being written by another process{0}; try again when that has ended")]
     BeingWritten(Writer),
-    /// What follows the last complete state may be data: it is not what an addition left that was interrupted.
+    /// Data may follow the last complete state: what is there is not the remains of an interrupted
+    /// addition.
     #[error(
         "damage hides what stands in the trace file from {at} on ({bytes} bytes), so nothing is added, which would remove that; write a copy with all that is sound with: afterimage verify --repair -o COPY.aft FILE.aft"
     )]
@@ -71,7 +72,7 @@ pub enum TraceError {
     /// The file does not begin with the label of a trace file.
     #[error("not a trace file (.aft)")]
     NotATrace,
-    /// The file has the label, but its header is cut or fails its checksum.
+    /// The file has the label, but its header is truncated or fails its checksum.
     #[error(
         "the header of the trace file is damaged; write a copy with all that is sound with: afterimage verify --repair -o COPY.aft FILE.aft"
     )]
@@ -86,7 +87,7 @@ pub enum TraceError {
         /// The file's major version.
         major: u16,
     },
-    /// A chunk is not what its header or the index says.
+    /// A chunk does not match its header or the index.
     #[error(
         "chunk {sequence} of section {kind}, at {offset} in the trace file, is damaged: {what}{remedy}",
         remedy = kind.remedy()
@@ -98,10 +99,10 @@ pub enum TraceError {
         sequence: u32,
         /// Where the chunk begins in the file.
         offset: FileOffset,
-        /// What does not hold.
+        /// The condition that fails.
         what: &'static str,
     },
-    /// A chunk's bytes are intact but do not mean anything.
+    /// A chunk's bytes are intact but meaningless.
     #[error(
         "section {kind} is malformed at byte {at} of chunk {sequence}: {what}{remedy}",
         remedy = kind.remedy()
@@ -113,30 +114,30 @@ pub enum TraceError {
         sequence: u32,
         /// Offset in the decompressed chunk.
         at: usize,
-        /// What does not hold.
+        /// The condition that fails.
         what: &'static str,
     },
-    /// Chunks were asked for that the section has not.
+    /// The requested chunks do not exist in the section.
     #[error("section {kind} has {count} chunks, not those from {from} up to {to}")]
     NoChunks {
         /// The section's kind.
         kind: Kind,
-        /// How many it has.
+        /// The number of its chunks.
         count: usize,
-        /// The first that was asked for, from 0.
+        /// The first one requested, from 0.
         from: usize,
-        /// Where those end.
+        /// The end of the requested range.
         to: usize,
     },
     /// The section was never written.
     #[error("the trace file has no section {0}")]
     Missing(Kind),
-    /// What the program was given was removed, and with it the boundary log.
+    /// The program's inputs were removed, and with them the boundary log.
     #[error(
         "`afterimage strip --inputs` removed what the program was given, so its run cannot be executed or followed again"
     )]
     WithoutInputs,
-    /// The section's last chunk is missing: its writing was cut.
+    /// The section's last chunk is missing: writing was interrupted.
     #[error("section {0} of the trace file is cut: its writing was not finished{remedy}", remedy = .0.remedy())]
     Cut(Kind),
     /// A section that may occur only once would be, or was, written twice.
@@ -145,7 +146,7 @@ pub enum TraceError {
     /// A limit of the format would be, or was, exceeded.
     #[error("{what} exceeds the format's limit of {limit}")]
     TooLarge {
-        /// What is too large.
+        /// The thing that is too large.
         what: &'static str,
         /// The limit, in the unit of `what`.
         limit: u64,
@@ -153,7 +154,7 @@ pub enum TraceError {
 }
 
 impl TraceError {
-    /// For `map_err`: an [`TraceError::Io`] with its action.
+    /// For `map_err`: a [`TraceError::Io`] with its action.
     pub(crate) fn io(action: &'static str) -> impl Fn(io::Error) -> TraceError {
         move |source| TraceError::Io { action, source }
     }

@@ -1,7 +1,7 @@
 //! Boundary events and their encoding.
 //!
-//! An event is one tag byte and fields. The log frames each with its length, so that an event
-//! can be taken whole from a chunk, or from several, before it is decoded.
+//! An event is one tag byte and fields. The log precedes each event with its length, so an event
+//! can be taken whole from one or several chunks before it is decoded.
 
 use afterimage_ids::{FuncId, ImportId};
 
@@ -39,7 +39,7 @@ pub enum Event {
         /// CRC-32 (IEEE) of the bytes read, concatenated in order.
         read_digest: u32,
     },
-    /// The guest asked for a larger memory. Which one the guest's own code tells.
+    /// The guest asked for a larger memory. The guest's own code says which one.
     MemoryGrow {
         /// Whether the engine granted it.
         granted: bool,
@@ -75,7 +75,7 @@ pub enum HostStop {
     Interrupted,
 }
 
-/// A WebAssembly value, floats and vectors by their bits.
+/// A WebAssembly value; floats and vectors as their bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RawValue {
     /// `i32`.
@@ -90,7 +90,7 @@ pub enum RawValue {
     V128(u128),
     /// A null reference.
     NullRef,
-    /// A reference that is not null and that the log cannot name.
+    /// A non-null reference that the log cannot name.
     OpaqueRef,
 }
 
@@ -112,7 +112,7 @@ pub struct HostRead {
     pub memory: u32,
     /// First address.
     pub address: u64,
-    /// How many bytes.
+    /// The number of bytes.
     pub length: u64,
 }
 
@@ -127,7 +127,7 @@ pub struct HostWriteRef<'a> {
     pub bytes: &'a [u8],
 }
 
-/// [`Event::HostCall`], borrowed: what a recorder passes without allocating.
+/// [`Event::HostCall`], borrowed: a recorder passes it without allocating.
 #[derive(Clone, Copy, Debug)]
 pub struct HostCallRef<'a> {
     /// The import called.
@@ -354,7 +354,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Event, Fault> {
     Ok(event)
 }
 
-/// An entity's number. The greatest `u32` is reserved by the entity types.
+/// An entity's number. The entity types reserve the greatest `u32`.
 pub(crate) fn entity(bytes: &mut Bytes<'_>) -> Result<u32, Fault> {
     match bytes.varint32()? {
         u32::MAX => bytes.fault("an index out of range"),

@@ -1,4 +1,4 @@
-//! Reading a trace file.
+//! Reads a trace file.
 
 use std::fs::{File, OpenOptions};
 use std::io::Cursor;
@@ -19,8 +19,8 @@ use crate::{
 
 /// A trace file's last complete state, open for reading. Cheap to clone.
 ///
-/// Opening reads the footer and the index, whatever the file's length; everything
-/// else is read, and verified, when it is asked for.
+/// Opening reads the footer and the index, whatever the file's length. Everything else is read and
+/// verified on demand.
 #[derive(Clone, Debug)]
 pub struct TraceFile {
     pub(crate) inner: Arc<Inner>,
@@ -30,7 +30,7 @@ pub struct TraceFile {
 pub(crate) struct Inner {
     data: Data,
     pub state: State,
-    /// Which file it is, if it is not in memory.
+    /// The file's identity, if it is not in memory.
     identity: Option<Identity>,
 }
 
@@ -47,23 +47,24 @@ pub struct SectionInfo {
     pub kind: Kind,
     /// Its name, if it has one.
     pub name: Option<String>,
-    /// How many chunks it has.
+    /// The number of its chunks.
     pub chunks: u64,
     /// Bytes in the file, chunk headers included.
     pub stored: u64,
     /// Bytes before compression.
     pub raw: u64,
-    /// Whether its last chunk is there.
+    /// Whether its last chunk is present.
     pub complete: bool,
 }
 
 impl TraceFile {
-    /// Opens a file by its footer. If its end is cut or damaged, the last complete state is found by
-    /// walking the chunks; [`TraceFile::ignored_bytes`] tells how much follows it.
+    /// Opens a file by its footer. If the file's end is truncated or damaged, the last complete
+    /// state is found by walking the chunks. [`TraceFile::ignored_bytes`] then returns how much
+    /// follows it.
     ///
     /// # Errors
-    /// [`TraceError::Io`], [`TraceError::NotAFile`], [`TraceError::Empty`], [`TraceError::NotATrace`],
-    /// [`TraceError::DamagedHeader`], [`TraceError::Newer`].
+    /// [`TraceError::Io`], [`TraceError::NotAFile`], [`TraceError::Empty`],
+    /// [`TraceError::NotATrace`], [`TraceError::DamagedHeader`], [`TraceError::Newer`].
     pub fn open(path: &Path) -> Result<TraceFile> {
         let mut file = open_regular(path, OpenOptions::new().read(true))?;
         let identity = Identity::of(&file).map_err(TraceError::io("look at the trace file"))?;
@@ -97,7 +98,7 @@ impl TraceFile {
         })
     }
 
-    /// Whether this file is still what a path leads to, and no other one that was put there.
+    /// Whether a path still leads to this file, and not to another one put there.
     pub fn is_at(&self, path: &Path) -> bool {
         let identity = self.inner.identity;
         identity.is_some_and(|identity| identity.is_at(path).unwrap_or(false))
@@ -106,8 +107,9 @@ impl TraceFile {
     /// What was run and how.
     ///
     /// # Errors
-    /// [`TraceError::Missing`], [`TraceError::Cut`], [`TraceError::Duplicate`], [`TraceError::Damaged`],
-    /// [`TraceError::Malformed`], [`TraceError::TooLarge`]; so do the other methods that read a section.
+    /// [`TraceError::Missing`], [`TraceError::Cut`], [`TraceError::Duplicate`],
+    /// [`TraceError::Damaged`], [`TraceError::Malformed`], [`TraceError::TooLarge`]. The other
+    /// methods that read a section return the same errors.
     pub fn meta(&self) -> Result<Meta> {
         let whole = self
             .single(Kind::META)?
@@ -131,7 +133,8 @@ impl TraceFile {
     /// The boundary log, from its first event.
     ///
     /// # Errors
-    /// Those of [`TraceFile::meta`]; [`TraceError::WithoutInputs`] if what the program was given was removed.
+    /// Those of [`TraceFile::meta`]; [`TraceError::WithoutInputs`] if the program's inputs were
+    /// removed.
     pub fn log(&self) -> Result<LogReader> {
         match self.single(Kind::LOG) {
             Err(TraceError::Missing(_)) if self.meta()?.is_without_inputs() => {
@@ -141,7 +144,7 @@ impl TraceFile {
         }
     }
 
-    /// How the run ended; `None` in a recording that was cut: no ending was recorded.
+    /// How the run ended; `None` if the recording was cut off before an ending was recorded.
     pub fn end(&self) -> Result<Option<End>> {
         let reader = match self.single(Kind::END) {
             Err(TraceError::Missing(_)) => return Ok(None),
@@ -156,7 +159,7 @@ impl TraceFile {
             .map_err(|fault| whole.malformed(fault))
     }
 
-    /// Exact edge counts: those written last, `None` if there are none.
+    /// Exact edge counts: the latest ones, or `None` if there are none.
     pub fn counts(&self) -> Result<Option<CountsLens>> {
         let mut sections = self.inner.state.sections.iter();
         let Some(position) =
@@ -171,7 +174,7 @@ impl TraceFile {
             .map_err(|fault| whole.malformed(fault))
     }
 
-    /// The section of a kind that was completed last, if there is one.
+    /// The most recently completed section of a kind.
     pub fn last(&self, kind: Kind) -> Option<SectionReader> {
         let mut sections = self.inner.state.sections.iter();
         let position =
@@ -179,14 +182,14 @@ impl TraceFile {
         Some(self.reader(position))
     }
 
-    /// The section of a kind that was begun last, complete or not.
+    /// The most recently begun section of a kind, complete or not.
     pub fn last_begun(&self, kind: Kind) -> Option<SectionReader> {
         let mut sections = self.inner.state.sections.iter();
         let position = sections.rposition(|section| section.kind == kind)?;
         Some(self.reader(position))
     }
 
-    /// All bytes of the section of a kind that was completed last, of which there may be at most `limit`.
+    /// All bytes of the most recently completed section of a kind, at most `limit`.
     ///
     /// # Errors
     /// [`TraceError::Damaged`], [`TraceError::TooLarge`].
@@ -195,7 +198,7 @@ impl TraceFile {
         reader.map(|reader| reader.all(limit)).transpose()
     }
 
-    /// All sections, by first chunk; unknown kinds too.
+    /// All sections, ordered by first chunk, including unknown kinds.
     ///
     /// # Errors
     /// [`TraceError::Damaged`] if a section's name cannot be read.
@@ -210,7 +213,7 @@ impl TraceFile {
                     .map(|chunk| chunk.end() - chunk.offset);
                 Ok(SectionInfo {
                     kind: section.kind,
-                    // A damaged one has none: who reads its chunks is told why.
+                    // A damaged section has no name here; reading its chunks returns the reason.
                     name: reader.name().unwrap_or_default().map(str::to_owned),
                     chunks: section.chunks.len() as u64,
                     stored: stored.sum(),
@@ -221,7 +224,8 @@ impl TraceFile {
             .collect()
     }
 
-    /// The name that the section at a position in [`TraceFile::sections`] seems to have, though its first chunk may be damaged: enough to say what was there, but nothing to rely on.
+    /// The apparent name of the section at a position in [`TraceFile::sections`], even if its first
+    /// chunk is damaged. It is good enough for a message, but not reliable.
     pub fn seeming_name(&self, position: usize) -> Option<String> {
         let chunk = self.inner.state.sections.get(position)?.chunks.first()?;
         let payload = self.inner.payload(chunk).ok()?;
@@ -234,19 +238,21 @@ impl TraceFile {
         (position < self.inner.state.sections.len()).then(|| self.reader(position))
     }
 
-    /// Which complete state of the file this is, from 1; `None` if none was ever committed,
-    /// because the recording still runs or was killed.
+    /// The number of this complete state of the file, from 1. `None` if no state was ever
+    /// committed, because the recording is still running or was killed.
     pub fn state(&self) -> Option<u32> {
         self.inner.state.footer.map(|footer| footer.state)
     }
 
-    /// How many bytes follow the last complete state: the remains of an unfinished or damaged write.
+    /// The number of bytes after the last complete state: the remains of an unfinished or damaged
+    /// write.
     pub fn ignored_bytes(&self) -> u64 {
         self.inner.state.ignored
     }
 
-    /// Whether these are, by their headers, what somebody wrote who was interrupted before it was made part of the file. Nothing is lost then
-    /// but what was being added; otherwise it may be damage. `false` if there are none.
+    /// Whether these bytes are, by their headers, an addition that was interrupted before it became
+    /// part of the file. Then only that addition is lost; otherwise they may be damage. `false` if
+    /// there are none.
     pub fn is_interrupted(&self) -> bool {
         self.inner.state.interrupted
     }
@@ -305,8 +311,8 @@ fn map(file: &File, length: u64) -> std::io::Result<Mmap> {
     // SAFETY: the bytes of a mapping must not change while they are borrowed. Those of a complete
     // state never do: every writer of this crate appends after the last complete state, under a
     // lock, and replaces a file only by renaming another over it. The state was found by ordinary
-    // reads, so the map covers nothing that a writer may still change. Against a foreign program that
-    // rewrites or shortens the file in place there is no protection but not to let it: as with
-    // every mapped file, that can end the process by a signal.
+    // reads, so the map covers nothing that a writer may still change. Nothing here protects
+    // against a foreign program that rewrites or shortens the file in place: as with every mapped
+    // file, that can kill the process with a signal.
     unsafe { MmapOptions::new().len(length).map(file) }
 }

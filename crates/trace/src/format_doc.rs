@@ -1,4 +1,4 @@
-//! `docs/FORMAT.md` says what the code does.
+//! Tests that `docs/FORMAT.md` agrees with the code.
 
 use crate::end::TrapCode;
 use crate::layout::{
@@ -67,7 +67,7 @@ fn labels_and_lengths() {
     }
 }
 
-/// The documented offsets and sizes are where the encoders put each field.
+/// The encoders put each field at its documented offset, with its documented size.
 #[test]
 fn fields() {
     let none = ChunkHeader {
@@ -143,7 +143,7 @@ fn fields() {
     }
 }
 
-/// The bytes that differ, the checksum at the end left out, are those of the documented field.
+/// The differing bytes, apart from the checksum at the end, are those of the documented field.
 fn assert_field(none: &[u8], full: &[u8], what: &str) {
     let differ: Vec<_> = (0..none.len() - 4)
         .filter(|&i| none[i] != full[i])

@@ -4,8 +4,8 @@ use std::fmt;
 
 use crate::{Result, TraceError};
 
-/// The first eight bytes of every trace file. The high bit, the two line ends and the
-/// end-of-file character show up a transfer that was not binary, as in PNG.
+/// The first eight bytes of every trace file. The high bit, the two line endings and the
+/// end-of-file character reveal a transfer that was not binary, as in PNG.
 pub const LABEL: [u8; 8] = *b"\x89AFT\r\n\x1a\n";
 /// Version of the format: a reader refuses a greater one.
 pub const VERSION_MAJOR: u16 = 1;
@@ -37,7 +37,7 @@ pub(crate) const CODEC_ZSTD: u8 = 1;
 pub(crate) const CHUNK_LABEL: [u8; 4] = *b"AFTC";
 pub(crate) const FOOTER_LABEL: [u8; 8] = *b"AFTEND\r\n";
 
-/// What a section holds. Unknown kinds are kept, listed and skipped.
+/// What a section holds. Readers keep, list and skip unknown kinds.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Kind(pub u16);
 
@@ -52,40 +52,50 @@ impl Kind {
     pub const LOG: Kind = Kind(3);
     /// How the run ended ([`crate::End`]).
     pub const END: Kind = Kind(4);
-    /// Exact edge counts ([`crate::CountsLens`]); of several, the last one holds.
+    /// Exact edge counts ([`crate::CountsLens`]). The latest section counts.
     pub const COUNTS: Kind = Kind(5);
-    /// The whole path, a segment of its grammar in each chunk; of several, the last one holds.
+    /// The whole path: one segment of its grammar per chunk. The latest section counts.
     pub const PATHS: Kind = Kind(6);
-    /// The nodes of the whole path, and what its segments hold; the last one belongs to the last [`Kind::PATHS`].
+    /// The nodes of the whole path, and the contents of its segments. The latest section belongs to
+    /// the latest [`Kind::PATHS`].
     pub const PATH_INDEX: Kind = Kind(7);
-    /// What the probes of a live run wrote of its path, to be compacted into [`Kind::PATHS`].
+    /// What the probes of a live run wrote of its path, before compaction into [`Kind::PATHS`].
     pub const PATH_WORDS: Kind = Kind(8);
-    /// A whole execution trace: an epoch, or a part of one, in each chunk; of several, the last one holds.
+    /// A whole execution trace: an epoch, or a part of one, per chunk. The latest section counts.
     pub const VALUES: Kind = Kind(9);
-    /// What is known of a whole execution trace at once; the last one belongs to the last [`Kind::VALUES`].
+    /// The part of a whole execution trace that is needed at once. The latest section belongs to
+    /// the latest [`Kind::VALUES`].
     pub const VALUES_INDEX: Kind = Kind(10);
-    /// Where the machine stood now and then, and what happened to memory in between; of several, all hold that are of the last path.
+    /// Checkpoints of the machine, and the changes to memory between them. All sections count that
+    /// belong to the latest path.
     pub const CHECKPOINTS: Kind = Kind(11);
-    /// What a branch predictor or caches missed, an epoch in each chunk and a summary in the last; of those of one name, the last one holds.
+    /// What a branch predictor or caches missed: one epoch per chunk, and a summary in the last
+    /// chunk. The latest section of each name counts.
     pub const SIMULATION: Kind = Kind(12);
-    /// A slice that was kept: what was asked, and what is in it; of those of one name, the last one holds.
+    /// A stored slice: its query and its contents. The latest section of each name counts.
     pub const SLICE: Kind = Kind(13);
-    /// The grammars of the segments of the last [`Kind::PATHS`] as they are when they are open, one in each chunk.
+    /// The opened grammars of the segments of the latest [`Kind::PATHS`], one per chunk.
     pub const PATH_GRAMMARS: Kind = Kind(14);
-    /// What the host read to put it out, a number of calls in each chunk; of several, the last one holds.
+    /// The bytes that the host read in order to output them: several calls per chunk. The latest
+    /// section counts.
     pub const PRINTED: Kind = Kind(15);
-    /// The machine's state now and then, and the pages of memory that changed since the one before; of several, the last one holds.
+    /// Snapshots of the machine's state, each with the pages of memory that changed since the
+    /// previous one. The latest section counts.
     pub const SNAPSHOTS: Kind = Kind(16);
-    /// The nodes of the whole path, and what its stretches hold; it belongs to the last [`Kind::PATH_WORDS`].
+    /// The nodes of the whole path, and the contents of its stretches. Belongs to the latest
+    /// [`Kind::PATH_WORDS`].
     pub const STRETCHES: Kind = Kind(17);
-    /// Which lines of memory the stretches write; of several, the last one holds.
+    /// Which lines of memory each stretch writes. The latest section counts.
     pub const WRITTEN: Kind = Kind(18);
-    /// The activations that are open where stretches begin; it belongs to the last [`Kind::STRETCHES`].
+    /// The activations that are open where stretches begin. Belongs to the latest
+    /// [`Kind::STRETCHES`].
     pub const OPEN: Kind = Kind(19);
-    /// Source files that were embedded, each in chunks of its own, and their list in the last chunk; of several, the last one holds.
+    /// Embedded source files, each in chunks of its own, and their list in the last chunk. The
+    /// latest section counts.
     pub const SOURCES: Kind = Kind(20);
 
-    /// What to do about a section of this kind that is damaged, as it stands at the end of a sentence; empty if nothing is known.
+    /// What to do about a damaged section of this kind, phrased for the end of a sentence; empty if
+    /// there is no remedy.
     pub(crate) fn remedy(self) -> &'static str {
         match self {
             Kind::META | Kind::MODULE | Kind::LOG | Kind::END | Kind::SOURCES => {
@@ -168,7 +178,7 @@ pub(crate) fn check_file_header(bytes: &[u8]) -> Result<()> {
     let label = &bytes[..bytes.len().min(LABEL.len())];
     let wrong = label.iter().zip(LABEL).filter(|(a, b)| *a != b).count();
     if wrong > 0 {
-        // One or two bytes of it are damage.
+        // One or two wrong bytes are damage.
         let is_damage = label.len() == LABEL.len() && wrong <= 2;
         return Err(if is_damage {
             TraceError::DamagedHeader
@@ -198,7 +208,7 @@ pub(crate) struct ChunkHeader {
     pub section: u32,
     /// Position of the chunk in its section, from 0.
     pub sequence: u32,
-    /// How many items of the section begin before this chunk; the kind says what an item is.
+    /// The number of the section's items that begin before this chunk. The kind defines an item.
     pub first: u64,
     /// Length of the payload.
     pub stored: u32,
@@ -225,7 +235,7 @@ impl ChunkHeader {
         bytes
     }
 
-    /// The header in `bytes`, or `None` if they are none or its lengths exceed the limits.
+    /// Decodes the header in `bytes`. `None` if it is invalid or its lengths exceed the limits.
     pub fn decode(bytes: &[u8]) -> Option<ChunkHeader> {
         let bytes: &[u8; CHUNK_HEADER_LEN] = bytes.try_into().ok()?;
         if bytes[..4] != CHUNK_LABEL || !is_sealed(bytes) {
@@ -261,7 +271,7 @@ pub(crate) struct Footer {
     pub index: u64,
     /// Length of the index's chunks, headers included: the footer follows them.
     pub length: u64,
-    /// Which complete state of the file this is, from 1.
+    /// The number of this complete state of the file, from 1.
     pub state: u32,
 }
 
@@ -276,7 +286,8 @@ impl Footer {
         bytes
     }
 
-    /// The footer in `bytes`, which stand at `at` in the file; `None` if they are none or belong elsewhere.
+    /// Decodes the footer in `bytes`, which begin at `at` in the file. `None` if it is invalid or
+    /// belongs elsewhere.
     pub fn decode(bytes: &[u8], at: u64) -> Option<Footer> {
         let bytes: &[u8; FOOTER_LEN] = bytes.try_into().ok()?;
         if bytes[..8] != FOOTER_LABEL || !is_sealed(bytes) {
@@ -293,7 +304,7 @@ impl Footer {
     }
 }
 
-/// Writes the CRC-32 of all bytes but the last four into the last four.
+/// Writes the CRC-32 of all bytes except the last four into the last four.
 fn seal(bytes: &mut [u8]) {
     let at = bytes.len() - 4;
     let crc = crc32fast::hash(&bytes[..at]);
@@ -319,7 +330,7 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(array_at(bytes, at))
 }
 
-/// The integer at `at`; the caller knows that the bytes are there.
+/// The integer at `at`; the caller guarantees that the bytes exist.
 pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(array_at(bytes, at))
 }

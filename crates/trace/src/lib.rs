@@ -1,19 +1,18 @@
-//! The `.aft` file, version 1, in both directions: what a recording consists of,
-//! and how it lies on disk. No engine, no analysis. `docs/FORMAT.md` describes the
-//! same bytes in prose.
+//! The `.aft` file, version 1, in both directions: the contents of a recording, and their layout on
+//! disk. No engine, no analysis. `docs/FORMAT.md` describes the same bytes in prose.
 //!
-//! A file is append-only: a header, then checksummed chunks, then an index and a
-//! footer. Chunks belong to sections ([`Kind`]), whose chunks may interleave. Adding a
-//! section appends its chunks, a new index and a new footer and changes nothing that
-//! was written before, so a kill at any moment leaves the last complete state readable.
+//! A file is append-only: a header, then checksummed chunks, then an index and a footer. Chunks
+//! belong to sections ([`Kind`]), and chunks of different sections may interleave. Adding a section
+//! appends its chunks, a new index and a new footer, and changes nothing written before. So a kill
+//! at any moment leaves the last complete state readable.
 //!
 //! - [`TraceWriter`] writes a recording, or appends sections to one.
-//! - [`TraceFile`] maps a file and reads it, each chunk verified when it is read.
-//! - [`TraceFile::verify`] reads all of it and checks the invariants one by one ([`Rule`]).
+//! - [`TraceFile`] maps a file and reads it; each chunk is verified when it is read.
+//! - [`TraceFile::verify`] reads the whole file and checks the invariants one by one ([`Rule`]).
 //!
-//! Rejected: a database file (SQLite) would be ten times this crate and rewrites pages in
-//! place; one file per section would lose the atomic commit; an archive (zip, tar) has
-//! no checksummed append.
+//! Rejected: a database file (SQLite) would be ten times this crate and rewrites pages in place;
+//! one file per section would lose the atomic commit; an archive (zip, tar) has no checksummed
+//! append.
 
 mod codec;
 mod counts;

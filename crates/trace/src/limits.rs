@@ -1,5 +1,5 @@
-//! Limits of the format. They bound what a hostile file can make a reader allocate, and a
-//! writer refuses what no reader would take.
+//! Limits of the format. They bound what a hostile file can make a reader allocate. A writer
+//! refuses what every reader would refuse.
 
 use crate::{Result, TraceError};
 
@@ -27,14 +27,14 @@ pub(crate) const MAX_OPEN: u64 = 1 << 24;
 pub const MAX_SOURCE: u64 = 1 << 26;
 /// Embedded source files.
 pub(crate) const MAX_SOURCES: u64 = 1_000_000;
-/// Bytes that all memories of a guest may have together.
+/// Total bytes of a guest's memories.
 pub const MAX_MEMORY: u64 = 1 << 34;
-/// Elements that all tables of a guest may have together: as many as browsers allow for one.
+/// Total elements of a guest's tables: as many as browsers allow for one table.
 pub const MAX_ELEMENTS: u64 = 10_000_000;
-/// Variables that the open activations of a run may have together: locals, and places of the operand stack.
+/// Total variables of a run's open activations: locals and slots of the operand stack.
 pub const MAX_VARIABLES: u64 = 1 << 26;
 
-/// Refuses what exceeds a limit.
+/// Refuses a value above a limit.
 pub(crate) fn check(what: &'static str, value: usize, limit: u64) -> Result<()> {
     if value as u64 > limit {
         return Err(TraceError::TooLarge { what, limit });

@@ -1,7 +1,7 @@
-//! The boundary log: writing while the run goes on, reading in bounded memory.
+//! The boundary log: written during the run, read in bounded memory.
 //!
-//! The log is a sequence of events, each preceded by its length. An event longer than a
-//! chunk continues in the next ones; its length never does.
+//! The log is a sequence of events, each preceded by its length. An event longer than a chunk
+//! continues in the following ones; its length field never does.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,17 +12,18 @@ use crate::limits::{MAX_EVENT, check};
 use crate::wire::{Bytes, Fault, put_varint};
 use crate::{Event, Kind, Result, SectionReader, SectionWriter, TraceError, TraceFile};
 
-/// A chunk is written when it holds this many bytes: what a kill can lose.
+/// A chunk is written when it holds this many bytes, which is the most that a kill can lose.
 const FLUSH: usize = 128 << 10;
 /// A long event is cut into chunks of this length.
 const PIECE: usize = 1 << 20;
 
-/// Chunks that wait for the writing thread at most: then the run waits for the disk.
+/// The maximal number of chunks that wait for the writing thread. Beyond it the run waits for the
+/// disk.
 const WAITING: usize = 8;
 
-/// Writes the boundary log. Events reach the file in chunks of 128 KiB before compression, which
-/// a thread of its own compresses and writes: the run waits only if the disk is slower than it.
-/// An error of that thread is returned by the next call.
+/// Writes the boundary log. Events reach the file in chunks of 128 KiB before compression. A
+/// separate thread compresses and writes them, so the run waits only if the disk is slower. The
+/// next call returns an error of that thread.
 #[derive(Debug)]
 pub struct LogWriter {
     queue: Arc<Mutex<Queue>>,
@@ -30,7 +31,7 @@ pub struct LogWriter {
     event: Vec<u8>,
 }
 
-/// Writes, from another thread, what a [`LogWriter`] keeps until its chunk is full.
+/// Writes, from another thread, the events that a [`LogWriter`] holds until its chunk is full.
 #[derive(Clone, Debug)]
 pub struct LogFlusher {
     queue: Arc<Mutex<Queue>>,
@@ -41,25 +42,25 @@ pub struct LogFlusher {
 struct Queue {
     /// `None` once the thread has ended.
     chunks: Option<SyncSender<Chunk>>,
-    /// Gives the section back, or tells what went wrong.
+    /// Returns the section, or the error.
     thread: Option<JoinHandle<Result<SectionWriter>>>,
     /// Events not yet handed over.
     raw: Vec<u8>,
-    /// Events before `raw`.
+    /// The number of events before `raw`.
     written: u64,
-    /// Events in all.
+    /// The number of events in all.
     events: u64,
 }
 
 /// Events on their way to the file.
 #[derive(Debug)]
 struct Chunk {
-    /// Events before this chunk.
+    /// The number of events before this chunk.
     first: u64,
-    /// Events up to its end.
+    /// The number of events up to its end.
     end: u64,
     raw: Vec<u8>,
-    /// Told when the chunk is written.
+    /// Notified when the chunk has been written.
     written: Option<SyncSender<()>>,
 }
 
@@ -103,24 +104,24 @@ impl LogWriter {
         self.append()
     }
 
-    /// How many events were appended.
+    /// The number of events appended.
     pub fn events(&self) -> u64 {
         lock(&self.queue).events
     }
 
-    /// Writes the events that wait for a full chunk, for example before the host blocks, and
-    /// returns when they are in the file.
+    /// Writes the events that wait for a full chunk, for example before the host blocks. Returns
+    /// when they are in the file.
     ///
     /// # Errors
     /// [`TraceError::Write`], [`TraceError::Failed`].
     pub fn flush(&mut self) -> Result<()> {
         let (written, done) = sync_channel(1);
         lock(&self.queue).hand_over(Some(written))?;
-        // The other end is dropped unused if the thread failed.
+        // The sender is dropped unused if the thread failed.
         done.recv().or_else(|_| lock(&self.queue).failure())
     }
 
-    /// For whoever must not be ahead of the log.
+    /// A flusher for a thread that must not get ahead of the log.
     pub fn flusher(&self) -> LogFlusher {
         LogFlusher {
             queue: Arc::clone(&self.queue),
@@ -148,15 +149,15 @@ impl LogWriter {
         if queue.raw.len() < FLUSH {
             return Ok(());
         }
-        // One long event does not keep its memory for the whole run.
+        // Releases the memory of a single long event.
         self.event.shrink_to(2 * FLUSH);
         queue.hand_over(None)
     }
 }
 
 impl LogFlusher {
-    /// Writes the events that wait for a full chunk, and returns when all that were appended before are in the file. What cannot be
-    /// written is told by the [`LogWriter`].
+    /// Writes the events that wait for a full chunk, and returns when all events appended before
+    /// are in the file. The [`LogWriter`] reports write errors.
     pub fn flush(&self) {
         let (written, done) = sync_channel(1);
         let waits = lock(&self.queue).send(Some(written));
@@ -167,13 +168,13 @@ impl LogFlusher {
     }
 }
 
-/// A thread that panicked while it held the lock has left nothing half-done.
+/// A thread that panicked while holding the lock left nothing half-done.
 fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
     queue.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Queue {
-    /// Gives what waits to the writing thread.
+    /// Passes the waiting events to the writing thread.
     fn hand_over(&mut self, written: Option<SyncSender<()>>) -> Result<()> {
         if self.send(written) {
             Ok(())
@@ -182,7 +183,7 @@ impl Queue {
         }
     }
 
-    /// The same; the answer is whether there is such a thread.
+    /// Passes them on without error handling. Returns whether the thread still runs.
     fn send(&mut self, written: Option<SyncSender<()>>) -> bool {
         let Some(chunks) = &self.chunks else {
             return false;
@@ -197,7 +198,7 @@ impl Queue {
         chunks.send(chunk).is_ok()
     }
 
-    /// Why the writing thread is gone.
+    /// Why the writing thread has ended.
     fn failure(&mut self) -> Result<()> {
         self.end().and(Err(TraceError::Failed))
     }
@@ -207,14 +208,14 @@ impl Queue {
         self.chunks = None;
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(result)) => result,
-            // It ended before, or panicked.
+            // It ended earlier, or panicked.
             Some(Err(_)) | None => Err(TraceError::Failed),
         }
     }
 }
 
 impl Drop for LogWriter {
-    /// A recording that is given up keeps the chunks that were handed over, and is written to no more.
+    /// An abandoned recording keeps the chunks passed on so far; nothing more is written to it.
     fn drop(&mut self) {
         let _ = lock(&self.queue).end();
     }
@@ -226,38 +227,39 @@ fn write(mut section: SectionWriter, chunks: Receiver<Chunk>) -> Result<SectionW
         let mut first = chunk.first;
         for piece in chunk.raw.chunks(PIECE) {
             section.put(first, piece)?;
-            // All events of the chunk begin in the first piece: those before the last are shorter together.
+            // All events of the chunk begin in the first piece: together, those before the last
+            // event are shorter.
             first = chunk.end;
         }
         if let Some(written) = chunk.written {
-            // Nobody waits any more if the writer was dropped.
+            // If the writer was dropped, nobody waits any more.
             let _ = written.send(());
         }
     }
     Ok(section)
 }
 
-/// Where an event of a log begins, as [`LogReader::place`] tells it.
+/// The position of an event in a log, as returned by [`LogReader::place`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogPlace {
-    /// How many chunks were read.
+    /// The number of chunks read.
     pub chunks: u64,
-    /// The position in the last one of these.
+    /// The position in the last of these.
     pub at: u64,
-    /// How many events are before.
+    /// The number of events before it.
     pub events: u64,
 }
 
-/// Reads the boundary log from its beginning, one chunk in memory at a time (and one
-/// event, if it is longer than a chunk). Ends after the first error.
+/// Reads the boundary log from its beginning, with one chunk in memory at a time (and one event, if
+/// it is longer than a chunk). Ends after the first error.
 ///
-/// In a recording that was cut the events end where the last complete chunk ends.
+/// In a recording that was cut off, the events end with the last complete chunk.
 #[derive(Debug)]
 pub struct LogReader {
     section: SectionReader,
     /// Position in the current chunk.
     at: usize,
-    /// Events read.
+    /// The number of events read.
     events: u64,
     /// The parts of a long event.
     parts: Vec<u8>,
@@ -280,12 +282,12 @@ impl LogReader {
         self.section.file()
     }
 
-    /// How many events were read.
+    /// The number of events read.
     pub fn events(&self) -> u64 {
         self.events
     }
 
-    /// Where the next event begins: to come back there later.
+    /// The position of the next event, for a later return.
     pub fn place(&self) -> LogPlace {
         LogPlace {
             chunks: self.section.read() as u64,
@@ -294,10 +296,10 @@ impl LogReader {
         }
     }
 
-    /// Goes to a place of this log.
+    /// Moves to a position in this log.
     ///
     /// # Errors
-    /// If there is no such place, or it cannot be read.
+    /// If there is no such position, or it cannot be read.
     pub fn go(&mut self, place: LogPlace) -> Result<()> {
         let missing = |what| TraceError::Malformed {
             kind: Kind::LOG,
@@ -305,7 +307,7 @@ impl LogReader {
             at: place.at.try_into().unwrap_or(usize::MAX),
             what,
         };
-        // The chunk may be at hand, unless something failed.
+        // The chunk may already be in memory, unless something failed.
         let usable = !self.done && !self.section.bytes().is_empty();
         self.at = 0;
         self.events = place.events;
@@ -379,8 +381,8 @@ impl LogReader {
     }
 
     /// Gathers the `length` bytes of an event that begins at `body` in the current chunk and
-    /// continues in the next ones. `false` if the log ends before the event does. Memory grows
-    /// with the bytes found, not with those announced.
+    /// continues in the next ones. `false` if the log ends before the event does. Memory grows with
+    /// the bytes found, not with the announced length.
     fn collect(&mut self, body: usize, length: usize) -> Result<bool> {
         self.parts.clear();
         self.at = body;

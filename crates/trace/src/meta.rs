@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What was run and how. Enough, with the module and the log, to repeat the run exactly.
+/// What was run and how. Together with the module and the log, it suffices to repeat the run
+/// exactly.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meta {
-    /// The guest's name for itself, `argv[0]`.
+    /// The guest's name, `argv[0]`.
     pub program_name: String,
     /// Arguments after `argv[0]`.
     pub args: Vec<String>,
@@ -30,22 +31,23 @@ pub struct Meta {
     pub module_sha256: [u8; 32],
     /// The engine's limit for the guest's stack, in bytes.
     pub stack_limit: u64,
-    /// Whatever later versions add.
+    /// Additions by later versions.
     #[serde(default)]
     pub extra: BTreeMap<String, String>,
 }
 
-/// The name in [`Meta::extra`] of what was stripped.
+/// The key in [`Meta::extra`] for what was stripped.
 const STRIPPED: &str = "stripped";
 const INPUTS: &str = "inputs";
 
 impl Meta {
-    /// Whether what the program was given was removed from the recording: its run cannot be repeated.
+    /// Whether the program's inputs were removed from the recording, so that its run cannot be
+    /// repeated.
     pub fn is_without_inputs(&self) -> bool {
         self.extra.get(STRIPPED).is_some_and(|what| what == INPUTS)
     }
 
-    /// The same without what the program was given.
+    /// A copy without the program's inputs.
     #[must_use]
     pub fn without_inputs(mut self) -> Self {
         let what = INPUTS.to_owned();

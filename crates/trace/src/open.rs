@@ -1,16 +1,17 @@
-//! Finding a file's last complete state.
+//! Finds a file's last complete state.
 //!
-//! A file that was closed properly ends in a footer, which names the index, which lists
-//! every chunk: one read each. Otherwise the chunks are walked from the start, by
-//! their headers, as far as these are sound. Where they end in the middle of a file, footers are looked for behind
-//! that place: damage to one chunk must not hide the index that lists all others. The last footer whose index is sound gives the state.
-//! A file without any footer is a first recording that is being written or was killed: its state is the chunks that are complete.
+//! A file that was closed properly ends in a footer, which names the index, which lists every
+//! chunk: one read each. Otherwise the chunks are walked from the start, by their headers, as long
+//! as these are sound. If they end in the middle of a file, the rest is searched for footers:
+//! damage to one chunk must not hide the index that lists all others. The last footer with a sound
+//! index gives the state. A file without any footer is a first recording that is being written or
+//! was killed: its state is the complete chunks.
 //!
-//! What follows the state is told apart: chunks of an addition that was interrupted may be removed, for nothing that
-//! could be read is in them; anything else may be data.
+//! Bytes after the state are classified. Chunks of an interrupted addition may be removed, because
+//! nothing in them could be read; anything else may be data.
 //!
-//! All of this reads, and maps nothing, because a writer may be changing the bytes after
-//! the last complete state at this moment. The state itself no writer ever changes.
+//! All of this reads, and maps nothing, because a writer may be changing the bytes after the last
+//! complete state at this moment. No writer ever changes the state itself.
 
 use std::io::{self, Read, Seek, SeekFrom};
 
@@ -29,7 +30,7 @@ pub(crate) fn find_state<R: Read + Seek>(file: &mut R, length: u64) -> Result<St
     source.state()
 }
 
-/// How many bytes are looked through for footers at a time.
+/// How many bytes are searched for footers at a time.
 const BLOCK: u64 = 1 << 20;
 
 /// A file that is read piece by piece.
@@ -42,9 +43,9 @@ pub(crate) struct Source<'a, R> {
 /// Chunks and footers that lie end to end.
 pub(crate) struct Walk {
     pub chunks: Vec<ChunkEntry>,
-    /// Where the footers are that stand right behind an index.
+    /// The positions of footers that directly follow an index.
     footers: Vec<u64>,
-    /// Where neither follows: the file's end, or what is cut or damaged.
+    /// Where the walk ends: at the file's end, or at truncated or damaged bytes.
     pub end: u64,
 }
 
@@ -67,7 +68,7 @@ impl<'a, R: Read + Seek> Source<'a, R> {
         self.recover()
     }
 
-    /// The bytes at `at`, which the caller knows to lie in the file.
+    /// The bytes at `at`; the caller guarantees that they lie in the file.
     fn read(&mut self, at: u64, length: usize) -> Result<&[u8]> {
         self.buffer.resize(length, 0);
         let read = |file: &mut R, buffer: &mut [u8]| -> io::Result<()> {
@@ -111,7 +112,8 @@ impl<'a, R: Read + Seek> Source<'a, R> {
         )
     }
 
-    /// The state that the footer at `at` ends; `None` if there is none or its index is unsound.
+    /// The state that the footer at `at` ends; `None` if there is no footer or its index is
+    /// unsound.
     fn state_at(&mut self, at: u64) -> Result<Option<State>> {
         let Some(footer) = self.footer_at(at)? else {
             return Ok(None);
@@ -121,7 +123,7 @@ impl<'a, R: Read + Seek> Source<'a, R> {
         state.end = at + FOOTER_LEN as u64;
         state.ignored = self.length - state.end;
         let (mut offset, mut sequence, mut raw) = (footer.index, 0, Vec::new());
-        // More records than there is room for chunks are not worth decompressing.
+        // An index with more records than there is room for chunks is not decompressed.
         let mut room = footer.index / CHUNK_HEADER_LEN as u64 * RECORD_LEN as u64;
         loop {
             let Some(chunk) = self.chunk_at(offset)? else {
@@ -161,8 +163,8 @@ impl<'a, R: Read + Seek> Source<'a, R> {
     pub fn walk(&mut self, from: u64) -> Result<Walk> {
         let (mut chunks, mut footers) = (Vec::new(), Vec::new());
         let mut offset = from;
-        // Where the last index begins: only its own footer is looked at again, so that the walk stays
-        // linear whatever footers a file is stuffed with.
+        // The last index's beginning: only its own footer is examined again, so the walk stays
+        // linear however many footers a hostile file holds.
         let mut index = 0;
         loop {
             if let Some(chunk) = self.chunk_at(offset)? {
@@ -188,7 +190,7 @@ impl<'a, R: Read + Seek> Source<'a, R> {
         })
     }
 
-    /// The last complete state of a file whose end is cut or damaged.
+    /// The last complete state of a file whose end is truncated or damaged.
     fn recover(&mut self) -> Result<State> {
         let mut walk = self.walk(HEADER_LEN as u64)?;
         if !self.is_torn(&walk)?
@@ -222,7 +224,8 @@ impl<'a, R: Read + Seek> Source<'a, R> {
         Ok(state)
     }
 
-    /// Whether a walk ended where the file does, or in what begins there as a chunk does, or a footer behind an index: a writer was killed in the middle of it.
+    /// Whether a walk ended at the file's end, or in a truncated chunk, or in a truncated footer
+    /// after an index: a writer was killed while writing it.
     fn is_torn(&mut self, walk: &Walk) -> Result<bool> {
         let last = walk.chunks.last();
         let is_indexed = last.is_some_and(|last| {
@@ -231,13 +234,13 @@ impl<'a, R: Read + Seek> Source<'a, R> {
         let rest = (self.length - walk.end).min(CHUNK_HEADER_LEN as u64) as usize;
         let begun = self.read(walk.end, rest)?;
         let begins = |label: &[u8]| begun.iter().zip(label).all(|(a, b)| a == b);
-        // A whole header without its payload; otherwise the walk had gone on.
+        // A whole header without its payload; otherwise the walk would have continued.
         Ok(ChunkHeader::decode(begun).is_some()
             || rest < CHUNK_HEADER_LEN && begins(&CHUNK_LABEL)
             || rest < FOOTER_LEN && is_indexed && begins(&FOOTER_LABEL))
     }
 
-    /// The last complete state whose footer lies behind `from`, where the chunks cannot be walked.
+    /// The last complete state whose footer is after `from`, where the chunks cannot be walked.
     fn state_behind(&mut self, from: u64) -> Result<Option<State>> {
         let mut found = Vec::new();
         let mut at = from;
@@ -253,7 +256,8 @@ impl<'a, R: Read + Seek> Source<'a, R> {
             }
             at += BLOCK;
         }
-        // The states of a file have indexes that do not overlap, so that nothing is looked at twice, whatever footers a file is stuffed with.
+        // The indexes of a file's states do not overlap, so nothing is examined twice, however many
+        // footers a hostile file holds.
         let mut before = self.length;
         for (at, index) in found.into_iter().rev() {
             if at + FOOTER_LEN as u64 > before {
@@ -267,9 +271,11 @@ impl<'a, R: Read + Seek> Source<'a, R> {
         Ok(None)
     }
 
-    /// Whether what follows a state is what somebody wrote who was interrupted before the next one: chunks end to end, the last of them
-    /// perhaps in part. If there was a state before, these are of new sections and none is of an index: where one was begun, all that it lists was there. If there was none,
-    /// all that is complete belongs to the state, and only the index may follow.
+    /// Whether the bytes after a state were left by a writer interrupted before the next commit:
+    /// adjacent chunks, the last possibly incomplete. After an earlier state, these chunks belong
+    /// to new sections and none to an index: once an index was begun, everything that it lists was
+    /// written. Without an earlier state, all complete chunks belong to the state, and only an
+    /// index may follow.
     fn is_left_over(&mut self, state: &State, behind: &Walk) -> Result<bool> {
         if state.ignored == 0 {
             return Ok(false);

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use crate::{Result, TraceError};
 
-/// A locked file that may still stand beside the one that it will replace.
+/// A locked file that may still be beside the one that it will replace.
 #[derive(Debug)]
 pub(crate) struct LockedFile {
     pub file: File,
@@ -31,7 +31,7 @@ struct Pending {
 }
 
 impl LockedFile {
-    /// Creates a file. If the path exists: an error, or, with `overwrite`, a file beside it.
+    /// Creates a file. If the path exists, fails or, with `overwrite`, creates a file beside it.
     pub fn create(path: &Path, overwrite: bool) -> Result<LockedFile> {
         match create_new(path) {
             Ok(file) => {
@@ -45,7 +45,7 @@ impl LockedFile {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(TraceError::io("create the trace file")(error)),
         }
-        // What a symbolic link names is replaced, not the link.
+        // Replaces the target of a symbolic link, not the link.
         let target = fs::canonicalize(path).map_err(TraceError::io("find the file to replace"))?;
         let replaced = open_regular(&target, OpenOptions::new().read(true))?;
         if !overwrite {
@@ -73,7 +73,8 @@ impl LockedFile {
         })
     }
 
-    /// Puts a complete file in the place of the one that it replaces, if any. What somebody else put there meanwhile stays.
+    /// Puts a complete file in the place of the one that it replaces, if any. A file that somebody
+    /// else put there in the meantime stays.
     ///
     /// # Errors
     /// [`TraceError::Replaced`], [`TraceError::Moved`]: nothing is lost; [`TraceError::Io`].
@@ -97,7 +98,7 @@ impl LockedFile {
         Ok(())
     }
 
-    /// Keeps a complete file that is no longer at its path, and says how.
+    /// Keeps a complete file that is no longer at its path, and returns the error that says where.
     fn keep(&mut self) -> Result<TraceError> {
         let path = self.path.clone();
         let links = links(&self.file).map_err(TraceError::io("look at the trace file"))?;
@@ -116,7 +117,8 @@ impl LockedFile {
     }
 }
 
-/// Opens a regular file: looking first, because opening a pipe would wait for its other end.
+/// Opens a regular file. Checks the type first, because opening a pipe would wait for its other
+/// end.
 pub(crate) fn open_regular(path: &Path, options: &OpenOptions) -> Result<File> {
     const ACTION: &str = "open the trace file";
     if !fs::metadata(path)
@@ -154,7 +156,8 @@ fn part_path(target: &Path) -> PathBuf {
     name(attempt)
 }
 
-/// How often a lock is tried, in a tenth of a second: [`writer`] holds it for a moment, and a process that another thread starts has it until it executes its program.
+/// The number of attempts to lock, within a tenth of a second. [`writer`] holds the lock for a
+/// moment. So does a process started by another thread, until it executes its program.
 const TRIES: u32 = 10;
 
 fn lock(file: &File) -> Result<()> {
@@ -175,14 +178,14 @@ fn lock(file: &File) -> Result<()> {
     Ok(())
 }
 
-/// Somebody who writes a trace file at this moment.
+/// The process that is writing a trace file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Writer {
-    /// The process, where the system tells.
+    /// The process id, where the system provides it.
     pub process: Option<u32>,
 }
 
-/// Shown behind "another process".
+/// Shown after "another process".
 impl fmt::Display for Writer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.process {
@@ -193,7 +196,7 @@ impl fmt::Display for Writer {
 }
 
 impl Writer {
-    /// The one who holds a file's lock.
+    /// The process that holds a file's lock.
     fn of(file: &File) -> Writer {
         Writer {
             process: holder(file),
@@ -201,14 +204,14 @@ impl Writer {
     }
 }
 
-/// Who writes a file at this moment; `None` if nobody does.
+/// The process that is writing a file; `None` if there is none.
 ///
 /// # Errors
 /// [`TraceError::Io`], [`TraceError::NotAFile`].
 pub fn writer(path: &Path) -> Result<Option<Writer>> {
     let file = open_regular(path, OpenOptions::new().read(true))?;
     match file.try_lock_shared() {
-        // Given up when the file is closed, at once.
+        // The lock is released when the file is closed, at once.
         Ok(()) => Ok(None),
         Err(TryLockError::WouldBlock) => Ok(Some(Writer::of(&file))),
         Err(TryLockError::Error(error)) => {
@@ -230,7 +233,7 @@ fn holder(file: &File) -> Option<u32> {
         let found = place?.rsplit(':').next()? == inode;
         (found && kind? == "FLOCK" && access? == "WRITE").then(|| process?.parse().ok())?
     });
-    // Files on two devices may have the same number: then it is not known.
+    // Files on two devices may share a number: then the holder is unknown.
     holders.next().filter(|_| holders.next().is_none())
 }
 
@@ -239,8 +242,8 @@ fn holder(_file: &File) -> Option<u32> {
     None
 }
 
-/// Locks a file that was opened by its path, and makes sure that it is still there:
-/// another writer may have replaced it in between.
+/// Locks a file that was opened by its path, and checks that it is still there: another writer may
+/// have replaced it in the meantime.
 fn lock_at(file: &File, path: &Path) -> Result<()> {
     lock(file)?;
     if is_at(file, path).map_err(TraceError::io("look at the locked trace file"))? {
@@ -254,7 +257,7 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     Identity::of(file)?.is_at(path)
 }
 
-/// Which file an open one is, whatever its name.
+/// The identity of an open file, independent of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     device: u64,
@@ -267,7 +270,7 @@ impl Identity {
         Ok(Self::from(&file.metadata()?))
     }
 
-    /// Whether a path leads to it.
+    /// Whether a path leads to this file.
     pub fn is_at(self, path: &Path) -> io::Result<bool> {
         Ok(self == Self::from(&fs::metadata(path)?))
     }
@@ -284,7 +287,7 @@ impl From<&fs::Metadata> for Identity {
     }
 }
 
-/// How many names a file has.
+/// The number of a file's names.
 #[cfg(unix)]
 fn links(file: &File) -> io::Result<u64> {
     use std::os::unix::fs::MetadataExt;
@@ -296,7 +299,7 @@ fn links(_file: &File) -> io::Result<u64> {
     Ok(1)
 }
 
-/// Elsewhere an open file cannot be replaced.
+/// On other systems an open file cannot be replaced.
 #[cfg(not(unix))]
 impl Identity {
     pub fn of(_file: &File) -> io::Result<Self> {

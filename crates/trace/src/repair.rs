@@ -1,8 +1,9 @@
-//! Copying what is sound of a damaged file.
+//! Copies the sound parts of a damaged file.
 //!
-//! A section is copied if all of its chunks are there and intact, by the last index that is, or by their own
-//! headers where none lists them. Of the log, and of the words of a path that was written live, the beginning is worth something,
-//! too: then the copy is a recording that was cut off there, and what was derived from the whole run is left out.
+//! A section is copied if all of its chunks are present and intact, according to the last intact
+//! index, or to their own headers where no index lists them. Of the log, and of the path words
+//! written live, a sound beginning is also copied. The copy is then a recording that was cut off
+//! there, without anything derived from the whole run.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,14 +16,14 @@ use crate::place::open_regular;
 use crate::state::{ChunkEntry, Section};
 use crate::{Result, TraceError, TraceWriter, codec};
 
-/// What [`repair`] did.
+/// The result of [`repair`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Repaired {
-    /// How many sections were copied whole.
+    /// The number of sections copied whole.
     pub whole: u64,
-    /// How many bytes at the file's end are no chunks that could be read.
+    /// The number of bytes at the file's end that are not readable chunks.
     pub unread: u64,
-    /// What was not, in the file's order.
+    /// What was lost, in the file's order.
     pub lost: Vec<Lost>,
 }
 
@@ -33,9 +34,9 @@ pub struct Lost {
     pub kind: Kind,
     /// Its name, if it has one that can be read.
     pub name: Option<String>,
-    /// How many of its chunks were copied: those before the damage.
+    /// The number of its chunks that were copied: those before the damage.
     pub kept: usize,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
@@ -43,25 +44,25 @@ pub struct Lost {
 struct FoundSection {
     section: Section,
     name: Option<String>,
-    /// How many chunks are intact, from the first on.
+    /// The number of intact chunks at its beginning.
     intact: usize,
-    /// How many of them are copied.
+    /// The number of chunks to copy.
     taken: usize,
     why: String,
 }
 
 impl FoundSection {
-    /// Whether all of it is there and intact.
+    /// Whether the whole section is present and intact.
     fn is_sound(&self) -> bool {
         self.section.is_complete() && self.intact == self.section.chunks.len()
     }
 
-    /// Whether all of it is copied.
+    /// Whether the whole section is copied.
     fn is_whole(&self) -> bool {
         self.taken == self.section.chunks.len()
     }
 
-    /// Leaves it out, for the first reason that is given.
+    /// Excludes it; the first reason given is kept.
     fn lose(&mut self, why: &str) {
         self.taken = 0;
         if self.why.is_empty() {
@@ -70,11 +71,12 @@ impl FoundSection {
     }
 }
 
-/// Writes a copy of a trace file with all that is sound in it, whatever else is in it. The file itself stays as it is.
+/// Writes a copy of a trace file with everything that is sound in it. The original stays unchanged.
 ///
 /// # Errors
-/// [`TraceError::Damaged`] or [`TraceError::Missing`] if the module or the description of the run is lost: nothing can be asked about such a
-/// recording. Those of [`TraceWriter::create`] for the copy.
+/// [`TraceError::Damaged`] or [`TraceError::Missing`] if the module or the description of the run
+/// is lost: such a recording cannot answer any question. Those of [`TraceWriter::create`] for the
+/// copy.
 pub fn repair(from: &Path, to: &Path, overwrite: bool) -> Result<Repaired> {
     let mut file = open_regular(from, OpenOptions::new().read(true))?;
     let length = file
@@ -86,10 +88,10 @@ pub fn repair(from: &Path, to: &Path, overwrite: bool) -> Result<Repaired> {
     }
     let mut source = Source::new(&mut file, length);
     let mut state = source.state()?;
-    // What no sound index lists: at the end of the file, or in a recording that has none.
+    // Chunks that no sound index lists: at the end of the file, or in a recording without an index.
     let behind = source.walk(state.end)?;
     for &chunk in &behind.chunks {
-        // An index, or what follows a chunk that is lost.
+        // An index, or a chunk after a lost one.
         let _ = state.push(chunk, length);
     }
     let mut found = Vec::new();
@@ -144,7 +146,7 @@ fn look(source: &mut Source<'_, File>, section: Section) -> Result<FoundSection>
     })
 }
 
-/// Decides what is copied.
+/// Decides what to copy.
 fn choose(all: &mut [FoundSection]) -> Result<()> {
     for kind in [Kind::META, Kind::MODULE] {
         match all.iter().find(|it| it.section.kind == kind) {
@@ -161,7 +163,7 @@ fn choose(all: &mut [FoundSection]) -> Result<()> {
     let is_ended = all
         .iter()
         .any(|it| it.section.kind == Kind::END && it.is_sound());
-    // A recording whose log was cut has no end; then it is sound as far as it goes.
+    // A recording whose log was cut off has no end; it is then sound as far as it goes.
     let is_cut = all.iter().any(|it| {
         let is_damaged = it.intact < it.section.chunks.len();
         it.section.kind == Kind::LOG && !it.is_sound() && (is_damaged || is_ended)
@@ -188,7 +190,8 @@ fn choose(all: &mut [FoundSection]) -> Result<()> {
     Ok(())
 }
 
-/// Of sections that belong together, none is copied without the other; but a path does without its open grammars.
+/// Sections that belong together are copied together or not at all. A path, however, can do without
+/// its opened grammars.
 fn pair(all: &mut [FoundSection], main: Kind, part: Kind) {
     let mut before = None;
     let mut has_part = BTreeSet::new();
@@ -213,7 +216,7 @@ fn pair(all: &mut [FoundSection], main: Kind, part: Kind) {
     }
 }
 
-/// Copies chunks as they are, in their order: what the log holds comes before what followed from it.
+/// Copies chunks unchanged, in their order: the log comes before what was derived from it.
 fn copy(source: &mut Source<'_, File>, all: &[FoundSection], out: &TraceWriter) -> Result<()> {
     let mut chunks: Vec<(ChunkEntry, usize)> = Vec::new();
     for (number, it) in all.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Reading one section, chunk by chunk, in bounded memory.
+//! Reads one section, chunk by chunk, in bounded memory.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,20 +8,20 @@ use crate::state::{ChunkEntry, Section};
 use crate::wire::Fault;
 use crate::{Kind, Result, TraceError, TraceFile, codec};
 
-/// Reads a section's chunks in order, one decoded chunk in memory at a time. Owns its share
-/// of the mapped file, so it can be moved to another thread or into an engine's store.
+/// Reads a section's chunks in order, with one decoded chunk in memory at a time. It shares
+/// ownership of the mapped file, so it can be moved to another thread or into an engine's store.
 #[derive(Debug)]
 pub struct SectionReader {
     inner: Arc<Inner>,
     /// Position of the section in the file's list.
     position: usize,
-    /// How many chunks were read.
+    /// The number of chunks read.
     read: usize,
     raw: Vec<u8>,
 }
 
 impl SectionReader {
-    /// The file that it is in.
+    /// The file that contains the section.
     pub(crate) fn file(&self) -> TraceFile {
         TraceFile {
             inner: Arc::clone(&self.inner),
@@ -88,15 +88,15 @@ impl SectionReader {
         Ok(true)
     }
 
-    /// How many chunks the section has.
+    /// The number of chunks in the section.
     pub fn chunks(&self) -> usize {
         self.section().chunks.len()
     }
 
-    /// How many bytes some of them have, decoded.
+    /// The decoded length of some chunks, in bytes.
     ///
     /// # Errors
-    /// If it has not all of them.
+    /// If the section lacks any of them.
     pub fn length(&self, chunks: Range<usize>) -> Result<u64> {
         let chunks = self.some(&chunks)?.iter();
         Ok(chunks.map(|chunk| u64::from(chunk.header.raw)).sum())
@@ -113,23 +113,23 @@ impl SectionReader {
         })
     }
 
-    /// How many bytes its chunks have in the file, without their headers.
+    /// The length of its chunks in the file, without their headers.
     pub fn stored(&self) -> u64 {
         let chunks = self.section().chunks.iter();
         chunks.map(|chunk| u64::from(chunk.header.stored)).sum()
     }
 
-    /// Makes a chunk the next one to be read, by its position in the section.
+    /// Moves to a chunk, by its position in the section.
     pub fn go(&mut self, chunk: usize) {
         self.read = chunk;
     }
 
-    /// How many chunks come before the next one to be read.
+    /// The number of chunks before the next one to be read.
     pub(crate) fn read(&self) -> usize {
         self.read
     }
 
-    /// As before the first chunk was read.
+    /// Moves to before the first chunk.
     pub(crate) fn restart(&mut self) {
         self.read = 0;
         self.raw.clear();
@@ -140,7 +140,7 @@ impl SectionReader {
         &self.raw
     }
 
-    /// How many of the section's items begin before the current chunk.
+    /// The number of the section's items that begin before the current chunk.
     pub fn first(&self) -> u64 {
         self.current().map_or(0, |chunk| chunk.header.first)
     }
@@ -150,7 +150,7 @@ impl SectionReader {
         self.section().chunks.get(self.read.saturating_sub(1))
     }
 
-    /// The bytes of all chunks, of which there may be at most `limit`.
+    /// The bytes of all chunks, at most `limit`.
     ///
     /// # Errors
     /// If there are more, the section is not complete, or a chunk is damaged.
@@ -158,7 +158,7 @@ impl SectionReader {
         Ok(self.whole("the length of a section", limit)?.bytes)
     }
 
-    /// All of the section's bytes, of which there may be at most `limit`.
+    /// All of the section's bytes, at most `limit`.
     pub(crate) fn whole(self, what: &'static str, limit: u64) -> Result<Whole> {
         let section = self.section();
         if !section.is_complete() {
@@ -179,10 +179,11 @@ impl SectionReader {
         })
     }
 
-    /// The bytes of some chunks, by their positions in the section. Several are decoded at once where that is worth it.
+    /// The bytes of some chunks, by their positions in the section. Decodes several in parallel
+    /// where that pays.
     ///
     /// # Errors
-    /// If it has not all of them, or one is damaged.
+    /// If the section lacks any of them, or one is damaged.
     pub fn decoded(&self, chunks: Range<usize>) -> Result<Vec<u8>> {
         let chunks = self.some(&chunks)?;
         let length = chunks.iter().map(|chunk| chunk.header.raw as usize).sum();
@@ -211,7 +212,7 @@ impl SectionReader {
     }
 }
 
-/// Other threads have no part in fewer bytes than this: they would take as long to start.
+/// Fewer bytes than this are decoded by one thread: other threads would take as long to start.
 const SHORT: usize = 1 << 19;
 
 /// A whole section, decoded.

@@ -1,7 +1,7 @@
 //! Embedded source files: the SOURCES section.
 //!
-//! Each file has chunks of its own, so that one is read without the others. The last chunk is the list of all files: while they are written nobody needs to know how long
-//! they will be.
+//! Each file has chunks of its own, so it can be read without the others. The list of all files is
+//! in the last chunk, so a writer need not know their lengths in advance.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use crate::{Kind, Result, SectionReader, TraceError, TraceFile, TraceWriter};
 /// Writes source files into a recording, one after the other.
 pub struct SourcesWriter {
     section: SectionWriter,
-    /// For each file its path, and how many chunks and bytes it has.
+    /// The path of each file, and its numbers of chunks and bytes.
     files: Vec<(String, u64, u64)>,
 }
 
@@ -32,10 +32,11 @@ impl TraceWriter {
 }
 
 impl SourcesWriter {
-    /// Writes a file. `path` is that of the debug information, and no earlier file has it.
+    /// Writes a file. `path` is the path in the debug information; no earlier file may have it.
     ///
     /// # Errors
-    /// [`TraceError::TooLarge`] for a file of more than 64 MiB, or too many of them; [`TraceError::Write`], [`TraceError::Failed`].
+    /// [`TraceError::TooLarge`] for a file of more than 64 MiB, or too many of them;
+    /// [`TraceError::Write`], [`TraceError::Failed`].
     pub fn add(&mut self, path: &str, text: &[u8]) -> Result<()> {
         check("the length of a source file", text.len(), MAX_SOURCE)?;
         check(
@@ -56,7 +57,8 @@ impl SourcesWriter {
     /// Writes the list, which ends the section.
     ///
     /// # Errors
-    /// [`TraceError::TooLarge`] if the paths have too many bytes; [`TraceError::Write`], [`TraceError::Failed`].
+    /// [`TraceError::TooLarge`] if the paths are too long in total; [`TraceError::Write`],
+    /// [`TraceError::Failed`].
     pub fn finish(self) -> Result<()> {
         let mut list = Vec::new();
         put_varint(&mut list, self.files.len() as u64);
@@ -104,7 +106,7 @@ impl TraceFile {
     }
 }
 
-/// Reads the list, and compares it with the chunks before it, of which there are `last`.
+/// Reads the list, and checks it against the `last` chunks before it.
 fn decode(
     list: &[u8],
     section: &SectionReader,
@@ -139,18 +141,19 @@ fn decode(
 }
 
 impl EmbeddedSources {
-    /// Their paths, those of the debug information, and how many bytes each has. Ordered by path.
+    /// The paths of the files, as in the debug information, with their lengths in bytes. Ordered by
+    /// path.
     pub fn files(&self) -> impl ExactSizeIterator<Item = (&str, u64)> {
         let files = self.files.iter();
         files.map(|(path, file)| (path.as_str(), file.length))
     }
 
-    /// Whether a file is among them.
+    /// Whether a file is embedded.
     pub fn has(&self, path: &str) -> bool {
         self.files.contains_key(path)
     }
 
-    /// The text of a file, if it is among them.
+    /// The text of a file, if it is embedded.
     ///
     /// # Errors
     /// [`TraceError::Damaged`].

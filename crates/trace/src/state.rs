@@ -1,4 +1,4 @@
-//! A complete state of a file: its sections and their chunks, as the index or a walk gives them.
+//! A complete state of a file: its sections and their chunks, from the index or from a walk.
 
 use std::collections::HashMap;
 
@@ -40,7 +40,7 @@ pub(crate) struct Section {
 }
 
 impl Section {
-    /// Whether the section's last chunk is there.
+    /// Whether the section's last chunk is present.
     pub fn is_complete(&self) -> bool {
         self.chunks
             .last()
@@ -61,13 +61,14 @@ impl Section {
 pub(crate) struct State {
     /// By first chunk.
     pub sections: Vec<Section>,
-    /// The footer that ends it; `None` in a first recording that was not committed yet.
+    /// The footer that ends it; `None` in a first recording without a commit.
     pub footer: Option<Footer>,
     /// Where it ends in the file.
     pub end: u64,
-    /// How many bytes follow it that are no part of it.
+    /// The number of bytes after it that are not part of it.
     pub ignored: u64,
-    /// These are what an addition left that was interrupted, by their headers, or the first recording: no damage.
+    /// Whether these bytes were, by their headers, left by an interrupted addition or first
+    /// recording: no damage.
     pub interrupted: bool,
     /// Position in `sections` by section number.
     numbers: HashMap<u32, usize>,
@@ -76,7 +77,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// The state of a file that holds nothing but its header.
+    /// The state of a file that holds only its header.
     pub fn new() -> State {
         State {
             end: HEADER_LEN as u64,
@@ -105,8 +106,8 @@ impl State {
             .map_or(0, |number| number.saturating_add(1))
     }
 
-    /// Adds a chunk that lies after all others and before `limit`. The checks make a chunk's
-    /// place in its section certain whatever the file says.
+    /// Adds a chunk that lies after all others and before `limit`. The checks verify a chunk's
+    /// place in its section, whatever the file says.
     pub fn push(&mut self, chunk: ChunkEntry, limit: u64) -> Result<(), &'static str> {
         let header = &chunk.header;
         if chunk.offset < self.chunks_end || chunk.offset > limit || chunk.end() > limit {
@@ -181,7 +182,7 @@ mod tests {
         }
     }
 
-    /// What comes of a chunk, changed, after a sound one.
+    /// The outcome of adding a changed chunk after a sound one.
     fn second(change: impl FnOnce(&mut ChunkEntry)) -> Result<(), &'static str> {
         let mut state = State::new();
         state.push(chunk(0), 1000)?;

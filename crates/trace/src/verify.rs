@@ -1,8 +1,8 @@
-//! Reading all of a file and checking its invariants, one rule each.
+//! Reads a whole file and checks its invariants, one rule each.
 //!
-//! Opening and reading check what their own answer rests on. Here every byte of the state is
-//! looked at, and sections are checked against each other. What is not claimed: that the log is that of the
-//! module (re-execution shows it), or that counts satisfy the flow equations (they need the graph).
+//! Opening and reading check only what their own results depend on. Here every byte of the state is
+//! examined, and sections are checked against each other. Not claimed: that the log is the module's
+//! (re-execution shows it), or that counts satisfy the flow equations (they need the graph).
 
 mod bytes;
 mod content;
@@ -11,13 +11,13 @@ use std::fmt;
 
 use crate::{Result, TraceError, TraceFile};
 
-/// Of each rule no more findings than this are listed.
+/// The maximal number of findings listed for each rule.
 const MAX_FINDINGS: usize = 10;
 
 /// An invariant of a trace file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rule {
-    /// Nothing follows the last complete state but what an addition left that was interrupted.
+    /// Only the remains of an interrupted addition follow the last complete state.
     Tail,
     /// From the header to the last footer, chunks, indexes and footers lie end to end, every
     /// chunk is in the index, and the footers number the states from 1.
@@ -27,24 +27,26 @@ pub enum Rule {
     Chunk,
     /// The last chunk of every section is there.
     Complete,
-    /// There is at most one section of each kind of which a recording has only one.
+    /// Kinds that a recording may contain only once occur at most once.
     Single,
-    /// A committed recording has the sections META, MODULE and LOG; LOG only if META does not tell that what the program was given was removed.
+    /// A committed recording has the sections META, MODULE and LOG. LOG may be missing if META says
+    /// that the program's inputs were removed.
     Required,
-    /// META, LOG, END, COUNTS and SOURCES mean something.
+    /// META, LOG, END, COUNTS and SOURCES can be decoded.
     Decode,
     /// The SHA-256 of MODULE is the one in META.
     ModuleDigest,
-    /// Every return from the guest has a call into it, and a host call that did not return is the last event.
+    /// Every return from the guest has a matching call into it, and a host call that did not return
+    /// is the last event.
     Nesting,
-    /// Every call of an import has arguments of the same types, and so have its results.
+    /// All calls of an import have arguments of the same types, and results of the same types.
     Signatures,
-    /// END tells how many events LOG holds, and how many of them are calls of each import.
+    /// END states the number of events in LOG, and of the calls of each import.
     EventCounts,
     /// END's ending agrees with LOG's last events, and only a run that ended early has frames.
     Ending,
-    /// In COUNTS, open activations are listed by ascending block, none is zero, and they are as many
-    /// as END has frames that were entered.
+    /// In COUNTS, open activations are listed by ascending block, none is zero, and their number
+    /// equals that of END's entered frames.
     Open,
 }
 
@@ -57,22 +59,22 @@ pub struct Finding {
     pub text: String,
 }
 
-/// What reading all of a file came to.
+/// The result of verifying a whole file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Where invariants do not hold: at most ten places for each.
+    /// Violated invariants: at most ten places for each.
     pub findings: Vec<Finding>,
     /// Bytes read.
     pub bytes: u64,
-    /// Chunks verified, those of indexes not counted.
+    /// Chunks verified, excluding those of indexes.
     pub chunks: u64,
     /// Sections, unknown kinds included.
     pub sections: u64,
-    /// Complete states in the file: how often it was committed.
+    /// Complete states in the file: the number of commits.
     pub states: u64,
     /// Events in the log.
     pub events: u64,
-    /// Whether the recording tells how the run ended.
+    /// Whether the recording says how the run ended.
     pub ended: bool,
 }
 
@@ -104,7 +106,7 @@ impl Report {
             Err(error) => error,
         };
         let rule = match error {
-            // Found by the rules about sections and chunks.
+            // The rules about sections and chunks report these.
             TraceError::Missing(_)
             | TraceError::WithoutInputs
             | TraceError::Cut(_)
@@ -124,8 +126,8 @@ impl fmt::Display for Finding {
 }
 
 impl TraceFile {
-    /// Reads the whole file and checks every [`Rule`]. Takes time proportional to the decoded length,
-    /// memory for one section that is not the log.
+    /// Reads the whole file and checks every [`Rule`]. Takes time proportional to the decoded
+    /// length, and memory for one section other than the log.
     pub fn verify(&self) -> Report {
         let mut report = Report::default();
         bytes::verify(self, &mut report);

@@ -1,6 +1,6 @@
 //! Variable-length integers and bounds-checked reading of decoded bytes.
 
-/// Why bytes mean nothing, and where.
+/// Why bytes are meaningless, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     /// Offset in the bytes that were being read.
@@ -28,8 +28,8 @@ pub(crate) fn put_signed(out: &mut Vec<u8>, value: i32) {
     put_varint(out, u64::from(((value << 1) ^ (value >> 31)) as u32));
 }
 
-/// A cursor over decoded bytes. Lengths are checked against what remains
-/// before anything is allocated.
+/// A cursor over decoded bytes. Lengths are checked against the remaining bytes before anything is
+/// allocated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bytes<'a> {
     data: &'a [u8],
@@ -109,8 +109,8 @@ impl<'a> Bytes<'a> {
         Ok((value >> 1) as i32 ^ -((value & 1) as i32))
     }
 
-    /// A list: at most `limit` items of at least `least` bytes each. The announced number is held against
-    /// the limit and the remaining bytes before memory is reserved.
+    /// Reads a list of at most `limit` items with at least `least` bytes each. The announced number
+    /// is checked against the limit and the remaining bytes before memory is reserved.
     pub fn list<T>(
         &mut self,
         least: usize,

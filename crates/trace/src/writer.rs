@@ -1,4 +1,4 @@
-//! Writing: chunks go to the end of the file as they fill, and [`TraceWriter::commit`]
+//! Writes trace files: chunks go to the end of the file as they fill, and [`TraceWriter::commit`]
 //! makes them part of it.
 
 use std::collections::BTreeMap;
@@ -27,9 +27,9 @@ pub(crate) const CHUNK: usize = 1 << 20;
 
 /// Writes a trace file, or appends to one. Sections may be written from several threads.
 ///
-/// Nothing counts until [`TraceWriter::commit`]. A writer of a new file that is dropped without
-/// commit leaves the file as it stands, a cut recording; one that appends
-/// takes back what it appended.
+/// Nothing counts until [`TraceWriter::commit`]. A writer of a new file that is dropped without a
+/// commit leaves the file unchanged, as a recording that was cut off. A writer that appends removes
+/// what it appended.
 #[derive(Debug)]
 pub struct TraceWriter {
     core: Shared,
@@ -38,8 +38,8 @@ pub struct TraceWriter {
 type Shared = Arc<Mutex<Core>>;
 
 impl TraceWriter {
-    /// Creates a trace file. If the path exists, that is an error, or, with `overwrite`, the
-    /// new file is written beside the old one and takes its place at the first commit.
+    /// Creates a trace file. If the path exists, this fails, unless `overwrite` is set: then the
+    /// new file is written beside the old one and replaces it at the first commit.
     ///
     /// # Errors
     /// [`TraceError::Exists`], [`TraceError::NotAFile`] if the path is a folder or a device,
@@ -57,19 +57,20 @@ impl TraceWriter {
             failed: false,
         };
         if let Err(error) = core.append(&file_header()) {
-            // Without a header it is nothing that could be read later.
+            // Without a header the file could never be read.
             let _ = fs::remove_file(&core.place.path);
             return Err(error);
         }
         Ok(TraceWriter::new(core))
     }
 
-    /// Opens a trace file to append sections. What an addition left that was interrupted is removed first; a
-    /// recording that was never committed is committed as it is, without an ending.
+    /// Opens a trace file to append sections. The remains of an interrupted addition are removed
+    /// first. A recording that was never committed is committed as it is, without an ending.
     ///
     /// # Errors
-    /// Those of [`crate::TraceFile::open`], [`TraceError::BeingWritten`], [`TraceError::Write`]; [`TraceError::Hidden`]
-    /// if anything else follows the last complete state, which is left as it is.
+    /// Those of [`crate::TraceFile::open`], [`TraceError::BeingWritten`], [`TraceError::Write`];
+    /// [`TraceError::Hidden`] if anything else follows the last complete state, which is left
+    /// unchanged.
     pub fn append(path: &Path) -> Result<TraceWriter> {
         let mut place = LockedFile::existing(path)?;
         let length = place
@@ -116,8 +117,8 @@ impl TraceWriter {
     /// Writes what was run and how.
     ///
     /// # Errors
-    /// [`TraceError::Duplicate`], [`TraceError::TooLarge`], [`TraceError::Write`], [`TraceError::Failed`]; so
-    /// do the other methods that write a section.
+    /// [`TraceError::Duplicate`], [`TraceError::TooLarge`], [`TraceError::Write`],
+    /// [`TraceError::Failed`]. The other methods that write a section return the same errors.
     pub fn meta(&self, meta: &Meta) -> Result<()> {
         let json = serde_json::to_vec(meta)
             .map_err(|error| TraceError::io("encode the description of the run")(error.into()))?;
@@ -143,7 +144,7 @@ impl TraceWriter {
         self.whole(Kind::END, None, &bytes)
     }
 
-    /// Writes exact edge counts, of at most 2²⁷ edges. They take the place of earlier ones.
+    /// Writes exact edge counts, at most 2²⁷ edges. They replace earlier counts.
     pub fn counts(&self, lens: &CountsLens) -> Result<()> {
         let bytes = counts::encode(lens)?;
         check("the length of COUNTS", bytes.len(), MAX_COUNTS)?;
@@ -161,24 +162,24 @@ impl TraceWriter {
         self.begin(kind, name, codec::FAST)
     }
 
-    /// Makes everything written so far part of the file, by an index and a footer. A killed process loses
-    /// nothing of it; for a power failure see [`TraceWriter::commit_durable`].
+    /// Makes everything written so far part of the file, by an index and a footer. A killed process
+    /// loses none of it; for a power failure see [`TraceWriter::commit_durable`].
     pub fn commit(&self) -> Result<()> {
         lock(&self.core).commit(false)
     }
 
-    /// Like [`TraceWriter::commit`], with the data on the disk before the footer, and the
-    /// footer before this returns.
+    /// Like [`TraceWriter::commit`], but the data is on the disk before the footer is written, and
+    /// the footer before this returns.
     pub fn commit_durable(&self) -> Result<()> {
         lock(&self.core).commit(true)
     }
 
-    /// Where the file is now: beside the one that it replaces, until the first commit.
+    /// The file's current path: beside the one that it replaces, until the first commit.
     pub fn path(&self) -> PathBuf {
         lock(&self.core).place.path.clone()
     }
 
-    /// Removes a new file that was never committed, and whatever it holds.
+    /// Removes a new file that was never committed, with all its contents.
     ///
     /// # Errors
     /// [`TraceError::Io`] if the file cannot be removed. A committed file stays.
@@ -206,12 +207,12 @@ impl TraceWriter {
         section.finish(0, rest)
     }
 
-    /// A number for a section whose chunks are copied from another file.
+    /// Allocates a number for a section whose chunks are copied from another file.
     pub(crate) fn number(&self, kind: Kind) -> Result<u32> {
         lock(&self.core).begin(kind)
     }
 
-    /// Copies a chunk of another file into the section of that number.
+    /// Copies a chunk of another file into the section with this number.
     pub(crate) fn copied(&self, header: ChunkHeader, number: u32, payload: &[u8]) -> Result<()> {
         let header = ChunkHeader {
             section: number,
@@ -221,8 +222,9 @@ impl TraceWriter {
         lock(&self.core).append_chunk(header, &chunk)
     }
 
-    /// Writes a trace file again without its sections of some kinds: its last state, chunk by chunk. The new file takes the place of the old one when it is
-    /// complete and on the disk, with the same permissions; whoever ends this before leaves the old one as it was.
+    /// Rewrites a trace file's last state without the sections of some kinds, chunk by chunk. The
+    /// new file replaces the old one when it is complete and on the disk, with the same
+    /// permissions. If this is interrupted before, the old file stays unchanged.
     ///
     /// # Errors
     /// Those of [`TraceWriter::create`] and [`TraceFile::open`], [`TraceError::Write`].
@@ -230,7 +232,8 @@ impl TraceWriter {
         Self::rewritten(path, |out| out.copy(path, |kind| !kinds.contains(&kind)))
     }
 
-    /// The same with its sections of some kinds only, and with another description of what was run and how.
+    /// Like [`rewrite_without`](Self::rewrite_without), but keeps only the sections of some kinds,
+    /// and changes the description of what was run and how.
     ///
     /// # Errors
     /// As there.
@@ -289,8 +292,8 @@ impl TraceWriter {
     }
 }
 
-/// Writes one section, chunk by chunk. Owns its share of the file, so it can be
-/// moved to another thread or into an engine's store.
+/// Writes one section, chunk by chunk. It shares ownership of the file, so it can be moved to
+/// another thread or into an engine's store.
 pub struct SectionWriter {
     core: Shared,
     kind: Kind,
@@ -299,12 +302,13 @@ pub struct SectionWriter {
     sequence: u32,
     level: i32,
     compressor: Compressor<'static>,
-    /// The chunk being made; kept for its allocation.
+    /// The chunk under construction; kept for its allocation.
     chunk: Vec<u8>,
 }
 
 impl SectionWriter {
-    /// Writes a chunk. `first` is the number of the section's items that begin before it; it never decreases.
+    /// Writes a chunk. `first` is the number of the section's items that begin before it; it never
+    /// decreases.
     ///
     /// # Errors
     /// [`TraceError::TooLarge`] beyond 16 MiB, [`TraceError::Write`], [`TraceError::Failed`].
@@ -312,7 +316,8 @@ impl SectionWriter {
         self.chunk(first, raw, 0)
     }
 
-    /// Writes several chunks, each as [`put`](Self::put) does. They are compressed by several threads, and the file is the same.
+    /// Writes several chunks, each as [`put`](Self::put) does. Several threads compress them; the
+    /// resulting file is the same.
     ///
     /// # Errors
     /// Those of [`SectionWriter::put`].
@@ -355,7 +360,8 @@ impl SectionWriter {
         self.append(first, raw, codec, flags)
     }
 
-    /// Makes room for a header, and the section's name if it begins here: the flags.
+    /// Reserves space for a header, and for the section's name if it begins here. Returns the
+    /// flags.
     fn begin(&mut self, raw: &[u8]) -> Result<u8> {
         check("a chunk's length", raw.len(), MAX_RAW.into())?;
         self.chunk.clear();
@@ -371,7 +377,7 @@ impl SectionWriter {
         Ok(flags)
     }
 
-    /// Appends the chunk, of which everything but the header is there.
+    /// Appends the chunk, which is complete except for its header.
     fn append(&mut self, first: u64, raw: &[u8], codec: u8, flags: u8) -> Result<()> {
         let payload = &self.chunk[CHUNK_HEADER_LEN..];
         let header = ChunkHeader {
@@ -405,32 +411,33 @@ impl fmt::Debug for SectionWriter {
     }
 }
 
-/// What all writers of a file share.
+/// The state shared by all writers of a file.
 #[derive(Debug)]
 struct Core {
     place: LockedFile,
-    /// The file's length, which is where it is written.
+    /// The file's length, which is also the position of the next write.
     position: u64,
     /// The file's length at the last commit.
     committed: Option<u64>,
-    /// All chunks but those of indexes, in file order.
+    /// All chunks except those of indexes, in file order.
     chunks: Vec<ChunkEntry>,
     /// The kinds of all sections begun.
     kinds: Vec<Kind>,
     next_section: u32,
-    /// How many states were committed.
+    /// The number of committed states.
     state: u32,
-    /// A write failed: what follows would not be where it should.
+    /// A write failed: later writes would land in the wrong place.
     failed: bool,
 }
 
-/// A thread that panicked while it held the lock has left nothing half-done that `failed` does not tell.
+/// A thread that panicked while holding the lock left nothing half-done, except what `failed`
+/// records.
 fn lock(core: &Shared) -> MutexGuard<'_, Core> {
     core.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Core {
-    /// Takes a number for a new section.
+    /// Allocates a number for a new section.
     fn begin(&mut self, kind: Kind) -> Result<u32> {
         if kind.is_single() && self.kinds.contains(&kind) {
             return Err(TraceError::Duplicate(kind));
@@ -451,7 +458,7 @@ impl Core {
         Ok(())
     }
 
-    /// Writes at the end. After a failure the file is cut back to the last whole piece.
+    /// Writes at the end. After a failure the file is truncated to the last whole piece.
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
         if self.failed {
             return Err(TraceError::Failed);
@@ -539,7 +546,7 @@ impl Drop for Core {
         if let Some(length) = self.committed
             && length != self.position
         {
-            // Tidiness only: a reader ignores what follows the last state.
+            // For tidiness only: a reader ignores what follows the last state.
             let _ = self.place.file.set_len(length);
         }
     }

@@ -1,19 +1,19 @@
 //! Abbreviation tables, each read once.
 //!
-//! Units name their table by its offset (DWARF 5, section 7.5.3). Honest tables do not overlap. Hostile units could each
-//! name another place in one long table, and reading them all would take quadratic time and memory; so the bytes
-//! read are counted first.
+//! Units name their table by its offset (DWARF 5, section 7.5.3). Honest tables do not overlap.
+//! Hostile units could each name another place in one long table, and reading them all would take
+//! quadratic time and memory. So the bytes read are limited by a budget.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use gimli::{Abbreviations, DebugAbbrev, DebugAbbrevOffset, EndianSlice, LittleEndian, Reader};
 
-/// No compiler gives an entry so many attributes. Attributes may take no bytes, so without a limit a small section
-/// could describe any number of them.
+/// A limit that no compiler's entry reaches. Attributes may take no bytes, so without a limit a
+/// small section could describe any number of them.
 const ATTRIBUTES: usize = 256;
 
-/// The tables read so far and how many more bytes may be read.
+/// The tables read so far, and the number of bytes that may still be read.
 pub(crate) struct Budget<'a> {
     section: &'a [u8],
     left: usize,
@@ -37,7 +37,7 @@ impl<'a> Budget<'a> {
         let bytes = self.section.get(at.0..).unwrap_or_default();
         let mut rest = EndianSlice::new(&bytes[..bytes.len().min(self.left)], LittleEndian);
         let ends = skim(&mut rest).is_some();
-        // What was read is paid for even if it was in vain.
+        // Failed reads count against the budget, too.
         let cut = rest.is_empty() && bytes.len() > self.left;
         self.left -= bytes.len().min(self.left) - rest.len();
         if !ends {
@@ -58,7 +58,8 @@ impl<'a> Budget<'a> {
     }
 }
 
-/// Reads to the end of a table. `None` if it does not end, or has an entry with too many attributes.
+/// Reads to the end of a table. `None` if it does not end, or has an entry with too many
+/// attributes.
 fn skim(rest: &mut EndianSlice<'_, LittleEndian>) -> Option<()> {
     while rest.read_uleb128().ok()? != 0 {
         rest.read_uleb128().ok()?;

@@ -1,6 +1,7 @@
 //! Conditions about variables: `fee < 0 && a->balance > 10`.
 //!
-//! docs/EXPRESSIONS.md says what they mean. An expression is kept in postfix order, so that neither reading nor evaluating it recurses.
+//! docs/EXPRESSIONS.md defines their meaning. An expression is kept in postfix order, so neither
+//! parsing nor evaluating it recurses.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -11,12 +12,12 @@ use thiserror::Error;
 use crate::reader::Reader;
 use crate::{Path, PathError, quoted};
 
-/// A condition that was read.
+/// A parsed condition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
     /// The variables that it names, each once, in order.
     pub paths: Vec<(String, Path)>,
-    /// Operands before what is done with them.
+    /// The postfix steps: operands before their operators.
     steps: Vec<Step>,
 }
 
@@ -28,7 +29,7 @@ enum Step {
     Text(String),
     Unary(Unary),
     Binary(Binary),
-    /// Goes on at `to` if what stands before `&&` or `||` decides.
+    /// Continues at `to` if the left operand of `&&` or `||` decides.
     Decided {
         by: bool,
         to: usize,
@@ -38,7 +39,7 @@ enum Step {
 /// An integer or a floating-point number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
-    /// An integer of any type: mathematically, so that nothing overflows below 2^127.
+    /// An integer of any type, with its mathematical value: nothing overflows below 2^127.
     Integer(i128),
     /// A floating-point number.
     Float(f64),
@@ -74,7 +75,7 @@ enum Binary {
     Remainder,
 }
 
-/// The operators of two operands, longer ones first, with how strongly they bind: as in C.
+/// The binary operators, longer ones first, with their precedence: as in C.
 const BINARY: [(&str, Binary, u8); 18] = [
     ("||", Binary::Or, 1),
     ("&&", Binary::And, 2),
@@ -110,20 +111,20 @@ impl Binary {
     }
 }
 
-/// Why a text is no condition.
+/// Why a text is not a condition.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("expected {expected} at character {at} of the condition")]
 pub struct ConditionError {
     /// The position, in characters from 1.
     pub at: usize,
-    /// What should be there.
+    /// What is expected there.
     pub expected: &'static str,
 }
 
-/// What an operand of a condition holds.
+/// The value of a condition's operand.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Held {
-    /// Its value, if it is one number.
+    /// Its value, if it is a single number.
     pub number: Option<Number>,
     /// Its value as text: of a string with quotation marks, of a constant its name. Needed for what is no number, and where the condition
     /// [compares texts](Condition::compares_texts).
@@ -135,16 +136,16 @@ pub struct Held {
 pub enum Truth {
     /// It holds.
     True,
-    /// It does not.
+    /// It does not hold.
     False,
-    /// That depends on something that has no value; why.
+    /// It depends on something without a value; the reason.
     Unknown(String),
 }
 
-/// What waits for its right operand, or to be closed.
+/// What waits for its right operand, or for a closing parenthesis.
 enum Waiting {
     Unary(Unary),
-    /// The operator, how strongly it binds, and the step that passes over its right operand.
+    /// The operator, its precedence, and the step that skips its right operand.
     Binary(Binary, u8, Option<usize>),
     Open(usize),
 }
@@ -152,7 +153,7 @@ enum Waiting {
 impl FromStr for Condition {
     type Err = ConditionError;
 
-    /// Reads a condition. Linear, without recursion.
+    /// Parses a condition. Linear, without recursion.
     fn from_str(text: &str) -> Result<Self, ConditionError> {
         let mut reader = Reader { text, at: 0 };
         let mut condition = Self {
@@ -161,7 +162,7 @@ impl FromStr for Condition {
         };
         let mut waiting: Vec<Waiting> = Vec::new();
         loop {
-            // What stands before an operand.
+            // Prefix operators before an operand.
             let unary = match reader.rest().as_bytes() {
                 [b'!', b'=', ..] => None,
                 [b'!', ..] => Some(Unary::Not),
@@ -177,7 +178,7 @@ impl FromStr for Condition {
             }
             let at = reader.at;
             let inside = text[at..].strip_prefix('(').map(str::trim_start);
-            // A parenthesis is part of a variable only as in (*p).x.
+            // A parenthesis is part of a variable only in forms like (*p).x.
             let found = match inside {
                 Some(inside) if !inside.starts_with(['*', '&']) => None,
                 Some(_) => reader.operand(&mut condition.paths).ok(),
@@ -249,7 +250,8 @@ impl FromStr for Condition {
 }
 
 impl Condition {
-    /// Has both operands of what waited. An opening parenthesis is given back.
+    /// Completes a waiting operator whose operands are both there. Returns an opening parenthesis
+    /// unchanged.
     fn done(&mut self, waited: Waiting) -> Option<usize> {
         match waited {
             Waiting::Unary(unary) => self.steps.push(Step::Unary(unary)),
@@ -315,7 +317,7 @@ impl Condition {
 #[derive(Clone, Debug)]
 enum Value {
     Held(Held),
-    /// Of the condition itself.
+    /// A string literal of the condition itself.
     Text(String),
     Unknown(String),
 }
@@ -385,7 +387,7 @@ impl Value {
 
     fn binary(self, binary: Binary, right: Self) -> Self {
         match binary {
-            // One that decides, whatever the other is.
+            // An operand that decides, whatever the other is.
             Binary::Or | Binary::And => {
                 let decides = binary == Binary::Or;
                 match (self.truth(), right.truth()) {
@@ -415,7 +417,7 @@ impl Value {
             Err(why) => return Self::Unknown(why),
         };
         Self::truth_of(match (binary, order) {
-            // What is not ordered is not equal either.
+            // Unordered values are not equal either.
             (Binary::NotEqual, order) => order != Some(Ordering::Equal),
             (_, None) => false,
             (Binary::Equal, Some(order)) => order.is_eq(),
@@ -435,7 +437,7 @@ impl Value {
         })
     }
 
-    /// Whether it is the same text as another value. `None` unless one of them can only be a text.
+    /// Whether it is the same text as another value. `None` unless one of them can only be text.
     fn is_same_text(&self, other: &Self) -> Option<Result<bool, String>> {
         Some(match (self, other) {
             (Self::Text(a), Self::Text(b)) => Ok(a == b),
@@ -452,12 +454,12 @@ impl Value {
         })
     }
 
-    /// Whether a variable holds this string, or is the constant with this name.
+    /// Whether a variable holds this string, or the constant with this name.
     fn is_text_of(&self, text: &str) -> Result<bool, String> {
         let Self::Held(held) = self else {
             return Err(self.number().err().unwrap_or_default());
         };
-        // Pointers to characters have their address first.
+        // Pointers to characters start with their address.
         let own = match held
             .text
             .strip_prefix("0x")
@@ -472,7 +474,7 @@ impl Value {
                 false => Err("a text is not known whole".to_owned()),
             };
         }
-        // The name of a constant, or those of flags, and nothing with contents.
+        // The name of a constant or of flags, and nothing with contents.
         let is_flags = held.number.is_some();
         let is_part = |sign: char| {
             sign.is_alphanumeric()
@@ -545,7 +547,7 @@ fn too_large() -> String {
     "a number gets too large".to_owned()
 }
 
-/// Compares an integer with a floating-point number by what they are, not rounded.
+/// Compares an integer with a floating-point number exactly, without rounding.
 fn exactly(integer: i128, float: f64) -> Option<Ordering> {
     if float.is_nan() {
         return None;
@@ -634,7 +636,7 @@ impl Reader<'_> {
                 whole.or_else(float)
             }
         };
-        // To C, 010 is 8; to others it is 10.
+        // In C, 010 is 8; in other languages it is 10.
         let is_octal = word.len() > 1 && word.starts_with('0') && !is_hex && !word.contains('.');
         let found = found.filter(|_| !is_octal);
         let found = found.ok_or_else(|| self.error("a number, such as 42, 0x2a or 1.5"))?;
@@ -660,7 +662,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What stands between two quotation marks.
+    /// Reads the text between two quotation marks.
     fn quoted(&mut self, mark: char) -> Result<String, ConditionError> {
         let rest = self.rest();
         let mut found = String::new();
@@ -704,7 +706,8 @@ impl fmt::Display for Truth {
 mod tests {
     use super::*;
 
-    /// What a condition says of a = 5, b = -2, f = 2.5, s = "abc", mode = Scan; other variables have no value.
+    /// Evaluates a condition with a = 5, b = -2, f = 2.5, s = "abc", mode = Scan; other variables
+    /// have no value.
     fn holds(text: &str) -> Truth {
         let condition: Condition = text
             .parse()
@@ -839,7 +842,7 @@ mod tests {
             let error = text.parse::<Condition>().unwrap_err().to_string();
             assert!(error.starts_with(why), "{text}: {error}");
         }
-        // Nothing recurses.
+        // Deep nesting needs no recursion.
         let deep = "(".repeat(100_000) + "1" + &")".repeat(100_000);
         assert_eq!(holds(&deep), Truth::True);
         let long = "!".repeat(100_000) + "0 || " + &"a == 5 && ".repeat(10_000) + "1";

@@ -1,7 +1,10 @@
-//! Containers of standard libraries, as what they hold: to DWARF they are structures like any other, known by their names and members.
+//! Shows containers of standard libraries by their contents. To DWARF they are ordinary structures,
+//! so they are recognised by their names and members.
 //!
-//! A container is a row of [`PRINTERS`]. To add one, write a function that finds the parts of an object, and name the library with its version that it was tried with. What is
-//! not as the row expects is shown as the structure that it is; what is, but is damaged or not yet made, is shown as far as it goes, and says so.
+//! A container is a row of [`PRINTERS`]. To add one, write a function that finds the parts of an
+//! object, and name the library with the version tested. An object that does not match its row is
+//! shown as an ordinary structure. An object that matches but is damaged or not yet initialised is
+//! shown as far as possible, with a note.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,41 +22,41 @@ use crate::sequence::Sequence;
 use crate::types::{Record, TypeKind, TypeRef};
 use crate::{Limits, Variables};
 
-/// What a container holds.
+/// The contents of a container.
 pub(crate) enum Contents {
-    /// Elements side by side, or text.
+    /// Contiguous elements, or text.
     Sequence(Sequence),
-    /// Elements anywhere.
+    /// Elements that are not contiguous.
     Items(Items),
-    /// A value that may be absent; `None` if it is.
+    /// A value that may be absent.
     Held(Option<Object>),
-    /// What a pointer owns or refers to.
+    /// The target of an owning or referring pointer.
     Pointer {
-        /// Where the value is, 0 for none.
+        /// The value's address, 0 for none.
         address: u64,
         /// The value.
         to: Object,
-        /// Its type, where the pointer's own does not say it.
+        /// Its type, if the pointer's own type does not say it.
         named: Option<String>,
     },
-    /// One of several alternatives, by its number.
+    /// One of several alternatives, with its number.
     Alternative(u64, Object),
     /// A number with its unit.
     Quantity(Object, String),
-    /// A value, and in which state what guards it is.
+    /// A value, with the state of its lock or counter.
     Noted(Object, String),
-    /// What is a text by itself.
+    /// A plain text.
     Text(String),
 }
 
-/// Elements that are found one after the other.
+/// Elements that are found one by one.
 #[derive(Default)]
 pub(crate) struct Items {
-    /// Those that are shown, with their keys in a map.
+    /// The elements shown, with their keys in a map.
     pub found: Vec<(Option<Object>, Object)>,
-    /// How many there are.
+    /// The number of elements.
     pub count: u64,
-    /// Why not all of them can be.
+    /// Why some of them cannot be shown.
     pub damaged: Option<&'static str>,
 }
 
@@ -68,21 +71,22 @@ impl Items {
 
 /// How a container is read.
 struct Printer {
-    /// The library, and the version that this was tried with.
+    /// The library, and the version tested.
     #[expect(dead_code, reason = "for who reads and extends the table")]
     library: &'static str,
-    /// How the names of its types begin.
+    /// The prefixes of its type names.
     types: &'static [&'static str],
     read: fn(&Reader<'_, '_>, &Object) -> Option<Contents>,
 }
 
-/// So many structures are in each other at most where a part is looked for.
+/// The maximal nesting depth of structures when searching for a part.
 const DEEPEST: usize = 16;
-/// So many links are followed to the next node of a tree; a balanced one with 2^32 nodes has no longer way.
+/// The maximal number of links to the next node of a tree; a balanced one with 2^32 nodes needs no
+/// more.
 const LINKS: usize = 80;
 
 impl Variables<'_> {
-    /// What an object holds that is a container; `None` if it is none that is known.
+    /// The contents of an object, if it is a known container.
     pub(crate) fn contents(
         &self,
         object: &Object,
@@ -123,9 +127,9 @@ impl Variables<'_> {
 struct Reader<'r, 'a> {
     variables: &'r Variables<'a>,
     machine: &'r dyn Machine,
-    /// So many elements are wanted.
+    /// The number of elements wanted.
     most: u64,
-    /// So many characters of a text.
+    /// The number of characters of a text wanted.
     characters: usize,
 }
 
@@ -140,12 +144,13 @@ impl Reader<'_, '_> {
         self.variables.describe(plain).ok()?.name.clone()
     }
 
-    /// What a part of a part of an object holds, by their names.
+    /// The contents of a nested part of an object, given by the names on the way.
     fn held(&self, object: &Object, names: &[&str]) -> Option<Contents> {
         Some(Contents::Held(Some(self.parts(object, names)?)))
     }
 
-    /// As [`held`](Self::held), where none of the structures has anything else besides what takes no bytes and what compares elements: a program may have types of these names.
+    /// Like [`held`](Self::held), if none of the structures has other members, apart from empty
+    /// ones and comparators: a program's own types may have the same names.
     fn only(&self, object: &Object, names: &[&str]) -> Option<Contents> {
         let mut found = object.clone();
         for name in names {
@@ -173,7 +178,8 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// A member by its name, those of base classes and of what has no name included; of several, the outermost first one.
+    /// A member by its name, including those of base classes and anonymous members; of several, the
+    /// outermost first one.
     fn part(&self, object: &Object, name: &str) -> Option<Object> {
         let mut level = vec![object.clone()];
         for _ in 0..DEEPEST {
@@ -196,7 +202,7 @@ impl Reader<'_, '_> {
         None
     }
 
-    /// A member, and then one of that, and so on.
+    /// A nested member, given by the names on the way.
     fn parts(&self, object: &Object, names: &[&str]) -> Option<Object> {
         let mut found = object.clone();
         for name in names {
@@ -205,7 +211,8 @@ impl Reader<'_, '_> {
         Some(found)
     }
 
-    /// A member that until libc++ 19 shares its place with another one in a pair, and has a name of its own since.
+    /// A member that shares its place in a pair with another up to libc++ 19, and has a name of its
+    /// own in later versions.
     fn paired(&self, object: &Object, pair: &str, since: &str) -> Option<Object> {
         let pair = self.part(object, pair);
         let held = pair.and_then(|pair| self.part(&pair, "__value_"));
@@ -218,7 +225,8 @@ impl Reader<'_, '_> {
         u64::try_from(bits).ok()
     }
 
-    /// What a pointer holds, and the type that it points to. Rust's are in structures with one part that is not empty.
+    /// A pointer's address and target type. Rust wraps pointers in structures with one part that is
+    /// not empty.
     fn pointer(&self, object: &Object) -> Option<(u64, TypeRef)> {
         let mut object = object.clone();
         for _ in 0..DEEPEST {
@@ -255,14 +263,14 @@ impl Reader<'_, '_> {
         found.then(|| u32::from_le_bytes(bytes).into())
     }
 
-    /// A type that a record was made with, by the name of the parameter.
+    /// A template argument of a record, by the parameter's name.
     fn argument(&self, of: TypeRef, name: &str) -> Option<TypeRef> {
         let record = self.record(of)?;
         let found = record.arguments.iter().find(|(own, _)| own == name);
         found.map(|(_, of)| *of)
     }
 
-    /// The type of nodes that a container's allocator is for, whose name begins like this.
+    /// The type of the nodes of a container's allocator, found by the prefix of its name.
     fn node_type(&self, of: TypeRef, begin: &str) -> Option<TypeRef> {
         let mut level = vec![of];
         for _ in 0..DEEPEST {
@@ -343,14 +351,14 @@ impl Reader<'_, '_> {
         let name = self.name(object)?;
         let count = match self.part(object, "__size_") {
             Some(size) => self.number(&size)?,
-            // Of a span whose length is a part of its type.
+            // The length of a span may be part of its type.
             None => number_at_end(&name)?,
         };
         let is_text = name.starts_with("basic_string_view<");
         self.side_by_side(address, count, element, is_text)
     }
 
-    /// So many elements from an address on; of characters, the text that they are.
+    /// A number of contiguous elements from an address on; characters become text.
     fn side_by_side(
         &self,
         address: u64,
@@ -384,7 +392,7 @@ impl Reader<'_, '_> {
         self.between(begin, end, element)
     }
 
-    /// The value of a node, apart into key and value in a map.
+    /// The value of a node; in a map split into key and value.
     fn entry(&self, node: &Object) -> Option<(Option<Object>, Object)> {
         if let Some(element) = self.part(node, "element") {
             return Some((None, element));
@@ -408,7 +416,7 @@ impl Reader<'_, '_> {
             let (to, _) = self.pointer(&self.part(&self.at(node, address)?, name)?)?;
             Some(to)
         };
-        // In order, as libc++ goes from one to the next.
+        // In order: the way in which libc++ steps to the next node.
         let next = |mut at: u64| {
             let right = link(at, "__right_")?;
             if right != 0 {
@@ -423,7 +431,7 @@ impl Reader<'_, '_> {
             }
             for _ in 0..LINKS {
                 let parent = link(at, "__parent_")?;
-                // Of what is at the end there is a left child only.
+                // The end node has only a left child.
                 if self.word(parent)? == at {
                     return Some(parent);
                 }
@@ -435,7 +443,7 @@ impl Reader<'_, '_> {
         self.linked(node, (first, end), count, next)
     }
 
-    /// Nodes from the first one on, one after the other; what is at `end` is none.
+    /// A chain of nodes from the first one on; `end` is not a node.
     fn linked(
         &self,
         node: TypeRef,
@@ -522,7 +530,7 @@ impl Reader<'_, '_> {
     }
 
     fn array(&self, object: &Object) -> Option<Contents> {
-        // One without elements has something else in their place.
+        // Without elements, something else is in their place.
         match number_at_end(&self.name(object)?)? {
             0 => Some(Contents::Items(Items::default())),
             _ => Some(Contents::Held(Some(self.part(object, "__elems_")?))),
@@ -553,7 +561,7 @@ impl Reader<'_, '_> {
         self.raw_table(&self.parts(object, &["base", "map", "table"])?, false)
     }
 
-    /// The table of hashbrown: bytes of control, before which the elements stand, the last one first.
+    /// The table of hashbrown: control bytes, preceded by the elements, the last one first.
     fn raw_table(&self, table: &Object, is_map: bool) -> Option<Contents> {
         let element = self.argument(table.type_ref, "T")?;
         let bytes = self.variables.sized(element).ok()?;
@@ -614,7 +622,7 @@ impl Reader<'_, '_> {
         let (node, leaf) = self.pointer(&self.part(&root, "node")?)?;
         let leaf_bytes = self.variables.sized(leaf).ok()?;
         let wanted = count.min(self.most) as usize;
-        // Nodes with what comes next in them: a child, or the key after it.
+        // Nodes with the next part to visit: a child, or the key after it.
         let mut way = vec![(node, height, 0)];
         while let Some((at, height, next)) = way.pop() {
             if items.found.len() == wanted {
@@ -651,7 +659,7 @@ impl Reader<'_, '_> {
                 items.damaged = Some("its nodes lead round in a circle");
                 break;
             } else {
-                // The children stand behind what leaves have.
+                // The children follow the members that leaves have.
                 let child = at.checked_add(leaf_bytes)?.checked_add(index * 4)?;
                 way.push((self.word(child).unwrap_or(0), height - 1, 0));
             }
@@ -663,7 +671,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// The number at the end of the name of a type that was made with one: `span<int, 3UL>`.
+/// The number at the end of the name of a type with such an argument: `span<int, 3UL>`.
 fn number_at_end(name: &str) -> Option<u64> {
     let last = name.rsplit([',', '<']).next()?;
     last.trim_matches(|sign: char| !sign.is_ascii_digit())

@@ -1,4 +1,5 @@
-//! The debugging information entries of a module: opening units, finding entries, reading their attributes.
+//! The debugging information entries of a module: opens units, finds entries, reads their
+//! attributes.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -23,7 +24,7 @@ pub(crate) use walk::Next;
 pub(crate) type Slice<'a> = EndianSlice<'a, LittleEndian>;
 pub(crate) type Value<'a> = AttributeValue<Slice<'a>>;
 
-/// A value, and the unit that it is to be understood in.
+/// A value, and the unit in which to interpret it.
 type UnitValue<'a> = (u32, Value<'a>);
 
 /// An entry: the unit's position and the entry's offset in it.
@@ -33,30 +34,33 @@ pub(crate) struct EntryId {
     pub(crate) offset: UnitOffset,
 }
 
-/// Origins and specifications are followed so far: honest producers need two steps, hostile ones make cycles.
+/// The maximal number of origins and specifications followed: honest producers need two, hostile
+/// ones make cycles.
 const ORIGINS: usize = 8;
 
-/// So many attributes are remembered.
+/// The maximal number of attributes cached.
 const ATTRIBUTES: usize = 1 << 14;
 
-/// Longer names are replaced by their length. Those of deep C++ templates have some thousand bytes.
+/// Longer names are replaced by their length. Names of deep C++ templates have a few thousand
+/// bytes.
 const NAME: usize = 1 << 14;
 
 /// All entries of a module.
 pub(crate) struct Debug<'a> {
     pub(crate) sections: Sections<'a>,
     dwarf: gimli::Dwarf<Slice<'a>>,
-    /// Those in `.debug_info`, ascending by their offset there, and then those in `.debug_types`.
+    /// The units in `.debug_info`, ascending by offset, followed by those in `.debug_types`.
     units: Vec<Unit<Slice<'a>>>,
-    /// How many are in `.debug_info`.
+    /// The number of units in `.debug_info`.
     in_info: usize,
-    /// Type units.
+    /// Type units, by signature.
     signatures: HashMap<u64, EntryId>,
-    /// Of functions that were asked about, by where their bodies begin.
+    /// Cached prologues of functions, by the start of their bodies.
     prologues: Mutex<HashMap<OrigOffset, Arc<Prologue>>>,
-    /// Attributes that were asked for: a variable is looked at at thousands of moments.
+    /// Cached attributes, because a variable may be examined at thousands of moments.
     attributes: Mutex<HashMap<(EntryId, DwAt), Option<UnitValue<'a>>>>,
-    /// Whether something rewrote the module and did not rewrite which locals the debug information names, once that was looked for.
+    /// Whether a tool rewrote the module without updating the locals named in the debug
+    /// information, once that was checked.
     pub(crate) foreign_locals: OnceLock<bool>,
     pub(crate) warnings: Vec<String>,
 }
@@ -107,8 +111,8 @@ impl<'a> Debug<'a> {
         self.entry(EntryId { unit, offset }).ok()
     }
 
-    /// How many bytes the sections have that entries, their ranges and their names are in. What is made of
-    /// them takes memory in proportion to this.
+    /// The total size in bytes of the sections with entries, their ranges and their names. Memory
+    /// for what is built from them is limited in proportion to it.
     pub(crate) fn size(&self) -> usize {
         let sections = [
             ".debug_info",
@@ -123,7 +127,7 @@ impl<'a> Debug<'a> {
             .sum()
     }
 
-    /// What the function around an offset does first.
+    /// The prologue of the function around an offset.
     pub(crate) fn prologue(&self, at: OrigOffset) -> Option<Arc<Prologue>> {
         let body = self.sections.body_at(at)?;
         let mut known = self
@@ -137,15 +141,16 @@ impl<'a> Debug<'a> {
         Some(Arc::clone(found))
     }
 
-    /// Whether the function around an offset has its frame in a local: it writes that once, in the beginning. `None` if that is not known: optimised code uses
-    /// the frame's local again when it is done with the frame. O(operators).
+    /// Whether the function around an offset keeps its frame in a local: then it writes the local
+    /// only once, at the beginning. `None` if that is unknown, because optimised code reuses the
+    /// frame's local when it no longer needs the frame. O(operators).
     pub(crate) fn is_frame(&self, at: OrigOffset, local: u32) -> Option<bool> {
         let writes = self.writes(at, local)?;
         let first = self.prologue(at)?.is_frame(local);
         first.filter(|&is_frame| writes == 1 || writes > 1 && !is_frame)
     }
 
-    /// How often a function's code writes a local.
+    /// The number of writes to a local in a function's code.
     fn writes(&self, at: OrigOffset, local: u32) -> Option<usize> {
         let code = self.sections.code(self.sections.body_at(at)?);
         let body = FunctionBody::new(BinaryReader::new(code, 0));
@@ -189,8 +194,8 @@ impl<'a> Debug<'a> {
         read().map_err(self.broken(id))
     }
 
-    /// An attribute of an entry, or else of the entry that it is an instance of or completes, with the unit
-    /// that the value is to be understood in.
+    /// An attribute of an entry, or otherwise of the entry that it is an instance of or completes,
+    /// with the unit in which to interpret the value.
     pub(crate) fn attribute(
         &self,
         id: EntryId,
@@ -233,12 +238,12 @@ impl<'a> Debug<'a> {
         let value = entry
             .value(gimli::DW_AT_abstract_origin)
             .or_else(|| entry.value(gimli::DW_AT_specification))
-            // The declaration of a type that has a unit of its own.
+            // The declaration of a type with a unit of its own.
             .or_else(|| entry.value(gimli::DW_AT_signature))?;
         self.reference(entry.id.unit, value)
     }
 
-    /// What an entry, or its origin, is called.
+    /// The name of an entry, or of its origin.
     pub(crate) fn name(&self, id: EntryId) -> Result<Option<String>, DebugError> {
         let name = self.attribute(id, gimli::DW_AT_name)?;
         Ok(name.and_then(|(unit, value)| self.text(unit, value)))
@@ -282,7 +287,7 @@ impl<'a> Debug<'a> {
         })
     }
 
-    /// The code that an entry covers. `None` if it does not speak of code.
+    /// The code that an entry covers. `None` if it does not describe code.
     pub(crate) fn code(
         &self,
         entry: &Entry<'a>,

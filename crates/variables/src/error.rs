@@ -1,4 +1,4 @@
-//! Why there is no answer.
+//! The reasons for missing answers.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::place::Place;
 
-/// Why the debug information does not say what was asked.
+/// Why the debug information does not answer a question.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DebugError {
     /// The module has no `.debug_info`.
@@ -36,9 +36,9 @@ pub enum DebugError {
         "the debug information of {units} of {of} units has lines, but no variables (as -gline-tables-only or -g1 makes it), first of {first}"
     )]
     SomeOnlyLines {
-        /// How many units.
+        /// The number of such units.
         units: usize,
-        /// How many there are.
+        /// The number of all units.
         of: u32,
         /// The source of the first of them, as the unit names it.
         first: String,
@@ -46,7 +46,7 @@ pub enum DebugError {
     /// The module defines no such function.
     #[error("{0} is not a function that the module defines")]
     NoFunction(FuncId),
-    /// An offset that is not in the function that it should be in.
+    /// An offset outside the function to which it should belong.
     #[error("offset {offset} is not in {func}, whose body is {}..{}", body.start, body.end)]
     Outside {
         /// The function.
@@ -61,13 +61,13 @@ pub enum DebugError {
         "{functions} of the module's functions have no debug information: compile them with -g"
     )]
     Undescribed {
-        /// How many.
+        /// The number of functions.
         functions: usize,
     },
     /// The function was compiled without debug information.
     #[error("there is no debug information about {0}{hint}", hint = .1.hint())]
     NotDescribed(Called, NoDebug),
-    /// What the debug information says there belongs to other code.
+    /// The debug information there belongs to other code.
     #[error(
         "the debug information does not belong to the code of {0}: a tool rewrote the module and kept the old addresses; record the module as it was linked"
     )]
@@ -80,28 +80,29 @@ pub enum DebugError {
         /// What is wrong with it.
         error: gimli::Error,
     },
-    /// A member of a structure says in no form that is known where it is.
+    /// The location of a structure's member has no known form.
     #[error("the member at 0x{at:x} of .debug_info has no place")]
     NoPlace {
         /// The offset of the entry in `.debug_info`.
         at: usize,
     },
-    /// Entries refer to each other in a circle, or in a chain that no compiler makes.
+    /// Entries refer to each other in a cycle, or in a chain longer than any compiler makes.
     #[error("the entries at 0x{at:x} of .debug_info refer to each other without end")]
     Endless {
         /// The offset of the first entry in `.debug_info`.
         at: usize,
     },
-    /// The debug information claims more than its size can describe honestly.
+    /// The debug information claims more than its size can honestly describe.
     #[error("the debug information names too many {what}")]
     TooMuch {
-        /// What there are too many of.
+        /// What is too numerous.
         what: &'static str,
     },
 }
 
 impl DebugError {
-    /// What to say behind a sentence about something that is not known, though other parts of the program are described.
+    /// A hint to append to a message about something unknown, where other parts of the program are
+    /// described.
     pub fn hint(&self) -> String {
         match self {
             Self::None(elsewhere) => elsewhere.hint(),
@@ -109,7 +110,7 @@ impl DebugError {
         }
     }
 
-    /// The same, with the function by its name.
+    /// The same error, with the function's name.
     #[must_use]
     pub fn named(self, name: impl Fn(FuncId) -> String) -> Self {
         let called = |of: Called| Called {
@@ -124,7 +125,7 @@ impl DebugError {
     }
 }
 
-/// A function in a text: by its name, if that is known.
+/// A function in a message: by its name, if known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Called {
     function: FuncId,
@@ -158,7 +159,7 @@ pub enum Unavailable {
     /// It has a location elsewhere in the function, not here.
     #[error("optimised out here; the nearest place where it is known is {}..{}", nearest.start, nearest.end)]
     NotHere {
-        /// The nearest code where it has one.
+        /// The nearest code where it has a location.
         nearest: Range<OrigOffset>,
     },
     /// The linker removed it.
@@ -167,25 +168,25 @@ pub enum Unavailable {
     /// The function has not set up its stack frame yet.
     #[error("not set yet: the function has no stack frame here{}", from(*behind))]
     NoFrame {
-        /// Where it has one, if that is known.
+        /// The code after which it has one, if known.
         behind: Option<OrigOffset>,
     },
-    /// The moment of the run does not have a place's value.
+    /// The moment of the run does not provide a place's value.
     #[error("the value of {0} is not known")]
     Unknown(Place),
-    /// The memory does not reach so far.
+    /// The address exceeds the memory.
     #[error("address 0x{address:x} is outside the memory")]
     OutsideMemory {
-        /// The first address that was needed.
+        /// The first address needed.
         address: u64,
     },
-    /// The location yields fewer bits than the variable has, and does not say what the others are.
+    /// The location yields fewer bits than the variable has, and does not define the others.
     #[error("its location gives {bits} bits only")]
     Narrow {
-        /// How many it gives.
+        /// The number of bits that it yields.
         bits: u32,
     },
-    /// Something in the location that has no meaning in WebAssembly, or is not supported.
+    /// The location uses something that has no meaning in WebAssembly, or is not supported.
     #[error("its location uses {0}, which is not supported")]
     Unsupported(&'static str),
     /// Before DWARF 4 a location does not say whether it is an address or the value itself.
@@ -193,7 +194,7 @@ pub enum Unavailable {
         "its location may be its value or its address, which DWARF 2 and 3 do not tell apart; compile it with -gdwarf-4 or -gdwarf-5"
     )]
     ValueOrAddress,
-    /// The code uses the locals that the debug information names for something else.
+    /// The code uses the locals named in the debug information for something else.
     #[error(
         "the debug information names locals that the code uses for something else: a tool rewrote the module, as wasm-opt does, and kept their numbers; record the module as it was linked"
     )]
@@ -206,10 +207,10 @@ pub enum Unavailable {
     Debug(#[from] DebugError),
 }
 
-/// Why a path expression names nothing.
+/// Why a path expression has no object.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PathError {
-    /// A container does not hold together: it is corrupt, or not yet made.
+    /// A container is inconsistent: corrupt, or not yet initialised.
     #[error("damaged, or not yet made: {0}")]
     Damaged(&'static str),
     /// It is not a path expression.
@@ -217,7 +218,7 @@ pub enum PathError {
     Syntax {
         /// The position, in bytes from 0.
         at: usize,
-        /// What should be there.
+        /// What is expected there.
         expected: &'static str,
     },
     /// No variable has this name.
@@ -225,7 +226,7 @@ pub enum PathError {
     NoVariable {
         /// The name.
         name: String,
-        /// Names much like it.
+        /// Similar names.
         nearest: Vec<String>,
         /// Why a part of the program has no variables.
         lacks: Option<DebugError>,
@@ -246,82 +247,84 @@ pub enum PathError {
         /// The nearest code where it is in scope.
         nearest: Range<OrigOffset>,
     },
-    /// A type has no such member.
+    /// A type does not have such a member.
     #[error("{type_name} has no member {name}{}", suggestions(members))]
     NoMember {
         /// The type.
         type_name: String,
         /// The member.
         name: String,
-        /// Names much like it, or all if there are few.
+        /// Similar names, or all if there are few.
         members: Vec<String>,
     },
     /// Another variant of an enumeration is active.
     #[error("the variant is {active}, not {name}")]
     OtherVariant {
-        /// The variant that was asked for.
+        /// The requested variant.
         name: String,
-        /// The one that is there.
+        /// The active one.
         active: String,
     },
-    /// What is not a pointer was followed.
+    /// A value that is not a pointer was dereferenced.
     #[error("{type_name} is not a pointer")]
     NotPointer {
         /// The type.
         type_name: String,
     },
-    /// A null pointer was followed.
+    /// A null pointer was dereferenced.
     #[error("the pointer is null")]
     Null,
-    /// A container that may be empty is, and what it holds was asked for.
+    /// The contents of an empty container were requested.
     #[error("it holds nothing")]
     Empty,
-    /// A map without a key.
+    /// A map does not contain a key.
     #[error("it has no key {key}")]
     NoKey {
-        /// The key, as it was written.
+        /// The key, as written.
         key: String,
     },
-    /// What has no elements was indexed.
+    /// A value without elements was indexed.
     #[error("{type_name} has no elements")]
     NotIndexable {
         /// The type.
         type_name: String,
     },
-    /// An index beyond an array.
+    /// An index outside an array.
     #[error("index {index} is outside the array, which has {count} elements")]
     OutsideArray {
         /// The index.
         index: i64,
-        /// How many elements there are.
+        /// The number of elements.
         count: u64,
     },
-    /// A discriminant that chooses none of the variants: the enumeration was not set yet, or not any more.
+    /// The discriminant selects none of the variants: the enumeration was not set yet, or no longer
+    /// is.
     #[error("the discriminant chooses no variant")]
     NoVariant,
-    /// The size of a type is not known: it is declared, but not defined, or an array whose length nobody says.
+    /// The size of a type is unknown: it is declared but not defined, or an array without a stated
+    /// length.
     #[error("the debug information does not say how large {type_name} is")]
     Incomplete {
         /// The type.
         type_name: String,
     },
-    /// The length of an array that the program computes is not known at the moment.
+    /// The length of a dynamically sized array is unknown at this moment.
     #[error("the length of {type_name} is not known here: {why}")]
     Length {
         /// The type.
         type_name: String,
-        /// Why the length is not known.
+        /// Why the length is unknown.
         why: Unavailable,
     },
-    /// What is not in memory has no address.
+    /// A value outside memory has no address.
     #[error("it has no address: it is not in memory")]
     NoAddress,
-    /// One number is wanted of what consists of parts.
+    /// A single number is required, but the value has several parts.
     #[error("{type_name} is no single number{}", named_parts(parts))]
     Aggregate {
         /// The type.
         type_name: String,
-        /// How its parts are written, behind the expression.
+        /// How to write its parts, after the expression.
         parts: Vec<String>,
     },
     /// There is no value.

@@ -1,12 +1,14 @@
-//! Evaluation of DWARF expressions (DWARF 5, sections 2.5 and 2.6) with the operation for WebAssembly,
+//! Evaluates DWARF expressions (DWARF 5, sections 2.5 and 2.6) with the operation for WebAssembly,
 //! `DW_OP_WASM_location`.
 //!
-//! As LLVM emits it, that operation pushes what a local, a global or a slot of the operand stack holds: with
-//! `DW_OP_stack_value` behind it the variable *is* there, without it the variable is in memory at that address. So that
-//! the first case needs no value, entries of the stack are read only when something is computed from them.
+//! As LLVM emits it, that operation pushes the contents of a local, a global or a slot of the
+//! operand stack. If `DW_OP_stack_value` follows, the variable *is* there; otherwise it is in
+//! memory at that address. The first case needs no value, so entries of the stack are read only
+//! when something is computed from them.
 //!
-//! DWARF 2 and 3 have no `DW_OP_stack_value`, and compilers leave it out: what an expression comes to may be the value or its address. It is taken
-//! for what it must be, by its width and by what it was computed from, and refused otherwise.
+//! DWARF 2 and 3 have no `DW_OP_stack_value`, and compilers omit it: the result of an expression
+//! may be the value or its address. Its width and origin decide which it must be; otherwise it is
+//! refused.
 
 use std::sync::Arc;
 
@@ -23,27 +25,27 @@ mod operands;
 mod operations;
 mod step;
 
-/// Expressions may loop; those of compilers do not.
+/// A limit on steps: expressions may loop, though compilers' do not.
 const STEPS: usize = 10_000;
 
-/// What surrounds an expression.
+/// The surroundings of an expression.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'m, 'a> {
     pub(crate) debug: &'m Debug<'a>,
     pub(crate) machine: &'m dyn Machine,
-    /// The function whose frame base is meant, and where in it.
+    /// The function whose frame base is meant, and the offset in it.
     pub(crate) frame: Option<(EntryId, OrigOffset)>,
 }
 
 /// An entry of the stack.
 #[derive(Clone)]
 enum Item {
-    /// What a place holds; not read yet.
+    /// The contents of a place, not read yet.
     Unread(Place),
     Known(Scalar),
 }
 
-/// A location description that is not composite.
+/// A simple location description, which is not composite.
 enum Simple {
     Memory(Item),
     Value(Item),
@@ -51,8 +53,8 @@ enum Simple {
 }
 
 impl<'a> Context<'_, 'a> {
-    /// The pieces of an object of so many bytes that an expression locates. `object` is the address that the
-    /// expression finds on its stack, if it computes a member's place from its owner's.
+    /// The pieces of an object of `bytes` bytes that an expression locates. `object` is the address
+    /// on the expression's initial stack, if it computes a member's place from its owner's.
     pub(crate) fn pieces(
         self,
         unit: u32,
@@ -77,7 +79,7 @@ impl<'a> Context<'_, 'a> {
         Ok(run.pieces)
     }
 
-    /// The number that an expression comes to.
+    /// The number to which an expression evaluates.
     pub(crate) fn value(
         self,
         unit: u32,
@@ -94,7 +96,8 @@ impl<'a> Context<'_, 'a> {
         Ok(value.bits)
     }
 
-    /// A thread's variable in a program that has no threads: the linker gives its address, and no global to count it from.
+    /// A thread-local variable in a program without threads: the linker provides its address, but
+    /// no global as its base.
     fn without_threads(
         self,
         unit: u32,
@@ -108,7 +111,7 @@ impl<'a> Context<'_, 'a> {
             return expression;
         };
         let begin = whole.len() - rest.len();
-        // DWARF 5 has the address in a table.
+        // In DWARF 5 the address is in a table.
         let Some(Operation::Address { .. } | Operation::AddressIndex { .. }) = next(&mut rest)
         else {
             return expression;
@@ -120,7 +123,8 @@ impl<'a> Context<'_, 'a> {
         }
     }
 
-    /// The arguments that hold a parameter of so many bytes, if it is going to be in the function's frame and is not there yet.
+    /// The arguments that hold a parameter of `bytes` bytes, if it will be in the function's frame
+    /// but is not there yet.
     pub(crate) fn argument(
         self,
         unit: u32,
@@ -153,7 +157,7 @@ impl<'a> Context<'_, 'a> {
         self.debug.foreign_locals.get().copied().unwrap_or_default()
     }
 
-    /// That what the function has its frame in is its frame.
+    /// Checks that the local where the frame should be does hold the frame.
     fn check_frame(self, at: OrigOffset) -> Result<(), Unavailable> {
         if !self.has_foreign_locals() {
             return Ok(());
@@ -168,7 +172,7 @@ impl<'a> Context<'_, 'a> {
         }
     }
 
-    /// The address that a function's frame base is.
+    /// The address of a function's frame base.
     fn frame_base(self) -> Result<Scalar, Unavailable> {
         let (function, at) = self
             .frame
@@ -212,9 +216,9 @@ struct Run<'m, 'a> {
     stack: Vec<Item>,
     simple: Option<Simple>,
     pieces: Vec<Piece>,
-    /// The frame base, once it was needed.
+    /// The frame base, once needed.
     base: Option<Scalar>,
-    /// What the expression comes to is computed from an address.
+    /// Whether the result is computed from an address.
     of_address: bool,
 }
 
@@ -233,7 +237,7 @@ impl<'m, 'a> Run<'m, 'a> {
         }
     }
 
-    /// The location that the expression has come to.
+    /// The location that the expression yields.
     fn location(&mut self, bytes: u64) -> Result<Option<Simple>, Unavailable> {
         let of_address = std::mem::take(&mut self.of_address);
         if let Some(simple) = self.simple.take() {
@@ -250,9 +254,9 @@ impl<'m, 'a> Run<'m, 'a> {
             Item::Known(_) => self.address_bits,
         };
         match item {
-            // No address is so wide.
+            // Wider than any address.
             Item::Unread(_) if width > self.address_bits => Ok(Some(Simple::Value(item))),
-            // It does not hold so much.
+            // Too small to hold the variable.
             Item::Unread(_) if bytes > u64::from(width / 8) => Ok(Some(Simple::Memory(item))),
             _ => Err(Unavailable::ValueOrAddress),
         }

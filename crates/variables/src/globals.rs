@@ -10,29 +10,30 @@ use crate::types::TypeRef;
 use crate::variable::{Variable, VariableKind};
 use crate::{DebugError, PathError, Variables};
 
-/// A global variable: of a file in C, of a namespace in C++, of a module in Rust, or a static member of a class.
+/// A global variable: of a file in C, of a namespace in C++, of a module in Rust, or a static
+/// member of a class.
 #[derive(Clone, Debug)]
 pub struct Global {
     /// Its own name.
     pub name: String,
-    /// Whether other compilation units see it.
+    /// Whether it is visible to other compilation units.
     pub external: bool,
     pub(crate) entry: GlobalEntry,
 }
 
 impl Variables<'_> {
-    /// All global variables that have a name, in the order of the units.
+    /// All named global variables, in the order of the units.
     ///
     /// The first call reads all entries; any call takes O(global variables).
     ///
     /// # Errors
-    /// If names are longer than the debug information can hold honestly.
+    /// If names are longer than the debug information can honestly hold.
     pub fn globals(&self) -> Result<Vec<Global>, DebugError> {
         let index = self.index();
         let mut left = 4 * self.debug.size() + (1 << 20);
         let mut found = Vec::new();
         for &global in &index.globals {
-            // A broken entry does not hide the others; what is asked about it gives the error.
+            // A broken entry does not hide the others; a query about it returns the error.
             let name = self.debug.name(global.entry);
             let Some(name) = name.unwrap_or_else(|_| Some("<broken>".into())) else {
                 continue;
@@ -50,7 +51,7 @@ impl Variables<'_> {
         Ok(found)
     }
 
-    /// The compilation unit of a global variable: the path of its source as the compiler was given it.
+    /// The compilation unit of a global variable: the path of its source as given to the compiler.
     pub fn unit_name(&self, global: &Global) -> Option<String> {
         let name = self.debug.unit(global.entry.entry.unit).name?;
         Some(name.to_string_lossy().into_owned())
@@ -77,7 +78,7 @@ impl Variables<'_> {
         Ok(name.unwrap_or_else(|| "(anonymous namespace)".into()))
     }
 
-    /// A global variable in the form in which it is located.
+    /// A global variable, ready to be located.
     ///
     /// # Errors
     /// If its entry is broken.
@@ -97,19 +98,21 @@ impl Variables<'_> {
         })
     }
 
-    /// The global variable that a name means, possibly with some of its namespaces: `count`, `Circle::count`,
-    /// `geo::Circle::count`. One whose full name this is goes before others.
+    /// Finds the global variable with a name, possibly qualified by some of its namespaces:
+    /// `count`, `Circle::count`, `geo::Circle::count`. A variable with exactly this full name takes
+    /// precedence.
     ///
-    /// A declaration stands back behind the definition, and an equal definition of another unit at the same place
-    /// behind the first. O(global variables).
+    /// A definition takes precedence over a declaration. Of equal definitions at the same place,
+    /// the first unit's counts. O(global variables).
     ///
     /// # Errors
-    /// If there is none, or several.
+    /// If there is none, or there are several.
     pub fn find_global(&self, query: &str) -> Result<Variable, PathError> {
         self.find_global_from(query, None)
     }
 
-    /// As [`find_global`](Self::find_global), seen from a unit, whose own variables go before those of others.
+    /// Like [`find_global`](Self::find_global), seen from a unit, whose own variables take
+    /// precedence.
     pub(crate) fn find_global_from(
         &self,
         query: &str,
@@ -122,7 +125,7 @@ impl Variables<'_> {
         let mut found = Vec::new();
         let mut exact = Vec::new();
         for global in globals.iter().filter(|global| global.name == own) {
-            // One more than wanted tells whether these are all.
+            // One more than wanted shows whether these are all.
             let most = spaces.len() + 1;
             let inside = self.index().spaces_of(&self.debug, global.entry, most)?;
             let mut matches = inside.len() >= spaces.len();
@@ -161,7 +164,7 @@ impl Variables<'_> {
                 let lacks = || self.lacks().or_else(|| self.undescribed());
                 Err(PathError::NoVariable {
                     name: query.into(),
-                    // A name much like one that there is needs no other reason.
+                    // If a similar name exists, no other reason is needed.
                     lacks: nearest.is_empty().then(lacks).flatten(),
                     nearest,
                 })
@@ -180,7 +183,8 @@ impl Variables<'_> {
         }
     }
 
-    /// The static variable of a function that a name means, possibly with the function's: `calls`, `note::calls`.
+    /// Finds the static variable of a function with a name, possibly qualified by the function's:
+    /// `calls`, `note::calls`.
     fn find_static(
         &self,
         query: &str,
@@ -188,7 +192,7 @@ impl Variables<'_> {
         spaces: &[&str],
     ) -> Result<Option<Variable>, PathError> {
         let mut found: Vec<(EntryId, EntryId, Option<Vec<Piece>>)> = Vec::new();
-        // Which namespaces a function is in is not known here.
+        // The namespaces of a function are unknown here.
         if spaces.len() > 1 {
             return Ok(None);
         }
@@ -237,7 +241,8 @@ impl Variables<'_> {
         }
     }
 
-    /// Those at different places. The same variable may be described by many units, or by some without a place.
+    /// Removes variables at the same place. Many units may describe one variable, some of them
+    /// without a place.
     fn places_once<'g>(&self, found: Vec<&'g Global>) -> Vec<&'g Global> {
         if found.len() < 2 {
             return found;

@@ -1,4 +1,5 @@
-//! Where the entries of functions and global variables are: one pass over all units, made when first asked.
+//! The positions of functions' and global variables' entries: one pass over all units, at the first
+//! query.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -13,20 +14,21 @@ use crate::debug::{Debug, Entry, EntryId, Next, local_of};
 /// The functions and global variables of a module.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    /// Which bodies are claimed by functions.
+    /// Which bodies the functions' entries claim.
     pub(crate) fit: Fit,
-    /// Ascending by where they begin, no two at one place.
+    /// Ascending by start; no two at one place.
     functions: Vec<(Range<OrigOffset>, EntryId)>,
     pub(crate) globals: Vec<GlobalEntry>,
-    /// Namespaces and types that global variables are in.
+    /// Namespaces and types that contain global variables.
     pub(crate) spaces: Vec<Space>,
-    /// In which space the declarations of static members are.
+    /// The space of each declaration of a static member.
     declarations: HashMap<EntryId, u32>,
     /// Static variables of functions, each with its function's entry, in the order of the entries.
     pub(crate) statics: Vec<(EntryId, EntryId)>,
-    /// Which of them are a function's, by its entry.
+    /// The static variables of each function, by its entry.
     statics_of: HashMap<EntryId, Vec<EntryId>>,
-    /// The locals that functions have their frames in, as the debug information says, each with where the function begins.
+    /// The locals that hold functions' frames according to the debug information, each with the
+    /// start of its function.
     frames: Vec<(OrigOffset, EntryId, u32)>,
     pub(crate) warnings: Vec<String>,
 }
@@ -60,8 +62,9 @@ impl Index {
                 index.warnings.push(error.to_string());
             }
         }
-        // Where the linker chose one of several definitions, all entries point to it. The entry that ends where the
-        // function ends is taken, and of equals the first. Others belong to code that is not there.
+        // If the linker chose one of several definitions, all entries point to it. The entry that
+        // ends where the function ends is taken; of equals, the first. Others belong to code that
+        // is not in the module.
         let claims = functions
             .iter()
             .map(|(range, _): &(Range<OrigOffset>, _)| range.clone());
@@ -87,10 +90,11 @@ impl Index {
         functions: &mut Vec<(Range<OrigOffset>, EntryId)>,
         ranges: &mut usize,
     ) -> Result<(), DebugError> {
-        // The open spaces with their depths; and how deep the open function is.
+        // The open spaces with their depths, and the depth of the open function.
         let mut open: Vec<(isize, u32)> = Vec::new();
         let mut function: Option<isize> = None;
-        // The open functions, and where in the source all of them are; and static variables whose function nobody names.
+        // The open functions with their source positions, and static variables whose function is
+        // unknown.
         let mut inside: Vec<(isize, EntryId)> = Vec::new();
         let (mut declared, mut orphans) = (Vec::new(), Vec::new());
         let encoding = debug.unit(unit).encoding();
@@ -128,7 +132,7 @@ impl Index {
                         );
                     }
                 }
-                // What else is in a function is found with its scopes.
+                // Other contents of a function are found with its scopes.
                 _ if function.is_some() => {}
                 gimli::DW_TAG_variable | gimli::DW_TAG_member => {
                     let declared = entry.flag(gimli::DW_AT_declaration);
@@ -156,8 +160,8 @@ impl Index {
             }
             Ok(Next::Into)
         })?;
-        // LLVM puts static variables of what is inlined everywhere into a function without anything else. It is
-        // the one that is declared last before them in the file.
+        // If a function is inlined everywhere, LLVM puts its static variables into an otherwise
+        // empty function entry. They belong to the function declared last before them in the file.
         declared.sort_unstable();
         for ((file, line), position) in orphans {
             let (_, function) = &mut self.statics[position];
@@ -181,7 +185,7 @@ impl Index {
         each.flatten().copied()
     }
 
-    /// Whether the code of a function has something else than its frame in the local where that should be.
+    /// Whether the local that should hold a function's frame holds something else.
     pub(crate) fn has_foreign_frame(&self, debug: &Debug<'_>) -> bool {
         let mut frames = self.frames.iter();
         frames.any(|&(start, _, local)| debug.is_frame(start, local) == Some(false))
@@ -197,7 +201,7 @@ impl Index {
         Some(self.functions[found].1)
     }
 
-    /// The innermost `most` namespaces and types that a global variable is in, innermost first.
+    /// The innermost `most` namespaces and types around a global variable, innermost first.
     pub(crate) fn spaces_of(
         &self,
         debug: &Debug<'_>,
@@ -235,7 +239,7 @@ fn declaration(entry: &Entry<'_>) -> Option<(u64, u64)> {
     Some((file, entry.number(gimli::DW_AT_decl_line)?))
 }
 
-/// Whether a variable of a function is in one place for all of the run.
+/// Whether a function's variable is at one place during the whole run.
 fn is_static(entry: &Entry<'_>, encoding: gimli::Encoding) -> bool {
     let Some(gimli::AttributeValue::Exprloc(location)) = entry.value(gimli::DW_AT_location) else {
         return false;

@@ -1,8 +1,9 @@
 //! Variables of the source language: which are in scope at an offset of the original module, where
-//! they are in the WebAssembly program, and what their values look like, by DWARF debug information.
+//! they are in the WebAssembly program, and their values, according to DWARF debug information.
 //!
-//! Nothing here runs anything. Values come from a [`Machine`], a moment of a run that somebody else provides: a
-//! recording, an interpreter, a test. What DWARF does not say is [`Unavailable`] with the reason, never guessed.
+//! Nothing here runs anything. Values come from a [`Machine`], a moment of a run that the caller
+//! provides: a recording, an interpreter, a test. Whatever DWARF does not say is [`Unavailable`]
+//! with the reason, never guessed.
 //!
 //! ```no_run
 //! use afterimage_ids::{FuncId, OrigOffset};
@@ -24,9 +25,9 @@
 //! }
 //! ```
 //!
-//! The entries are walked without recursion, and memory stays in proportion to the debug sections, whatever they
-//! hold. gimli reads the encodings; expressions are evaluated here, because gimli's evaluation does not know
-//! `DW_OP_WASM_location`.
+//! The entries are walked without recursion, and memory stays in proportion to the debug sections,
+//! whatever they contain. gimli reads the encodings. Expressions are evaluated here, because
+//! gimli's evaluation does not support `DW_OP_WASM_location`.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -82,17 +83,17 @@ pub struct Variables<'a> {
     index: OnceLock<Index>,
     types: Types,
     methods: OnceLock<methods::Methods>,
-    /// By unit.
+    /// By unit: why it describes no variables.
     missing: Mutex<HashMap<u32, Option<DebugError>>>,
 }
 
 impl<'a> Variables<'a> {
-    /// Opens the debug information of a module, the original one. Units are listed; their entries are read when
-    /// something is asked, functions one by one.
+    /// Opens the debug information of the original module. Units are listed; their entries are read
+    /// on demand, function by function.
     ///
     /// # Errors
-    /// [`DebugError::None`] if there is no debug information. What is broken is left out and listed as a
-    /// [warning](Self::warnings).
+    /// [`DebugError::None`] if there is no debug information. Broken parts are left out and listed
+    /// as [warnings](Self::warnings).
     pub fn open(module: &'a [u8]) -> Result<Self, DebugError> {
         Ok(Self {
             debug: Debug::open(module)?,
@@ -113,7 +114,8 @@ impl<'a> Variables<'a> {
         self.debug.warnings.iter().chain(later).map(String::as_str)
     }
 
-    /// Looks whether something rewrote the module and kept which locals the debug information names. The first call takes O(code).
+    /// Checks whether a tool rewrote the module without updating the locals named in the debug
+    /// information. The first call takes O(code).
     fn look_for_foreign_locals(&self) {
         let found = &self.debug.foreign_locals;
         found.get_or_init(|| self.index().has_foreign_frame(&self.debug));
@@ -123,7 +125,7 @@ impl<'a> Variables<'a> {
         self.index.get_or_init(|| Index::build(&self.debug))
     }
 
-    /// What a type is.
+    /// Describes a type.
     ///
     /// # Errors
     /// If its entry is broken.
@@ -131,7 +133,7 @@ impl<'a> Variables<'a> {
         self.types.describe(&self.debug, type_ref)
     }
 
-    /// What a type is called, as C would write it.
+    /// The name of a type, as C would write it.
     ///
     /// # Errors
     /// If an entry is broken.
@@ -139,7 +141,8 @@ impl<'a> Variables<'a> {
         self.types.name(&self.debug, type_ref)
     }
 
-    /// How many bytes a type takes. `None` for functions, incomplete types and arrays of unknown length.
+    /// The size of a type in bytes. `None` for functions, incomplete types and arrays of unknown
+    /// length.
     ///
     /// # Errors
     /// If an entry is broken.

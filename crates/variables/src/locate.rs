@@ -1,4 +1,4 @@
-//! Where a variable is.
+//! Locates variables.
 
 use std::ops::Range;
 
@@ -15,14 +15,15 @@ use crate::variable::{Variable, VariableKind};
 use crate::{Unavailable, Variables, location};
 
 impl Variables<'_> {
-    /// Where a variable is at an offset, which global variables do not need.
+    /// Locates a variable at an offset, which global variables do not need.
     ///
-    /// Unoptimised code keeps variables in its stack frame, and DWARF says so for the whole function. Before the function has stored
-    /// its arguments there, a parameter is in the local that the function was called with. Of other variables the place is right then, but the value is
-    /// not set yet.
+    /// Unoptimised code keeps variables in its stack frame, and DWARF states that for the whole
+    /// function. Until the function has stored its arguments there, a parameter is in the local
+    /// that the caller passed. The places of other variables are already right then, but their
+    /// values are not set yet.
     ///
     /// # Errors
-    /// Why it is nowhere.
+    /// Why it has no location.
     pub fn locate(
         &self,
         variable: &Variable,
@@ -66,12 +67,12 @@ impl Variables<'_> {
         })
     }
 
-    /// The code for which the debug information says where a variable is, if it says so by a list.
+    /// The code for which the debug information locates a variable, if it does so by a list.
     pub fn extents(&self, variable: &Variable) -> Option<Vec<Range<OrigOffset>>> {
         location::extents(&self.debug, variable.entry, gimli::DW_AT_location)
     }
 
-    /// Where a global variable is, if that can be said without a run.
+    /// The location of a global variable, if it does not depend on the run.
     pub(crate) fn locate_statically(&self, entry: &EntryId) -> Option<Vec<Piece>> {
         let found = select(&self.debug, *entry, gimli::DW_AT_location, None).ok()?;
         let context = Context {
@@ -90,7 +91,7 @@ impl Variables<'_> {
         }
     }
 
-    /// The bytes of a variable that is a constant.
+    /// The bytes of a constant variable.
     fn constant(
         &self,
         value: crate::debug::Value<'_>,
@@ -98,7 +99,7 @@ impl Variables<'_> {
     ) -> Result<Piece, Unavailable> {
         use gimli::AttributeValue as A;
         let bytes = bytes.unwrap_or(8);
-        // Numbers of a fixed size do not say how they are extended.
+        // Fixed-size numbers do not say how they are extended.
         let fixed = |number: u64, size: u64| {
             let narrow = Unavailable::Narrow {
                 bits: 8 * size as u32,
@@ -138,7 +139,7 @@ fn arguments(held: &Held, machine: &dyn Machine) -> Piece {
     let word = place.word(machine).ok();
     let cleared = word.is_some_and(|word| word.bits & u128::from(all & !held.argument.mask) != 0);
     let place = match word {
-        // Not all that the local holds is stored.
+        // Only a part of the local's contents is stored.
         Some(word) if cleared => {
             let bits = word.bits & u128::from(held.argument.mask);
             Place::Value(bits.to_le_bytes()[..bytes as usize].into())

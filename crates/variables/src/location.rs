@@ -1,4 +1,4 @@
-//! Which location of a variable holds at an offset (DWARF 5, section 2.6).
+//! Selects the location of a variable that applies at an offset (DWARF 5, section 2.6).
 
 use std::ops::Range;
 
@@ -8,9 +8,9 @@ use gimli::{AttributeValue, DwAt, Expression};
 use crate::Unavailable;
 use crate::debug::{Debug, EntryId, Slice, Value};
 
-/// What an entry says about where it is.
+/// What an entry says about its location.
 pub(crate) enum EntryLocation<'a> {
-    /// An expression, and the unit that it is to be understood in.
+    /// An expression, and the unit in which to interpret it.
     Expression(u32, Expression<Slice<'a>>),
     /// It is a constant.
     Constant(Value<'a>),
@@ -18,10 +18,10 @@ pub(crate) enum EntryLocation<'a> {
     Nothing,
 }
 
-/// The location that an attribute gives at an offset. Without an offset only those without a list count.
+/// The location that an attribute gives at an offset. Without an offset, lists do not count.
 ///
 /// # Errors
-/// [`Unavailable::NotHere`] if there is a list, but no entry for this offset.
+/// [`Unavailable::NotHere`] if there is a list without an entry for this offset.
 pub(crate) fn select<'a>(
     debug: &Debug<'a>,
     id: EntryId,
@@ -49,7 +49,7 @@ pub(crate) fn select<'a>(
     let mut fallback = None;
     while let Some(entry) = list.next().map_err(&broken)? {
         let (begin, end) = (entry.range.begin, entry.range.end);
-        // A default location holds where no other does.
+        // A default location applies where no other does.
         if (begin, end) == (0, u64::MAX) {
             fallback = Some(entry.data);
             continue;
@@ -75,7 +75,7 @@ pub(crate) fn select<'a>(
     }
 }
 
-/// The code for which an attribute gives a location, if it gives a list of them.
+/// The code for which an attribute gives a location, if it gives a list.
 pub(crate) fn extents(
     debug: &Debug<'_>,
     id: EntryId,
@@ -93,7 +93,7 @@ pub(crate) fn extents(
     Some(found)
 }
 
-/// How far an offset is from a range.
+/// The distance of an offset from a range.
 pub(crate) fn distance(range: &Range<OrigOffset>, at: OrigOffset) -> u32 {
     if at < range.start {
         range.start.0 - at.0

@@ -1,4 +1,5 @@
-//! Which type a table of methods is of: rustc describes each table of a `dyn Trait` as a global variable, whose type names the type that implements the trait.
+//! Finds the type to which a method table belongs. rustc describes each table of a `dyn Trait` as a
+//! global variable, whose type names the implementing type.
 
 use std::collections::HashMap;
 
@@ -7,11 +8,12 @@ use crate::debug::EntryId;
 use crate::place::{Piece, Place};
 use crate::types::TypeRef;
 
-/// The types that tables of methods are of, by the addresses of the tables.
+/// The types of method tables, by the tables' addresses.
 pub(crate) type Methods = HashMap<u64, (String, EntryId)>;
 
 impl Variables<'_> {
-    /// The type whose methods the table at an address has, and what it is called. The first call takes O(global variables).
+    /// The type whose method table is at an address, with its name. The first call takes O(global
+    /// variables).
     pub(crate) fn concrete(&self, methods: u64) -> Option<(String, TypeRef)> {
         let known = self.methods.get_or_init(|| self.tables());
         let (name, entry) = known.get(&methods)?;

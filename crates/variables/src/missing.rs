@@ -1,4 +1,4 @@
-//! Debug information that the module itself does not have: where it would be.
+//! Explains where missing debug information would be.
 
 use std::sync::PoisonError;
 
@@ -9,12 +9,12 @@ use crate::debug::{Debug, Next};
 use crate::sections::Sections;
 use crate::{DebugError, Variables};
 
-/// Why a module without `.debug_info` has none.
+/// Why a module has no `.debug_info`.
 pub(crate) fn without(sections: &Sections<'_>) -> DebugError {
     DebugError::None(NoDebug::of(|name| sections.custom(name)))
 }
 
-/// The most characters of a name in a message.
+/// The maximal number of characters of a name in a message.
 const LONGEST: usize = 200;
 
 fn shown(name: &str) -> String {
@@ -22,7 +22,7 @@ fn shown(name: &str) -> String {
     shown.collect()
 }
 
-/// Whether a unit is of LLVM's runtime library, which distributions build with lines alone.
+/// Whether a unit belongs to LLVM's runtime library, which distributions build with lines only.
 fn is_runtime(unit: &str) -> bool {
     ["compiler-rt/lib/builtins/", "compiler_builtins"]
         .iter()
@@ -30,7 +30,8 @@ fn is_runtime(unit: &str) -> bool {
 }
 
 impl Variables<'_> {
-    /// Why a part of the program has no variables: its debug information is elsewhere, or was made without them.
+    /// Why a part of the program has no variables: its debug information is elsewhere, or was made
+    /// without them.
     pub fn lacks(&self) -> Option<DebugError> {
         let elsewhere = NoDebug::of(|name| self.debug.sections.custom(name));
         if elsewhere != NoDebug::Nowhere {
@@ -39,7 +40,7 @@ impl Variables<'_> {
         let units = || 0..self.debug.units();
         let split = units().find_map(|unit| self.debug.separate(unit));
         let split = split.map(|file| DebugError::Split { file });
-        // Nobody asks for a variable of the compiler's own runtime library.
+        // Users do not ask for variables of the compiler's own runtime library.
         let mut only_lines = units().filter_map(|unit| match self.missing(unit) {
             Some(DebugError::OnlyLines { unit }) if !is_runtime(&unit) => Some(unit),
             _ => None,
@@ -58,7 +59,7 @@ impl Variables<'_> {
         split.or_else(some)
     }
 
-    /// That functions have no debug information, if there are any.
+    /// The error for functions without debug information, if there are any.
     pub(crate) fn undescribed(&self) -> Option<DebugError> {
         let bodies = self.debug.sections.bodies().iter();
         let functions = bodies.filter(|body| self.index().function(body).is_none());
@@ -75,7 +76,7 @@ impl Variables<'_> {
 }
 
 impl Debug<'_> {
-    /// Why a unit does not describe variables, if it describes none at all.
+    /// Why a unit describes no variables at all, if it does not.
     pub(crate) fn missing(&self, unit: u32) -> Option<DebugError> {
         if let Some(file) = self.separate(unit) {
             return Some(DebugError::Split { file });
@@ -86,7 +87,7 @@ impl Debug<'_> {
             .then(|| DebugError::OnlyLines { unit: unit_name() })
     }
 
-    /// The file that has the entries of a unit of which only a skeleton is here.
+    /// The file with the entries of a unit of which only a skeleton is here.
     pub(crate) fn separate(&self, unit: u32) -> Option<String> {
         let unit = self.unit(unit);
         let file = unit.dwo_name().ok()??;
@@ -94,7 +95,8 @@ impl Debug<'_> {
         Some(shown(&file.to_string_lossy()))
     }
 
-    /// Whether a unit has nothing but what names the functions of inlined lines: no types, no variables, no frames.
+    /// Whether a unit only names the functions of inlined lines: it has no types, variables or
+    /// frames.
     fn is_only_lines(&self, unit: u32) -> bool {
         let mut only_lines = true;
         let walked = self.walk(
@@ -113,7 +115,7 @@ impl Debug<'_> {
                 };
                 match only_lines {
                     true => Ok(Next::Into),
-                    // There is nothing more to see.
+                    // This suffices to decide.
                     false => Err(DebugError::TooMuch { what: "entries" }),
                 }
             },
@@ -121,7 +123,7 @@ impl Debug<'_> {
         only_lines && walked.is_ok()
     }
 
-    /// The unit whose code an offset is in, as its first entry says.
+    /// The unit whose code contains an offset, according to its first entry.
     pub(crate) fn unit_at(&self, at: OrigOffset) -> Option<u32> {
         (0..self.units()).find(|&unit| {
             let first = self.first(unit).and_then(|entry| self.code(&entry).ok()?);

@@ -1,9 +1,9 @@
 //! Suggestions for names that do not exist.
 
-/// Up to five names that share most of their letters with `query`, the most alike first.
+/// Up to five names that share most of their letters with `query`, the most similar first.
 ///
-/// Likeness is the number of equal letters at the start and at the end, which finds letters that were exchanged, left out or
-/// added. O(names).
+/// Similarity is the number of equal letters at the start and at the end, which detects letters
+/// that were swapped, omitted or added. O(names).
 pub(crate) fn nearest<'a>(query: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let alike = |name: &str| {
         let same = |(a, b): &(char, char)| a.eq_ignore_ascii_case(b);

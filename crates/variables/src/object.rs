@@ -1,4 +1,4 @@
-//! Objects: a type and the places of its bytes; and the objects that are parts of others.
+//! Objects: a type and the places of its bytes; and the parts of objects.
 
 use crate::expression::Context;
 use crate::place::{Machine, Piece, Place, part, read};
@@ -12,9 +12,9 @@ use std::sync::Arc;
 pub struct Object {
     /// Its type.
     pub type_ref: TypeRef,
-    /// Where its bytes are, in their order. Who asks for the writers of an object asks for those of these places.
+    /// The places of its bytes, in order. A query for an object's writers asks about these places.
     pub pieces: Vec<Piece>,
-    /// Which bits of the bytes it has, for a bit-field.
+    /// The bits that it covers, for a bit-field.
     pub bits: Option<BitField>,
 }
 
@@ -27,7 +27,7 @@ impl Object {
         })
     }
 
-    /// Its address, if all of it is in memory.
+    /// Its address, if it is entirely in memory.
     pub fn address(&self) -> Option<u64> {
         match (&self.pieces[..], self.bits) {
             (
@@ -44,11 +44,11 @@ impl Object {
     }
 }
 
-/// The largest number that is read as one.
+/// The maximal size in bytes of a number.
 pub(crate) const NUMBER: u64 = 16;
 
 impl Variables<'_> {
-    /// Reads an object that is a number, a pointer or a bit-field: its bits, zero above.
+    /// Reads an object that is a number, a pointer or a bit-field: its bits, with zeros above.
     pub(crate) fn bits(
         &self,
         object: &Object,
@@ -118,7 +118,7 @@ impl Variables<'_> {
         })
     }
 
-    /// The variant of a Rust enumeration that an object has; `None` if its discriminant chooses none.
+    /// The active variant of a Rust enumeration; `None` if its discriminant selects none.
     pub(crate) fn active<'p>(
         &self,
         object: &Object,
@@ -143,7 +143,7 @@ impl Variables<'_> {
         Ok(chosen.map(|variant| &variant.members[..]))
     }
 
-    /// What an array is an array of, and how many there are.
+    /// The element type of an array, and the number of elements.
     pub(crate) fn elements(
         &self,
         type_ref: TypeRef,
@@ -202,7 +202,7 @@ impl Variables<'_> {
         })
     }
 
-    /// What a pointer points to: `count` elements further on.
+    /// The target of a pointer, moved by `count` elements.
     pub(crate) fn pointee(
         &self,
         object: &Object,
@@ -222,13 +222,13 @@ impl Variables<'_> {
         }
         let bytes = match (self.size(to)?, count) {
             (Some(bytes), _) => bytes,
-            // An array of unknown length has a beginning all the same.
+            // Even an array of unknown length has a beginning.
             (None, 0) if matches!(self.describe(self.plain(to)?)?.kind, TypeKind::Array { .. }) => {
                 0
             }
             (None, _) => return Err(self.incomplete(to)?),
         };
-        // Addresses wrap around, as they do when the program computes them.
+        // Addresses wrap around, as they do in the program's own computations.
         let distance = i128::from(count).wrapping_mul(i128::from(bytes)) as u64;
         let address = (address as u64).wrapping_add(distance);
         let address = match width {

@@ -14,13 +14,13 @@ mod held;
 mod member;
 mod resolve;
 
-/// A step from an object to another one.
+/// A step from one object to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// `.name` or `->name`.
     Member {
         name: String,
-        /// Whether it was `->`, which only pointers have.
+        /// Whether it was `->`, which requires a pointer.
         arrow: bool,
     },
     /// `[n]`.
@@ -33,12 +33,12 @@ pub(crate) enum Step {
     Address,
 }
 
-/// An expression that was read: a variable and what is done with it.
+/// A parsed expression: a variable and the steps from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path {
-    /// The name of the variable, with `::` if it has any; at the beginning that means a global one.
+    /// The name of the variable, including any `::`; a leading one means a global variable.
     pub variable: String,
-    /// In the order in which they are taken.
+    /// In the order in which they apply.
     pub(crate) steps: Vec<Step>,
 }
 
@@ -51,10 +51,10 @@ impl std::str::FromStr for Path {
 }
 
 impl Path {
-    /// Reads an expression. O(length), without recursion.
+    /// Parses an expression. O(length), without recursion.
     ///
     /// # Errors
-    /// [`PathError::Syntax`] with what should be where.
+    /// [`PathError::Syntax`] with what is expected where.
     pub fn parse(text: &str) -> Result<Self, PathError> {
         let (path, length) = Self::prefix(text)?;
         let mut reader = Reader { text, at: length };
@@ -67,13 +67,14 @@ impl Path {
         }
     }
 
-    /// Reads an expression at the beginning of a text, and how many bytes it has. O(length), without recursion.
+    /// Parses an expression at the beginning of a text, and returns its length in bytes. O(length),
+    /// without recursion.
     ///
     /// # Errors
     /// As [`parse`](Self::parse).
     pub fn prefix(text: &str) -> Result<(Self, usize), PathError> {
         let mut reader = Reader { text, at: 0 };
-        // Operators before what they apply to, with the parentheses around them.
+        // Prefix operators, with the parentheses around them.
         let mut waiting = Vec::new();
         loop {
             if reader.take("*") {
@@ -159,7 +160,7 @@ impl<'t> Reader<'t> {
 
     fn member(&mut self, arrow: bool) -> Result<Step, PathError> {
         let word = self.word();
-        // Tuples of Rust have numbers as members, which DWARF calls __0, __1 and so on.
+        // Members of Rust's tuples are numbers, which DWARF calls __0, __1 and so on.
         let name = match word.bytes().next() {
             None => return Err(self.syntax("the name of a member")),
             Some(b'0'..=b'9') => format!("__{word}"),

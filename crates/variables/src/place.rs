@@ -1,4 +1,4 @@
-//! Places that hold the bytes of variables, and the moment of a run that says what is in them.
+//! The places of variables' bytes, and the moment of a run that provides their contents.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,9 +16,9 @@ pub enum Place {
     OperandStack(u32),
     /// An address of memory 0.
     Memory(u64),
-    /// Nowhere, but these are the bytes.
+    /// No place, but these are the bytes.
     Value(Arc<[u8]>),
-    /// Nowhere.
+    /// No place at all.
     OptimisedOut,
 }
 
@@ -40,14 +40,14 @@ impl fmt::Display for Place {
 pub struct Piece {
     /// The place.
     pub place: Place,
-    /// The first of its bytes, from 0 at the least significant one. Always 0 for memory, whose address
-    /// says the same.
+    /// The first of its bytes, from 0 at the least significant one. Always 0 for memory, where the
+    /// address already says it.
     pub offset: u32,
-    /// How many bytes there are.
+    /// The number of bytes.
     pub bytes: u64,
 }
 
-/// What a local, a global or a slot of the operand stack holds.
+/// The contents of a local, a global or a slot of the operand stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Word {
     /// The bits, zero beyond the type's width.
@@ -79,30 +79,30 @@ impl Word {
     }
 }
 
-/// A moment of a run, in one activation of one function. What it does not know it says so: the answer is then
-/// [`Unavailable`], never a guess.
+/// A moment of a run, in one activation of one function. It must say if it does not know something:
+/// the answer is then [`Unavailable`], never a guess.
 pub trait Machine {
-    /// What a local holds.
+    /// The value of a local.
     fn local(&self, index: u32) -> Option<Word>;
-    /// What a global holds.
+    /// The value of a global.
     fn global(&self, index: u32) -> Option<Word>;
-    /// What a slot of the operand stack holds, 0 being the bottom one of the activation.
+    /// The value of a slot of the operand stack; 0 is the bottom one of the activation.
     fn stack(&self, index: u32) -> Option<Word>;
-    /// Reads memory 0. `false` if the bytes are not all there or not known.
+    /// Reads memory 0. Returns `false` if any of the bytes do not exist or are unknown.
     fn memory(&self, address: u64, into: &mut [u8]) -> bool;
-    /// What a local held when the function was entered. Only arguments are worth asking for.
+    /// The value of a local when the function was entered. Only meaningful for arguments.
     fn at_entry(&self, local: u32) -> Option<Word> {
         let _ = local;
         None
     }
-    /// The name of the function at an index of table 0, which is what a pointer to a function is.
+    /// The name of the function at an index of table 0. A function pointer is such an index.
     fn function(&self, index: u64) -> Option<String> {
         let _ = index;
         None
     }
 }
 
-/// No moment at all: it knows nothing. Enough to find what has a constant address or value.
+/// A moment without any values. It suffices to find objects with a constant address or value.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Nothing;
 
@@ -125,7 +125,7 @@ impl Machine for Nothing {
 }
 
 impl Place {
-    /// What a local, global or slot holds.
+    /// The value of a local, global or slot.
     pub(crate) fn word(&self, machine: &dyn Machine) -> Result<Word, Unavailable> {
         let word = match self {
             Self::Local(index) => machine.local(*index),
@@ -138,7 +138,7 @@ impl Place {
 }
 
 impl Piece {
-    /// Reads some of the bytes; `into` must not reach beyond the piece.
+    /// Reads some of the bytes; `into` must not extend beyond the piece.
     fn read(&self, from: u64, into: &mut [u8], machine: &dyn Machine) -> Result<(), Unavailable> {
         let start = usize::try_from(u64::from(self.offset) + from).unwrap_or(usize::MAX);
         let end = start.saturating_add(into.len());
@@ -168,8 +168,9 @@ impl Piece {
     }
 }
 
-/// The pieces of a part of what `pieces` hold: `bytes` of them from `offset` on. What lies beyond is in no place, except
-/// that memory goes on behind an object of which it holds all: arrays of unknown length reach there.
+/// The pieces of a part of an object: `bytes` bytes from `offset` on. Bytes beyond the object have
+/// no place. The exception is an object that is entirely in memory, where memory continues after
+/// it: arrays of unknown length extend there.
 pub(crate) fn part(pieces: &[Piece], offset: u64, bytes: u64) -> Vec<Piece> {
     if let [
         Piece {
@@ -197,7 +198,8 @@ pub(crate) fn part(pieces: &[Piece], offset: u64, bytes: u64) -> Vec<Piece> {
             };
             match &mut own.place {
                 Place::Memory(address) => *address = address.wrapping_add(skip),
-                // Nobody reads beyond 2³² bytes of a local or a constant: what does not exist stays out of reach.
+                // Only 2³² bytes of a local or a constant can be addressed, so whatever does not
+                // exist stays out of reach.
                 _ => {
                     own.offset = own
                         .offset
@@ -219,7 +221,7 @@ pub(crate) fn part(pieces: &[Piece], offset: u64, bytes: u64) -> Vec<Piece> {
     found
 }
 
-/// Reads the first bytes that pieces hold.
+/// Reads the first bytes of an object's pieces.
 pub(crate) fn read(
     pieces: &[Piece],
     into: &mut [u8],

@@ -1,11 +1,13 @@
-//! What a function does before its first branch, loop or call: where it makes its stack frame, and where it stores the arguments
-//! that it was called with.
+//! What a function does before its first branch, loop or call: where it sets up its stack frame,
+//! and where it stores its arguments.
 //!
-//! Unoptimised code has its parameters in the frame, and DWARF says so from the function's first instruction on. Until the
-//! argument is stored there, the parameter is what the argument's local holds. Nobody says where that ends: the line
-//! table's `prologue_end` may be the function's first instruction (LLVM, if a check that UBSan makes comes before any line). So the
-//! stores are looked for in the code, by executing it with what is known: constants, arguments, and what globals held at the entry.
-//! Code that is not understood ends the search, so what is found is certain.
+//! Unoptimised code has its parameters in the frame, and DWARF states that from the function's
+//! first instruction on. Until an argument is stored there, the parameter is in the argument's
+//! local. The debug information does not say when that ends: the line table's `prologue_end` may be
+//! the function's first instruction (in LLVM, if a UBSan check comes before any line). So the
+//! stores are found by executing the code with what is known: constants, arguments, and the
+//! globals' values at the entry. Code that is not understood ends the search, so all findings are
+//! certain.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -13,10 +15,10 @@ use std::ops::Range;
 use afterimage_ids::OrigOffset;
 use wasmparser::{BinaryReader, FunctionBody, MemArg, Operator};
 
-/// What a function's first code does.
+/// The actions of a function's first code.
 #[derive(Debug, Default)]
 pub(crate) struct Prologue {
-    /// The writes to locals, in order; each with where the code goes on.
+    /// The writes to locals, in order, each with the offset after it.
     sets: Vec<(u32, Value, OrigOffset)>,
     stores: Vec<Store>,
 }
@@ -30,18 +32,18 @@ struct Store {
     argument: Argument,
 }
 
-/// An argument that was called with, or some of its bits.
+/// An argument, or some of its bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Argument {
     pub(crate) local: u32,
-    /// Those that are not 0 for certain.
+    /// The bits that may be other than 0.
     pub(crate) mask: u64,
 }
 
-/// What a part of a function's prologue left at a certain distance, modulo the size of an address.
+/// A value at a known distance from an unknown one, modulo the size of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Sum {
-    /// Which unknown value.
+    /// The number of the unknown value.
     of: u32,
     plus: u64,
 }
@@ -54,26 +56,27 @@ enum Value {
     Unknown,
 }
 
-/// A part of a parameter that an argument still holds.
+/// A part of a parameter that is still in an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Held {
     pub(crate) argument: Argument,
     pub(crate) bytes: u64,
 }
 
-/// No function stores so many arguments; each is looked at for each parameter.
+/// A limit that no real function's stores reach; each is examined for each parameter.
 const STORES: usize = 1 << 10;
 
 impl Prologue {
-    /// Reads the beginning of a body that starts at an offset of the module. O(operators before the first branch or call).
+    /// Reads the beginning of a body that starts at an offset of the module. O(operators before the
+    /// first branch or call).
     pub(crate) fn read(code: &[u8], start: OrigOffset) -> Self {
         let mut reading = Reading::default();
-        // Broken code ends it as any other that is not understood.
+        // Broken code ends the search like any other that is not understood.
         let _ = reading.all(code, start);
         reading.found
     }
 
-    /// Where the code goes on behind the first write to a local that is not 0.
+    /// The offset after the first write of a value other than 0 to a local.
     pub(crate) fn set(&self, local: u32) -> Option<OrigOffset> {
         let mut sets = self.sets.iter();
         let zero = Value::Constant(0);
@@ -81,18 +84,20 @@ impl Prologue {
         Some(*behind)
     }
 
-    /// Whether a local points to the frame behind the first write to it: below where a global points. `None` if that is not known.
+    /// Whether a local points to the frame after the first write to it, that is, below a global's
+    /// address. `None` if unknown.
     pub(crate) fn is_frame(&self, local: u32) -> Option<bool> {
         let mut sets = self.sets.iter();
         let Some((_, value, _)) = sets.find(|(set, ..)| *set == local) else {
-            // A frame is made before anything else: if another local points below a global, the frame is there.
+            // A frame is made before anything else: if another local points below a global, the
+            // frame is there.
             let is_below = |value: &Value| matches!(value, Value::Sum(sum) if sum.plus != 0);
             let mut others = self.sets.iter();
             return others.any(|(_, value, _)| is_below(value)).then_some(false);
         };
         match *value {
             Value::Sum(here) => {
-                // What the frame was made from.
+                // The value from which the frame was computed.
                 let is_below = |(_, value, _): &(u32, Value, OrigOffset)| match value {
                     Value::Sum(other) => other.of == here.of && other.plus != 0,
                     _ => false,
@@ -104,8 +109,9 @@ impl Prologue {
         }
     }
 
-    /// The arguments that hold the bytes at a distance from the frame that a local points to, because at an offset they are not all stored there yet.
-    /// `None` if they are, or that is not known.
+    /// The arguments that hold the bytes at a distance from the frame to which a local points,
+    /// because they are not all stored there yet at an offset. `None` if they are, or if that is
+    /// unknown.
     pub(crate) fn held(
         &self,
         at: OrigOffset,
@@ -125,7 +131,7 @@ impl Prologue {
                 plus: first.wrapping_add(done),
                 ..base
             };
-            // Addresses of 32 bits wrap around.
+            // 32-bit addresses wrap around.
             let is_there = |store: &&Store| {
                 store.address.of == place.of && store.address.plus as u32 == place.plus as u32
             };
@@ -170,14 +176,14 @@ impl Reading {
         Ok(())
     }
 
-    /// `None` if it goes no further.
+    /// `None` ends the search.
     fn step(&mut self, operator: &Operator<'_>, here: Range<OrigOffset>) -> Option<()> {
         use Operator as O;
         match operator {
             O::Nop => {}
             O::LocalGet { local_index } => {
                 let value = self.locals.get(local_index).copied();
-                // Locals that were not written are arguments, or 0 and never asked about.
+                // Locals that were not written are arguments, or 0 and never queried.
                 self.stack.push(value.unwrap_or(Value::Argument(Argument {
                     local: *local_index,
                     mask: u64::MAX,
@@ -221,7 +227,7 @@ impl Reading {
                         mask: of.mask & mask,
                         ..of
                     }),
-                    // A frame that is aligned.
+                    // An aligned frame.
                     (Value::Sum(_), Value::Constant(_)) => self.fresh(),
                     _ => Value::Unknown,
                 };
@@ -276,7 +282,7 @@ impl Reading {
         Some(())
     }
 
-    /// A value that is unlike any other, but can be counted from.
+    /// A new unknown value, from which distances can be counted.
     fn fresh(&mut self) -> Value {
         self.unknown += 1;
         Value::Sum(Sum {

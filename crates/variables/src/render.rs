@@ -22,7 +22,8 @@ pub use string::quoted;
 pub use tree::{Limits, Rendered, Shape};
 
 impl Variables<'_> {
-    /// How many bytes the code units of wide text have, if a type is that of one: `wchar_t`, `char16_t` and `char32_t`, which C has as other names of integers, and `wchar` and `dchar` of D.
+    /// The size in bytes of a wide text's code units, if a type is one of these: `wchar_t`,
+    /// `char16_t` and `char32_t`, which are aliases of integers in C, and D's `wchar` and `dchar`.
     pub(crate) fn wide(&self, of: TypeRef) -> Option<u64> {
         let mut at = of;
         for _ in 0..CHAIN {
@@ -41,7 +42,7 @@ impl Variables<'_> {
         None
     }
 
-    /// What an object looks like. Parts without a value say why.
+    /// Renders an object. Parts without a value contain the reason.
     pub fn render(&self, object: &Object, limits: &Limits, machine: &dyn Machine) -> Rendered {
         let renderer = Renderer {
             variables: self,
@@ -58,12 +59,12 @@ impl Variables<'_> {
     }
 }
 
-/// How far a part may still go.
+/// The remaining limits of a part.
 #[derive(Clone, Copy)]
 struct Room {
     depth: u8,
     pointers: u8,
-    /// A reference or a box of Rust is followed.
+    /// Whether a reference or a box of Rust is followed.
     borrows: bool,
 }
 
@@ -74,7 +75,7 @@ impl Room {
     }
 }
 
-/// Whether a pointer of Rust refers to one value that is there.
+/// Whether a Rust pointer refers to one existing value.
 fn is_borrow(name: &str) -> bool {
     name.starts_with('&') || name.starts_with("alloc::boxed::Box<")
 }
@@ -83,12 +84,12 @@ struct Renderer<'r, 'a> {
     variables: &'r Variables<'a>,
     limits: &'r Limits,
     machine: &'r dyn Machine,
-    /// How many more parts may be shown.
+    /// The number of parts that may still be shown.
     left: Cell<usize>,
 }
 
 impl Renderer<'_, '_> {
-    /// Recursion is bounded by `depth`, which every step inwards makes smaller.
+    /// Recursion is bounded by `depth`, which decreases with every level.
     fn object(&self, name: Option<String>, object: &Object, room: Room) -> Rendered {
         self.left.set(self.left.get().saturating_sub(1));
         let type_name = self.variables.type_name(object.type_ref);
@@ -123,7 +124,8 @@ impl Renderer<'_, '_> {
                 } else {
                     room.pointers.checked_sub(1)
                 };
-                // A reference or a box of Rust is a pointer by name. What it refers to may refer on, round in a circle.
+                // By name, a reference or a box of Rust is a pointer. Its target may refer on, even
+                // in a cycle.
                 let borrowed = room.borrows && described.name.as_deref().is_some_and(is_borrow);
                 let levels = levels.or(borrowed.then_some(0));
                 let sized = self.variables.size(*to)?.is_some();
@@ -231,7 +233,7 @@ impl Renderer<'_, '_> {
         Ok(())
     }
 
-    /// What a container holds.
+    /// The contents of a container.
     fn contents(
         &self,
         into: &mut Rendered,
@@ -317,7 +319,7 @@ impl Renderer<'_, '_> {
         }
     }
 
-    /// Elements that are anywhere.
+    /// Elements that are not contiguous.
     fn items(&self, into: &mut Rendered, items: Items, room: Room) {
         let is_map = items.found.iter().any(|(key, _)| key.is_some());
         into.shape = match is_map {
@@ -352,7 +354,7 @@ impl Renderer<'_, '_> {
         }
     }
 
-    /// Elements, or the text that they are.
+    /// Elements, or the text that they form.
     fn sequence(
         &self,
         into: &mut Rendered,
@@ -485,7 +487,7 @@ impl Renderer<'_, '_> {
         Ok(())
     }
 
-    /// The first of so many elements.
+    /// The first elements of an array.
     fn elements(
         &self,
         into: &mut Rendered,
@@ -510,7 +512,7 @@ impl Renderer<'_, '_> {
         Ok(())
     }
 
-    /// Characters that are no text: numbers, of which many equal ones in a row are counted.
+    /// Characters that are not text: numbers, with runs of equal ones counted.
     fn bytes(&self, into: &mut Rendered, element: &Type, found: &Characters, count: u64) {
         let signed = element.name.as_deref() == Some("signed char");
         let mut shown = 0;

@@ -1,8 +1,9 @@
 //! Values on the stack of a DWARF expression (DWARF 5, section 2.5.1).
 //!
-//! DWARF's generic type has the size of an address, 32 bits. Compilers for WebAssembly compute with 64-bit locals in the same way, so a
-//! value here is as wide as what it came from, and constants take the width of what they meet. Where that
-//! leaves open what the upper bits of a variable are, the answer is refused.
+//! DWARF's generic type has the size of an address, 32 bits. Compilers for WebAssembly compute with
+//! 64-bit locals in the same way. So a value here is as wide as its source, and constants take the
+//! width of the other operand. If that leaves the upper bits of a variable undefined, the value is
+//! refused.
 
 use crate::Unavailable;
 
@@ -10,7 +11,7 @@ mod binary;
 
 pub(crate) use binary::{Binary, binary};
 
-/// How a value is understood.
+/// The interpretation of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A constant of the expression, of any width.
@@ -18,11 +19,11 @@ pub(crate) enum Kind {
         /// Whether it was written as a signed number.
         signed: bool,
     },
-    /// So many bits without a type.
+    /// A number of bits without a type.
     Word(u32),
-    /// A signed integer of so many bits.
+    /// A signed integer with this number of bits.
     Signed(u32),
-    /// An unsigned integer of so many bits.
+    /// An unsigned integer with this number of bits.
     Unsigned(u32),
     /// A floating-point number of 32 or 64 bits.
     Float(u32),
@@ -40,14 +41,15 @@ impl Kind {
     }
 }
 
-/// A value: its bits are zero beyond its width, which is 1 to 64.
+/// A value of 1 to 64 bits; the bits beyond its width are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Scalar {
     pub(crate) bits: u64,
     pub(crate) kind: Kind,
 }
 
-/// Constants are extended to at most so many bytes: hostile locations could ask for any number.
+/// The maximal number of bytes to which constants are extended: hostile locations could ask for any
+/// number.
 const EXTENDED: u64 = 1 << 12;
 
 fn mask(width: u32) -> u64 {
@@ -102,12 +104,12 @@ impl Scalar {
         Ok(held)
     }
 
-    /// An address: floats and 64-bit values beyond the address space are none.
+    /// The value as an address; floats, and 64-bit values beyond the address space, are refused.
     pub(crate) fn address(self, address_bits: u32) -> Result<u64, Unavailable> {
         match self.kind {
             Kind::Float(_) => Err(Unavailable::Broken("a floating-point number as address")),
             _ if self.bits <= mask(address_bits) => Ok(self.bits),
-            // Negative constants and the like wrap around in the address space.
+            // Negative constants wrap around in the address space.
             Kind::Constant { .. } => Ok(self.bits & mask(address_bits)),
             _ => Err(Unavailable::OutsideMemory { address: self.bits }),
         }
@@ -126,7 +128,7 @@ impl Scalar {
         }
         let wide = match from {
             Kind::Constant { signed: true } | Kind::Signed(_) => i128::from(self.as_i64()),
-            // What the bits above mean is not said.
+            // The upper bits are undefined.
             Kind::Word(width) if to.width() > width => {
                 return Err(Unavailable::Narrow { bits: width });
             }
@@ -152,7 +154,7 @@ impl Scalar {
                     _ => (0.0, 2f64.powi(to.width() as i32)),
                 };
                 let whole = value.trunc();
-                // Not a number is in no range.
+                // NaN is in no range.
                 if !(low..high).contains(&whole) {
                     return Err(outside);
                 }
@@ -171,13 +173,13 @@ mod tests {
     fn widths_come_from_what_is_computed_with() {
         let word = |bits, width| Scalar::new(bits, Kind::Word(width));
         let plus = |a, b| binary(Binary::Plus, a, b, 32);
-        // 32 bits wrap, 64 bits go on.
+        // 32 bits wrap; 64 bits do not.
         let low = plus(word(0xffff_ffff, 32), Scalar::constant(1)).unwrap();
         assert_eq!(low, word(0, 32));
         let high = plus(word(0xffff_ffff, 64), Scalar::constant(1)).unwrap();
         assert_eq!(high, word(0x1_0000_0000, 64));
         assert!(plus(word(1, 32), word(1, 64)).is_err());
-        // The sign is that of the width.
+        // The sign is that of the value's width.
         let less = binary(Binary::Lt, word(0xffff_ffff, 32), Scalar::constant(0), 32);
         assert_eq!(less.unwrap().bits, 1);
         let less = binary(Binary::Lt, word(0xffff_ffff, 64), Scalar::constant(0), 32);

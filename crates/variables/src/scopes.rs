@@ -1,4 +1,4 @@
-//! The scopes of a function: its blocks, what was inlined into it, and the variables of each.
+//! The scopes of a function: its blocks, the calls inlined into it, and the variables of each.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -10,34 +10,36 @@ use gimli::DwTag;
 use crate::DebugError;
 use crate::debug::{Debug, Entry, EntryId, Next};
 
-/// The scopes of one function. To ask about many offsets of a function, read it once.
+/// The scopes of one function. For queries about many of its offsets, read it once.
 #[derive(Clone, Debug)]
 pub struct FunctionScopes {
     /// The function.
     pub func: FuncId,
     pub(crate) body: Range<OrigOffset>,
     pub(crate) entry: EntryId,
-    /// In the order of the entries, a scope before those in it. The first is the function's own.
+    /// In the order of the entries, each scope before its inner ones. The first is the function's
+    /// own.
     pub(crate) scopes: Vec<Scope>,
-    /// Its variables that share their place in memory with another one, once somebody asked.
+    /// Its variables that share their place in memory with another, once requested.
     pub(crate) shared: OnceLock<HashSet<EntryId>>,
 }
 
 /// A stretch of a function's source with variables of its own.
 #[derive(Clone, Debug)]
 pub(crate) struct Scope {
-    /// The scope around it; its own position for the first.
+    /// The enclosing scope; for the first, its own position.
     pub(crate) parent: u32,
     pub(crate) depth: u32,
-    /// How many inlined calls it is in.
+    /// The number of inlined calls around it.
     pub(crate) inlined: u32,
-    /// The entry of the inlined call, or of the function, that it is in.
+    /// The entry of the inlined call, or of the function, to which it belongs.
     pub(crate) function: EntryId,
-    /// Whether it is all of that.
+    /// Whether it is that call's or function's whole scope.
     pub(crate) whole: bool,
-    /// The scope that this one is an instance of: it may have variables that this one lacks.
+    /// The scope of which this one is an instance, and which may have variables that this one
+    /// lacks.
     pub(crate) origin: Option<EntryId>,
-    /// Its code, or that of the scope around it if it has none of its own.
+    /// Its code, or the enclosing scope's if it has none of its own.
     pub(crate) code: Arc<[Range<OrigOffset>]>,
     own_code: bool,
     pub(crate) variables: Vec<EntryId>,
@@ -68,12 +70,12 @@ impl FunctionScopes {
                         }
                         return Ok(Next::Over);
                     }
-                    // Functions in functions have scopes of their own.
+                    // Nested functions have scopes of their own.
                     gimli::DW_TAG_subprogram if parent.is_some() => return Ok(Next::Over),
                     gimli::DW_TAG_subprogram
                     | gimli::DW_TAG_lexical_block
                     | gimli::DW_TAG_inlined_subroutine => {}
-                    // The parts of types are no variables of the function.
+                    // The parts of types are not variables of the function.
                     _ => return Ok(Next::Over),
                 }
                 let around = parent.map(|parent| (parent, &scopes[parent as usize]));
@@ -95,11 +97,12 @@ impl FunctionScopes {
         })
     }
 
-    /// The scopes that an offset is in, innermost first. A block whose own code has it counts whatever is said of the blocks around it, and so do these: some tools
-    /// leave them with an end that is no offset. O(scopes · log + ranges).
+    /// The scopes around an offset, innermost first. A block whose own code contains it counts,
+    /// whatever is said about the blocks around it, and so do these: some tools leave them with an
+    /// invalid end. O(scopes · log + ranges).
     pub(crate) fn around(&self, at: OrigOffset) -> Vec<&Scope> {
         let mut inside = vec![false; self.scopes.len()];
-        // The function or inlined call that each scope is in.
+        // The function or inlined call to which each scope belongs.
         let mut calls = vec![0; self.scopes.len()];
         for (i, scope) in self.scopes.iter().enumerate() {
             let parent = scope.parent as usize;
@@ -111,7 +114,7 @@ impl FunctionScopes {
             let here = || scope.code.iter().any(|range| range.contains(&at));
             inside[i] = (i == 0 || inside[around]) && (!scope.own_code || here());
         }
-        // A scope comes before those in it.
+        // A scope comes before its inner ones.
         for (i, scope) in self.scopes.iter().enumerate().rev() {
             inside[scope.parent as usize] |= inside[i];
         }
@@ -133,7 +136,7 @@ fn scope<'a>(
         // The function's own code ends where its body does, whatever the entry says.
         (_, None) => ([body.clone()].into(), false),
         (Some(code), _) => (code, true),
-        // A block without code of its own is where its parent is; an inlined call without code is nowhere.
+        // A block without code of its own has its parent's; an inlined call without code has none.
         (None, Some((_, around))) if !call => (around.code.clone(), false),
         (None, Some(_)) => ([].into(), true),
     };

@@ -1,4 +1,4 @@
-//! Where the code and the debug sections of a module are.
+//! The positions of a module's code and debug sections.
 
 use std::ops::Range;
 
@@ -10,14 +10,14 @@ use wasmparser::{Parser, Payload, TypeRef};
 #[derive(Debug, Default)]
 pub(crate) struct Sections<'a> {
     module: &'a [u8],
-    /// What DWARF counts addresses in, from its start: the code section's payload.
+    /// The range in which DWARF counts addresses, from its start: the code section's payload.
     code: Range<u32>,
     /// The function bodies, ascending.
     bodies: Vec<Range<OrigOffset>>,
-    /// How many functions are imported. They come first in the index space.
+    /// The number of imported functions. They come first in the index space.
     imported: u32,
     custom: Vec<(&'a str, &'a [u8])>,
-    /// Whether all of the module could be read.
+    /// Why the module could not be read to its end.
     pub(crate) failure: Option<String>,
 }
 
@@ -63,7 +63,7 @@ impl<'a> Sections<'a> {
         Ok(())
     }
 
-    /// The contents of the first custom section with this name; nothing if there is none.
+    /// The contents of the first custom section with this name; empty if there is none.
     pub(crate) fn custom(&self, name: &str) -> &'a [u8] {
         let found = self.custom.iter().find(|(own, _)| *own == name);
         found.map_or(&[], |(_, data)| data)
@@ -80,18 +80,18 @@ impl<'a> Sections<'a> {
         self.bodies.get(index as usize).cloned()
     }
 
-    /// The bytes of a body, its declarations of locals included.
+    /// The bytes of a body, including its declarations of locals.
     pub(crate) fn code(&self, body: &Range<OrigOffset>) -> &'a [u8] {
         let (start, end) = (body.start.0 as usize, body.end.0 as usize);
         self.module.get(start..end).unwrap_or_default()
     }
 
-    /// The address that DWARF gives an offset. `None` before the code section.
+    /// DWARF's address of an offset. `None` before the code section.
     pub(crate) fn address(&self, offset: OrigOffset) -> Option<u64> {
         offset.0.checked_sub(self.code.start).map(u64::from)
     }
 
-    /// The function that an offset lies in, with its body.
+    /// The function that contains an offset, with its body.
     pub(crate) fn function_at(&self, at: OrigOffset) -> Option<(FuncId, Range<OrigOffset>)> {
         let body = self.body_at(at)?;
         let index = self
@@ -101,14 +101,15 @@ impl<'a> Sections<'a> {
         Some((func, body.clone()))
     }
 
-    /// The code that a range of addresses means. `None` if it does not begin in a body: such addresses
-    /// stand for code that the linker removed ("tombstones": 0, −1, −2 and what follows them) or are wrong.
+    /// The code in a range of addresses. `None` if it does not begin in a body: such addresses
+    /// either stand for code that the linker removed ("tombstones": 0, −1, −2 and those that
+    /// follow) or are wrong.
     pub(crate) fn range(&self, from: u64, to: u64) -> Option<Range<OrigOffset>> {
         let (from, to) = (self.offset(from)?, self.offset(to)?);
         (from < to && self.body_at(from).is_some()).then_some(from..to)
     }
 
-    /// The body that an offset lies in.
+    /// The body that contains an offset.
     pub(crate) fn body_at(&self, at: OrigOffset) -> Option<&Range<OrigOffset>> {
         let after = self.bodies.partition_point(|body| body.start <= at);
         self.bodies[..after].last().filter(|body| at < body.end)

@@ -1,4 +1,5 @@
-//! Vectors, strings and slices of Rust, whose elements are behind a pointer: structures like any other for DWARF, known by their names and members.
+//! Rust's vectors, strings and slices, whose elements are behind a pointer. To DWARF they are
+//! ordinary structures; they are recognised by their names and members.
 
 use crate::containers::Contents;
 use crate::object::Object;
@@ -9,20 +10,20 @@ use crate::{Limits, PathError, Variables};
 /// Elements in memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sequence {
-    /// Where the first one would be without a `head`.
+    /// The address of the first element, if there is no `head`.
     pub address: u64,
-    /// How many there are.
+    /// The number of elements.
     pub count: u64,
-    /// They are code units of UTF-8, UTF-16 or UTF-32.
+    /// Whether they are code units of UTF-8, UTF-16 or UTF-32.
     pub text: bool,
     /// The type of each.
     pub element: TypeRef,
-    /// At which element a ring of so many begins.
+    /// For a ring buffer: the index of its first element, and its capacity.
     ring: Option<(u64, u64)>,
 }
 
 impl Sequence {
-    /// So many elements of a type side by side.
+    /// Contiguous elements of a type.
     pub(crate) fn plain(address: u64, count: u64, text: bool, element: TypeRef) -> Self {
         Self {
             address,
@@ -34,11 +35,12 @@ impl Sequence {
     }
 }
 
-/// A pointer is so many structures deep at most.
+/// The maximal nesting of structures around a pointer.
 const DEEPEST: usize = 8;
 
 impl Variables<'_> {
-    /// The elements of an object that is a vector, a string, or a slice of Rust; `None` if it is none, or a part of it has no value.
+    /// The elements of a Rust vector, string or slice; `None` if the object is none of these, or a
+    /// part of it has no value.
     pub(crate) fn sequence(&self, object: &Object, machine: &dyn Machine) -> Option<Sequence> {
         let described = self.describe(self.plain(object.type_ref).ok()?).ok()?;
         let TypeKind::Record(record) = &described.kind else {
@@ -65,7 +67,7 @@ impl Variables<'_> {
         match name {
             "&str" | "&mut str" => slice(true),
             _ if name.starts_with("Box<str") => slice(true),
-            // Texts of the system: bytes that need not be UTF-8.
+            // OS strings: bytes that need not be UTF-8.
             _ if is_system_text(name) => slice(true),
             "String" => {
                 let [vector] = &record.members[..] else {
@@ -89,8 +91,8 @@ impl Variables<'_> {
         }
     }
 
-    /// Where those elements are that are shown of a vector, a string or a slice, in order. Nothing, if it is none of these, has none, or
-    /// they are not where the machine has memory.
+    /// The places of the elements that are shown for a vector, a string or a slice, in order. Empty
+    /// if it is none of these, has none, or its elements are outside the machine's memory.
     pub fn content(&self, object: &Object, limits: &Limits, machine: &dyn Machine) -> Vec<Piece> {
         let Some(Contents::Sequence(sequence)) = self.contents(object, limits, machine) else {
             return Vec::new();
@@ -117,7 +119,7 @@ impl Variables<'_> {
     pub(crate) fn nth(&self, sequence: &Sequence, index: u64) -> Result<Object, PathError> {
         let bytes = self.sized(sequence.element)?;
         let index = match sequence.ring {
-            // The head and an index are below the length of the ring.
+            // The head and an index are below the ring's capacity.
             Some((head, length)) if index >= length - head => index - (length - head),
             Some((head, _)) => head + index,
             None => index,
@@ -136,7 +138,7 @@ impl Variables<'_> {
     }
 }
 
-/// Whether a pointer of Rust is one to a text of the system, by its name: `&std::path::Path`.
+/// Whether a Rust pointer refers to an OS string, by its name: `&std::path::Path`.
 fn is_system_text(name: &str) -> bool {
     let to = ["&mut ", "&", "Box<"]
         .iter()
@@ -177,7 +179,7 @@ impl MemberReader<'_, '_> {
         None
     }
 
-    /// What a pointer holds, and what it points to.
+    /// A pointer's address and its target type.
     fn pointer(&self, object: Object) -> Option<(u64, TypeRef)> {
         let plain = self.variables.plain(object.type_ref).ok()?;
         let described = self.variables.describe(plain).ok()?;
@@ -189,7 +191,8 @@ impl MemberReader<'_, '_> {
         Some((u64::try_from(bits).ok()?, to))
     }
 
-    /// A vector: its element is a type that it was made with, as the pointer in its buffer may be one to bytes.
+    /// A vector. Its element type is a type argument, because the pointer in its buffer may be one
+    /// to bytes.
     fn vector(&self, object: &Object) -> Option<Sequence> {
         let record = self.variables.record(object.type_ref).ok()??;
         let (_, element) = *record.arguments.iter().find(|(name, _)| name == "T")?;

@@ -1,8 +1,9 @@
-//! Variables that share their place in memory with another one.
+//! Variables that share their place in memory with another.
 //!
-//! Optimised code keeps two variables in one place if one of them is not needed any more when the other changes (rustc merges an argument of an
-//! inlined call with the variable that it is copied into). The debug information names that place for both, wherever either is in scope.
-//! Unoptimised code gives each variable a place of its own.
+//! Optimised code keeps two variables in one place if one of them is no longer needed when the
+//! other changes. For example, rustc merges an argument of an inlined call with the variable from
+//! which it is copied. The debug information names that place for both, wherever either is in
+//! scope. Unoptimised code gives each variable a place of its own.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -18,12 +19,13 @@ use crate::types::TypeRef;
 use crate::variable::Variable;
 use crate::{DebugError, Variables};
 
-/// Every local and global is half of the address space, since a frame at 0 is none. It records what an address is counted from.
+/// A moment in which every local and global has the value of half the address space, because a
+/// frame at 0 does not count. It records the base of an address.
 #[derive(Default)]
 struct Base {
-    /// Whether it is a local, and its index or the global's.
+    /// Whether each place read is a local, and its index or the global's.
     read: RefCell<Vec<(bool, u32)>>,
-    /// Something else was read, so that the address means nothing.
+    /// Whether anything else was read, so that the address means nothing.
     unknown: RefCell<bool>,
 }
 
@@ -61,7 +63,8 @@ impl Machine for Base {
     }
 }
 
-/// Where a variable is for a part of its scope: what the address is counted from, the first byte and the one after the last.
+/// A variable's place for a part of its scope: the base of its address, and the bounds of its
+/// bytes.
 struct Stay {
     base: Vec<(bool, u32)>,
     start: u64,
@@ -72,8 +75,9 @@ struct Stay {
 }
 
 impl<'a> Variables<'a> {
-    /// Whether another variable is in the same bytes of memory, in a scope that is inside or around the variable's own. O(log) after the first
-    /// question about a function, which reads the locations of all its variables.
+    /// Whether another variable occupies the same bytes of memory, in a scope inside or around the
+    /// variable's own. O(log) after the first query about a function, which reads the locations of
+    /// all its variables.
     ///
     /// # Errors
     /// If an entry is broken.
@@ -108,7 +112,7 @@ impl<'a> Variables<'a> {
         let mut found = HashSet::new();
         let mut rest = stays.as_mut_slice();
         while let Some(first) = rest.first() {
-            // Those that lie in each other's bytes, one after another.
+            // Groups of overlapping variables, one after the other.
             let (mut count, mut end) = (1, first.end);
             while let Some(next) = rest.get(count)
                 && next.base == rest[0].base
@@ -137,7 +141,8 @@ impl<'a> Variables<'a> {
         Ok(found)
     }
 
-    /// Where a variable is in memory, as far as its address is a distance from what the function has in locals and globals.
+    /// A variable's places in memory, as far as its address is a distance from the function's
+    /// locals and globals.
     fn stays(
         &self,
         function: &FunctionScopes,
@@ -150,7 +155,7 @@ impl<'a> Variables<'a> {
         };
         let type_ref = TypeRef::new(self.debug.type_of(entry)?);
         let bytes = self.size(type_ref)?.unwrap_or(0);
-        // The frame is there at the end of a scope.
+        // The frame exists at the end of a scope.
         let at = scope.code.last().map(|range| range.end.0.saturating_sub(1));
         let frame = at.map(|at| (function.entry, OrigOffset(at)));
         let mut add = |expression: Expression<Slice<'a>>| {

@@ -1,7 +1,8 @@
 //! Types of the source language, as DWARF describes them (DWARF 5, chapter 5).
 //!
-//! Types refer to each other in cycles, so a type is described one step at a time: [`Type`] names the types it is made of
-//! by [`TypeRef`], which [`Variables::describe`](crate::Variables::describe) follows.
+//! Types refer to each other in cycles, so a type is described one step at a time: [`Type`] names
+//! its component types by [`TypeRef`], which [`Variables::describe`](crate::Variables::describe)
+//! follows.
 
 use std::sync::Arc;
 
@@ -19,21 +20,22 @@ pub(crate) use constant::cut;
 pub(crate) use known::Types;
 pub(crate) use size::{CHAIN, plain, size};
 
-/// A type: an entry of the debug information, or what path expressions make of one.
+/// A type: an entry of the debug information, or one that path expressions derive from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TypeRef {
     /// `None` is `void`.
     pub(crate) entry: Option<EntryId>,
-    /// How many leading dimensions of the array type are taken away: `m[1]` of `int m[2][3]`.
+    /// The number of leading dimensions removed from the array type: `m[1]` of `int m[2][3]`.
     pub(crate) dimensions: u32,
-    /// How many pointers to that: `&v`.
+    /// The number of pointers to it: `&v`.
     pub(crate) pointers: u32,
-    /// Which lengths its arrays have, for those that are computed: 0 for none, otherwise those that [`Types`] knows by this number.
+    /// The lengths of its arrays, for those that are computed: 0 for none, otherwise the number
+    /// under which [`Types`] stores them.
     pub(crate) lengths: u32,
 }
 
 impl TypeRef {
-    /// The type of what has none.
+    /// The type `void`.
     pub const VOID: Self = Self::new(None);
 
     pub(crate) const fn new(entry: Option<EntryId>) -> Self {
@@ -45,7 +47,7 @@ impl TypeRef {
         }
     }
 
-    /// The type of a count, such as how many elements a container has.
+    /// The type of a count, such as a container's number of elements.
     pub(crate) const COUNT: Self = Self {
         dimensions: u32::MAX,
         ..Self::VOID
@@ -65,40 +67,40 @@ impl TypeRef {
 pub struct Type {
     /// Its own name, without qualifiers and namespaces.
     pub name: Option<String>,
-    /// How many bytes a value takes, as far as the entry itself says so.
+    /// The size of a value in bytes, if the entry itself states it.
     pub bytes: Option<u64>,
-    /// What it is made of.
+    /// Its structure.
     pub kind: TypeKind,
 }
 
-/// What a type is made of.
+/// The structure of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TypeKind {
     /// A number, a truth value or a character.
     Base(Encoding),
     /// A pointer or a reference.
     Pointer {
-        /// What it points to.
+        /// The target type.
         to: TypeRef,
-        /// Whether it is a C++ reference, which stands for what it refers to.
+        /// Whether it is a C++ reference, which stands for its target.
         reference: bool,
-        /// Whether it is one to what is about to go, `T &&`.
+        /// Whether it is an rvalue reference, `T &&`.
         rvalue: bool,
     },
-    /// An array. What it is made of is the type with its first dimension taken away.
+    /// An array. Its component type is the same type with its first dimension removed.
     Array {
         /// The type of the innermost elements.
         element: TypeRef,
-        /// How many elements each dimension has; `None` if that is not fixed.
+        /// The number of elements of each dimension; `None` if it is not fixed.
         dimensions: Vec<Option<u64>>,
-        /// Whether it is a vector of numbers, which one instruction computes with.
+        /// Whether it is a SIMD vector of numbers.
         vector: bool,
     },
     /// A structure, class, union, tuple, or a Rust enumeration with data.
     Record(Arc<Record>),
     /// An enumeration of constants.
     Enumeration {
-        /// The names and values, the latter cut to the size of the type.
+        /// The names and values; values are truncated to the size of the type.
         enumerators: Vec<(String, u128)>,
         /// Whether values are signed.
         signed: bool,
@@ -124,11 +126,11 @@ pub enum TypeKind {
         /// The class.
         of: TypeRef,
     },
-    /// A type without values that could be shown: `void`, `decltype(nullptr)`, a kind that is not known.
+    /// A type without displayable values: `void`, `decltype(nullptr)`, or an unknown kind.
     Unspecified,
 }
 
-/// How the bits of a base type are understood.
+/// The interpretation of a base type's bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
     /// A signed integer.
@@ -145,9 +147,9 @@ pub enum Encoding {
     Boolean,
     /// An IEEE 754 number.
     Float,
-    /// Two of them: the real and the imaginary part.
+    /// A complex number: the real and the imaginary part.
     Complex,
-    /// Two integers: the real and the imaginary part, as GNU C has it.
+    /// Two integers: the real and the imaginary part, as in GNU C.
     ComplexInteger,
     /// Something else; shown as bytes.
     Other,
@@ -169,13 +171,13 @@ pub enum RecordKind {
 pub struct Record {
     /// How it was written.
     pub kind: RecordKind,
-    /// It is declared, but this unit does not define it.
+    /// Whether it is declared, but not defined in this unit.
     pub declaration: bool,
-    /// Base classes and members, in the order of the entries, static ones left out.
+    /// Base classes and members, in the order of the entries, without static ones.
     pub members: Vec<Member>,
     /// The alternatives of a Rust enumeration.
     pub variants: Vec<VariantPart>,
-    /// The types that it was made with, by the names of the parameters that they stand for.
+    /// Its type arguments, by the names of the parameters.
     pub arguments: Vec<(String, TypeRef)>,
 }
 
@@ -197,13 +199,13 @@ pub struct Member {
 /// Where a member begins in its record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemberOffset {
-    /// So many bytes after the record.
+    /// At this distance in bytes from the beginning of the record.
     Bytes(u64),
-    /// To be computed from the record's address: a virtual base class.
+    /// Computed from the record's address: a virtual base class.
     Computed(ComputedOffset),
 }
 
-/// The entry whose expression says where a member is.
+/// The entry whose expression gives a member's location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ComputedOffset(pub(crate) EntryId);
 
@@ -212,14 +214,15 @@ pub struct ComputedOffset(pub(crate) EntryId);
 pub struct BitField {
     /// The first bit, from 0 at the least significant one.
     pub first: u32,
-    /// How many there are: 1 to 128.
+    /// The number of bits: 1 to 128.
     pub count: u32,
 }
 
-/// Alternatives, of which a discriminant chooses one (DWARF 5, section 5.7.10).
+/// Alternatives, one of which is selected by a discriminant (DWARF 5, section 5.7.10).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VariantPart {
-    /// The discriminant; without one there is only one alternative. It may share its bytes with a field ("niche").
+    /// The discriminant; without one there is only one alternative. It may share its bytes with a
+    /// field ("niche").
     pub discriminant: Option<Member>,
     /// The alternatives.
     pub variants: Vec<Variant>,
@@ -228,8 +231,9 @@ pub struct VariantPart {
 /// An alternative.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variant {
-    /// The discriminants that choose it, as inclusive ranges; none if it is chosen when no other is.
+    /// The discriminants that select it, as inclusive ranges; none if it is selected when no other
+    /// is.
     pub when: Vec<(u128, u128)>,
-    /// Its members: rustc makes one with the variant's name and a structure as type.
+    /// Its members: rustc creates one with the variant's name and a structure as its type.
     pub members: Vec<Member>,
 }

@@ -1,4 +1,4 @@
-//! Variables: which are in scope, and where they are.
+//! Variables: their scopes and locations.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,39 +14,40 @@ use crate::{DebugError, Variables};
 /// A variable of the source.
 #[derive(Clone, Debug)]
 pub struct Variable {
-    /// Its name; empty for parameters that have none.
+    /// Its name; empty for unnamed parameters.
     pub name: String,
     /// Its type.
     pub type_ref: TypeRef,
-    /// What it is.
+    /// Its kind.
     pub kind: VariableKind,
-    /// How many inlined calls it is in; 0 for those of the function itself.
+    /// The number of inlined calls around it; 0 for variables of the function itself.
     pub inlined: u32,
     /// The inlined function that it belongs to.
     pub function: Option<String>,
-    /// The code in which it is in scope, as the entries say; empty for global variables.
+    /// The code where it is in scope according to the entries; empty for global variables.
     pub scope: Arc<[Range<OrigOffset>]>,
-    /// Whether a variable further inside has the same name.
+    /// Whether an inner variable has the same name.
     pub shadowed: bool,
     /// The line of its declaration.
     pub line: Option<u32>,
     pub(crate) entry: EntryId,
-    /// The function whose frame it may be in.
+    /// The function in whose frame it may be.
     pub(crate) frame: Option<EntryId>,
 }
 
-/// What a variable is.
+/// The kind of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VariableKind {
     /// A parameter of a function.
     Parameter,
-    /// A variable of a function, static ones included.
+    /// A variable of a function, including static ones.
     Local,
     /// A variable outside functions.
     Global,
 }
 
-/// More variables are in scope nowhere; hostile entries could refer to the same long list again and again.
+/// The maximal number of variables in scope; hostile entries could refer to the same long list
+/// again and again.
 const IN_SCOPE: usize = 1 << 16;
 
 impl Variables<'_> {
@@ -83,16 +84,17 @@ impl Variables<'_> {
         FunctionScopes::read(&self.debug, func, body, entry)
     }
 
-    /// The variables in scope at an offset: parameters and locals, those of inlined functions included; innermost
-    /// first, and in a scope in the order of their declaration. Global variables are left out.
+    /// The variables in scope at an offset: parameters and locals, including those of inlined
+    /// functions. Innermost first, and within a scope in the order of their declarations. Without
+    /// global variables.
     ///
     /// # Errors
-    /// As [`function`](Self::function); and if the offset is not in the function.
+    /// As [`function`](Self::function); also if the offset is not in the function.
     pub fn in_scope(&self, func: FuncId, at: OrigOffset) -> Result<Vec<Variable>, DebugError> {
         self.in_scope_of(&self.function(func)?, at)
     }
 
-    /// As [`in_scope`](Self::in_scope), for a function that was read before. O(scopes + answer).
+    /// Like [`in_scope`](Self::in_scope), for a function that was already read. O(scopes + answer).
     ///
     /// # Errors
     /// If the offset is not in the function.
@@ -111,7 +113,7 @@ impl Variables<'_> {
         let mut found = Vec::new();
         let mut names = std::collections::HashSet::new();
         let mut bytes = 0;
-        // Calls that are in each other could all be of one huge function.
+        // Nested calls could all be of one huge function.
         let mut origins = 64 * self.debug.size() + (1 << 20);
         for scope in function.around(at) {
             let start = found.len();
@@ -137,8 +139,9 @@ impl Variables<'_> {
         Ok(found)
     }
 
-    /// The variables of one scope, with those that its origin has and it lacks: the compiler leaves out of an inlined call
-    /// what it optimised out. The result is how many bytes of the origin's entries were read.
+    /// The variables of one scope, including those that only its origin has: in an inlined call,
+    /// the compiler omits the ones that it optimised out. Returns the number of bytes of the
+    /// origin's entries read.
     fn variables_of(
         &self,
         function: &FunctionScopes,
@@ -152,7 +155,7 @@ impl Variables<'_> {
         let mut add = |entry: EntryId, kind| {
             let name = self.debug.name(entry);
             found.push(Variable {
-                // A broken entry does not hide the others; locating the variable gives the error.
+                // A broken entry does not hide the others; locating the variable returns the error.
                 name: name
                     .unwrap_or_else(|_| Some("<broken>".into()))
                     .unwrap_or_default(),
@@ -205,8 +208,8 @@ impl Variables<'_> {
         Ok(read)
     }
 
-    /// The static variables of a function that none of its scopes has: the compiler leaves the blocks out that they are in, and lists those
-    /// of inlined functions elsewhere.
+    /// The static variables of a function that are in none of its scopes: the compiler omits the
+    /// blocks that contain them, and lists those of inlined functions elsewhere.
     fn other_statics(
         &self,
         function: &FunctionScopes,

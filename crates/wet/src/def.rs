@@ -1,13 +1,13 @@
-//! Definitions as they are stored: which write of which node, without which execution.
+//! Stored definitions: the node and the write, without the execution.
 
 use afterimage_ids::NodeId;
 
-/// Where bytes come from, but for which execution of the node it was.
+/// The origin of bytes, except for the execution of the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Origin {
-    /// They are what the memory or global held before the run.
+    /// The initial contents of memory or of a global.
     Initial,
-    /// Somebody wrote them before the stretch that was built alone, or nobody did.
+    /// Written before the stretch that was built alone, or not at all.
     Before,
     /// The host wrote them.
     Host,
@@ -15,15 +15,15 @@ pub enum Origin {
     Write {
         /// The node.
         node: NodeId,
-        /// Which of its writes.
+        /// The number of its write.
         write: u32,
-        /// The first of the bytes in the value that was written; 0 for what is no value.
+        /// The position of the first byte in the written value; 0 for data that is not a value.
         offset: u8,
     },
 }
 
 impl Origin {
-    /// So many bytes further on in the same write.
+    /// The origin `bytes` further on in the same write.
     pub(crate) fn at(self, bytes: u64) -> Self {
         match self {
             Origin::Write {
@@ -40,11 +40,11 @@ impl Origin {
     }
 }
 
-/// A part of what a load reads.
+/// A part of a load's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Piece {
-    /// How many bytes, at least 1.
+    /// The number of bytes, at least 1.
     pub length: u8,
-    /// Where they come from.
+    /// The origin of the first.
     pub origin: Origin,
 }

@@ -17,36 +17,36 @@ use crate::index::{Index, LeftOut};
 use crate::locked;
 use crate::trace::{DefinedBy, Epochs, HostCalls, Lent, Place, Span, VariableBefore};
 
-/// Most bytes of an epoch in one chunk.
+/// The maximal number of an epoch's bytes in one chunk.
 const PART: usize = 15 << 20;
-/// Most bytes that an epoch may have.
+/// The maximal size of an epoch in bytes.
 const LARGEST: u64 = 1 << 30;
-/// Most bytes that an index may have.
+/// The maximal size of an index in bytes.
 const LARGEST_INDEX: u64 = 1 << 28;
 
 /// Why the epochs of a file cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum EpochFileError {
-    /// The file.
+    /// The file cannot be read.
     #[error(transparent)]
     File(#[from] FileError),
-    /// An epoch.
+    /// An epoch is damaged.
     #[error(transparent)]
     Epoch(#[from] EpochError),
-    /// The index.
+    /// The index is damaged.
     #[error(
         "the index of the whole execution trace is damaged, or of another version: build it again (afterimage build --lens full --again)"
     )]
     Index,
-    /// It is of another path.
+    /// It belongs to another path.
     #[error(
         "the whole execution trace belongs to a path that was built anew since: build it again (afterimage build --lens full --again)"
     )]
     OtherPath,
-    /// A stretch of the run cannot be followed.
+    /// A stretch of the run cannot be built.
     #[error(transparent)]
     Made(StretchError),
-    /// The answer needs more stretches of the run than are made for one question.
+    /// The answer needs more stretches of the run than the limit for one question.
     #[error(
         "more than {0} stretches of the run are needed: build all values (afterimage build --lens full)"
     )]
@@ -56,37 +56,39 @@ pub enum EpochFileError {
 /// Why a stretch cannot be built.
 pub type StretchError = Box<dyn Error + Send + Sync>;
 
-/// How an activation stands when a stretch begins.
+/// The state of an activation at a stretch's beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
     /// The time of its first block.
     pub entered: u64,
-    /// The time of the call that it waits for, if it does.
+    /// The time of the call that it waits for, if any.
     pub called: Option<u64>,
 }
 
-/// Who builds stretches of a run, each alone, when they are needed.
+/// Builds stretches of a run on demand, each alone.
 pub trait MakeStretch: std::fmt::Debug + Send + Sync {
-    /// A stretch, by its position: its coded epoch, and who wrote what last in it.
+    /// Builds a stretch, given its position. Returns its coded epoch, and the last writers in it.
     ///
     /// # Errors
-    /// If it cannot be followed.
+    /// If it cannot be built.
     fn stretch(
         &self,
         position: usize,
         host: &HostCalls,
     ) -> Result<(Vec<u8>, LastWriters), StretchError>;
 
-    /// How an activation, by its number from the outermost one on, stands when a stretch begins. `None` if that is not known.
+    /// The state of an activation, numbered from the outermost one, at a stretch's beginning.
+    /// `None` if unknown.
     ///
     /// # Errors
-    /// If what is known of the stretches is damaged.
+    /// If the data about the stretches is damaged.
     fn opened(&self, position: usize, activation: usize) -> Result<Option<Standing>, StretchError>;
 
-    /// Whether an activation of a function, by its number from the outermost one on, may have written a variable in a stretch.
+    /// Whether an activation of a function, numbered from the outermost one, may have written a
+    /// variable in a stretch.
     ///
     /// # Errors
-    /// If what is known of the stretches is damaged.
+    /// If the data about the stretches is damaged.
     fn may_write(
         &self,
         position: usize,
@@ -94,13 +96,15 @@ pub trait MakeStretch: std::fmt::Debug + Send + Sync {
         variable: (FuncId, u32),
     ) -> Result<bool, StretchError>;
 
-    /// The last stretch before one in which a place may have been written; `None` if there is none.
+    /// The last earlier stretch that may have written a place; `None` if there is none.
     ///
     /// # Errors
-    /// If what is known of the stretches is damaged.
+    /// If the data about the stretches is damaged.
     fn written_before(&self, position: usize, place: Place) -> Result<Option<usize>, StretchError>;
 
-    /// The last stretch before one that wrote a byte, and not only others near it; `None` if there is none. And how many stretches could have been built in the time that this took.
+    /// The last earlier stretch that wrote exactly this byte, not only others near it; `None` if
+    /// there is none. Also returns the number of stretches that could have been built in the same
+    /// time.
     ///
     /// # Errors
     /// If the run cannot be followed.
@@ -113,7 +117,7 @@ pub trait MakeStretch: std::fmt::Debug + Send + Sync {
 }
 
 impl Made {
-    /// Counts what takes as long as building so many stretches.
+    /// Counts work that takes as long as building this many stretches.
     fn count(&self, stretches: usize) -> Result<(), EpochFileError> {
         let built = self.built.load(Ordering::Relaxed);
         let limit = self.limit.load(Ordering::Relaxed);
@@ -130,23 +134,23 @@ impl Made {
     }
 }
 
-/// Stretches that are built when they are needed.
+/// Stretches built on demand.
 #[derive(Debug)]
 struct Made {
     maker: Box<dyn MakeStretch>,
     writers: Vec<OnceLock<LastWriters>>,
-    /// How many were built, and may be.
+    /// The number built so far, and its limit.
     built: AtomicUsize,
     most: usize,
-    /// And how many may be for the question that is asked.
+    /// The limit for the current question.
     limit: AtomicUsize,
-    /// More were needed than may be built in all.
+    /// Whether the overall limit was exceeded.
     is_exceeded: AtomicBool,
-    /// More were needed than the question may have built.
+    /// Whether the question's limit was exceeded.
     is_over_limit: AtomicBool,
 }
 
-/// Writes epochs to a file, as they come.
+/// Writes epochs to a file, one by one.
 pub struct EpochWriter {
     section: SectionWriter,
     epochs: Vec<(u64, u32)>,
@@ -164,7 +168,7 @@ impl EpochWriter {
         })
     }
 
-    /// Writes the next epoch, before which so many blocks were executed.
+    /// Writes the next epoch, which begins after `before` blocks.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -192,38 +196,40 @@ impl EpochWriter {
     }
 }
 
-/// The epochs of a file: of all windows that were traced since all was traced anew. One that was read stays in memory.
+/// The epochs of a file: of all windows traced since everything was last traced anew. Epochs stay
+/// in memory once read.
 #[derive(Debug)]
 pub struct FileEpochs {
     file: TraceFile,
-    /// The windows, the one that was traced last first.
+    /// The windows, the most recently traced first.
     windows: Vec<Window>,
-    /// How many blocks were executed before each epoch, window by window.
+    /// The number of blocks executed before each epoch, window by window.
     before: Vec<u64>,
     loaded: Vec<OnceLock<Epoch>>,
-    /// The one that was lent last.
+    /// The epoch lent most recently.
     passing: Mutex<Option<(usize, Arc<Epoch>)>>,
     host: OnceLock<HostCalls>,
-    /// Who builds them, if they are in no file.
+    /// Their builder, if they are not in a file.
     made: Option<Made>,
 }
 
-/// What was traced at one time.
+/// The blocks traced in one go.
 #[derive(Debug)]
 struct Window {
     index: Index,
-    /// Which section of the file it is.
+    /// The number of its section in the file.
     section: usize,
-    /// Which section its index is.
+    /// The number of its index's section.
     of_index: usize,
-    /// The position of its first epoch among all.
+    /// The number of its first epoch among all.
     first: usize,
     /// The first chunk of each epoch.
     chunks: Vec<u32>,
 }
 
 impl FileEpochs {
-    /// The whole execution trace of a file; `None` if there is none. `nodes` is the [`fingerprint`](crate::fingerprint) of its path.
+    /// Opens the whole execution trace of a file; `None` if there is none. `nodes` is the
+    /// [`fingerprint`](crate::fingerprint) of its path.
     ///
     /// # Errors
     /// If it is damaged, or of another path.
@@ -254,7 +260,7 @@ impl FileEpochs {
             if index.nodes != nodes {
                 match epochs.windows.is_empty() {
                     true => return Err(EpochFileError::OtherPath),
-                    // It was traced before the path was built anew.
+                    // It was traced before the path was rebuilt.
                     false => break,
                 }
             }
@@ -269,7 +275,8 @@ impl FileEpochs {
         Ok((!epochs.windows.is_empty()).then_some(epochs))
     }
 
-    /// Epochs that are built when they are needed: how many blocks were executed before each, and before the end of the last one. At most so many are built, unless these are all.
+    /// Epochs built on demand. `before` has the number of blocks executed before each, and `end`
+    /// that before the end of the last one. At most `most` are built, unless that covers all.
     pub fn made(
         file: &TraceFile,
         (before, end): (Vec<u64>, u64),
@@ -311,20 +318,21 @@ impl FileEpochs {
         }
     }
 
-    /// Whether more epochs were needed than may be built.
+    /// Whether the overall limit on built epochs was exceeded.
     pub fn are_too_many(&self) -> bool {
         let made = self.made.as_ref();
         made.is_some_and(|made| made.is_exceeded.load(Ordering::Relaxed))
     }
 
-    /// How many epochs were built because they were needed, and how many there would be in all. `None` if they are stored, or all may be built.
+    /// The number of epochs built on demand, and the number of all epochs. `None` if they are
+    /// stored, or there is no limit.
     pub fn built(&self) -> Option<(usize, usize)> {
         let made = self.made.as_ref()?;
         let all = self.before.len();
         (made.most != usize::MAX).then(|| (made.built.load(Ordering::Relaxed), all))
     }
 
-    /// Begins a question: nothing was too much for it yet.
+    /// Begins a question: resets the record of exceeded limits.
     pub fn begin(&self) {
         if let Some(made) = &self.made {
             made.is_exceeded.store(false, Ordering::Relaxed);
@@ -332,7 +340,8 @@ impl FileEpochs {
         self.limit(None);
     }
 
-    /// Sets how many epochs may have been built in all for the question that is asked. One question is asked at a time.
+    /// Sets the limit on the total number of built epochs for the current question. Only one
+    /// question is asked at a time.
     pub fn limit(&self, most: Option<usize>) {
         if let Some(made) = &self.made {
             made.limit
@@ -341,7 +350,7 @@ impl FileEpochs {
         }
     }
 
-    /// Whether more were needed than the [limit](Self::limit).
+    /// Whether the [limit](Self::limit) was exceeded.
     pub fn is_over_limit(&self) -> bool {
         let made = self.made.as_ref();
         made.is_some_and(|made| made.is_over_limit.load(Ordering::Relaxed))
@@ -386,23 +395,23 @@ impl FileEpochs {
         Ok(())
     }
 
-    /// What is known of each window at once, the one that was traced last first.
+    /// The index of each window, the most recently traced first.
     pub fn windows(&self) -> impl Iterator<Item = &Index> {
         self.windows.iter().map(|window| &window.index)
     }
 
-    /// Which sections of the file the epochs and the index of each window are, by their positions.
+    /// The positions of the sections with each window's epochs and index.
     pub fn sections(&self) -> impl Iterator<Item = (usize, usize)> {
         let windows = self.windows.iter();
         windows.map(|window| (window.section, window.of_index))
     }
 
-    /// Whether values of all these blocks are kept.
+    /// Whether the values of all these blocks are stored.
     pub fn covers(&self, first: u64, last: u64) -> bool {
         self.missing_from(first) > last
     }
 
-    /// The first block, from this one on, of which no values are kept.
+    /// The first block from a given one on whose values are not stored.
     pub fn missing_from(&self, first: u64) -> u64 {
         let mut windows = Vec::from_iter(self.windows());
         windows.sort_unstable_by_key(|index| index.first);
@@ -415,7 +424,7 @@ impl FileEpochs {
         next
     }
 
-    /// The window of an epoch, and its position.
+    /// The window of an epoch, and the window's position.
     fn window_of(&self, position: usize) -> Option<(usize, &Window)> {
         let mut windows = self.windows.iter().enumerate().rev();
         windows.find(|(_, window)| window.first <= position)
@@ -426,7 +435,7 @@ impl FileEpochs {
         Ok(Epoch::open(self.bytes(at, position - window.first)?)?)
     }
 
-    /// The coded form of an epoch of a window, by their positions.
+    /// The coded form of a window's epoch, by their positions.
     ///
     /// # Errors
     /// If there is none, or it cannot be read.
@@ -491,7 +500,7 @@ impl Epochs for FileEpochs {
         let (at, window) = self.window_of(position)?;
         let next = window.index.epochs.get(position - window.first + 1);
         let end = next.map_or(window.index.length, |&(before, _)| before);
-        // What was traced later goes before.
+        // Windows traced later take precedence.
         let later = self.windows[..at].iter().filter_map(|later| {
             let &(before, _) = later.index.epochs.first()?;
             (before >= time).then_some(before)
@@ -542,7 +551,8 @@ impl Epochs for FileEpochs {
         let Some(made) = &self.made else {
             return Ok(None);
         };
-        // Building one stretch after the other that wrote only the same line takes longer than watching the byte.
+        // Building one stretch after the other that only wrote the same line takes longer than
+        // watching the byte.
         let mut missed = false;
         loop {
             let last = match place {

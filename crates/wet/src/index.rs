@@ -1,4 +1,4 @@
-//! What is known of a whole execution trace at once.
+//! The summary of a whole execution trace.
 
 use afterimage_ids::{FuncId, PrimaryMap};
 use afterimage_wpp::{Continuation, Node};
@@ -6,17 +6,17 @@ use afterimage_wpp::{Continuation, Node};
 use crate::epoch::Sizes;
 use crate::epoch::wire::{put, take};
 
-/// Functions of which nothing is stored.
+/// Functions whose data is not stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
     /// Ascending.
     functions: Vec<FuncId>,
-    /// What the user wished, in words.
+    /// The user's filter, in words.
     pub words: String,
 }
 
 impl LeftOut {
-    /// Nothing.
+    /// No functions.
     pub const NOTHING: Self = Self {
         functions: Vec::new(),
         words: String::new(),
@@ -29,7 +29,7 @@ impl LeftOut {
         Self { functions, words }
     }
 
-    /// Whether it is nothing.
+    /// Whether no functions are left out.
     pub fn is_nothing(&self) -> bool {
         self.functions.is_empty()
     }
@@ -39,35 +39,35 @@ impl LeftOut {
         self.functions.binary_search(&function).is_ok()
     }
 
-    /// Whether all functions that are left out here are left out there, too.
+    /// Whether all functions left out here are also left out in `other`.
     pub fn is_within(&self, other: &Self) -> bool {
         self.functions.iter().all(|&function| other.has(function))
     }
 }
 
-/// What a whole execution trace holds.
+/// The summary of a whole execution trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Index {
-    /// Of which path's nodes it speaks: [`fingerprint`].
+    /// The [`fingerprint`] of its path's nodes.
     pub nodes: u32,
-    /// What was traced before in the same file is not to be used any more.
+    /// Whether earlier traces in the same file are obsolete.
     pub anew: bool,
-    /// The first block that was traced.
+    /// The first traced block.
     pub first: u64,
-    /// How many blocks were executed until its end.
+    /// The number of blocks executed up to its end.
     pub length: u64,
-    /// How many instructions were executed in it, without those of functions that were left out.
+    /// The number of instructions executed in it, except those of functions that were left out.
     pub statements: u64,
     /// The functions that were left out.
     pub left_out: LeftOut,
-    /// What takes how much.
+    /// The sizes of its kinds of data.
     pub sizes: Sizes,
-    /// Per epoch: how many blocks were executed before it, and how many chunks it has.
+    /// For each epoch: the number of blocks executed before it, and its number of chunks.
     pub epochs: Vec<(u64, u32)>,
 }
 
 impl Index {
-    /// Its bytes.
+    /// Encodes it.
     pub fn encode(&self) -> Vec<u8> {
         let Sizes {
             labels,
@@ -117,7 +117,7 @@ impl Index {
         out
     }
 
-    /// What bytes say. `None` if they are not those of an index.
+    /// Decodes an index. `None` if the bytes are invalid.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let (&version, mut input) = bytes.split_first()?;
         if version != VERSION && version != FILTERED {
@@ -141,7 +141,7 @@ impl Index {
             directory,
         };
         let count = take(input)?;
-        // An epoch takes two bytes at least.
+        // An epoch takes at least two bytes.
         if count > input.len() as u64 / 2 {
             return None;
         }
@@ -171,7 +171,7 @@ impl Index {
 /// The functions that were left out.
 fn left_out(input: &mut &[u8]) -> Option<LeftOut> {
     let count = take(input)?;
-    // A function takes a byte at least.
+    // A function takes at least one byte.
     if count > input.len() as u64 {
         return None;
     }
@@ -189,12 +189,12 @@ fn left_out(input: &mut &[u8]) -> Option<LeftOut> {
     (count > 0).then_some(LeftOut { functions, words })
 }
 
-/// The form of an index.
+/// The version of an index.
 const VERSION: u8 = 1;
-/// The form of one with functions that were left out, which are told at its end.
+/// The version of an index that ends with the functions left out.
 const FILTERED: u8 = 2;
 
-/// A number that tells the nodes of one path from those of others.
+/// A hash that distinguishes the nodes of different paths.
 pub fn fingerprint(nodes: &PrimaryMap<afterimage_ids::NodeId, Node>, on: &[Continuation]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     for (node, continuation) in nodes.values().zip(on) {

@@ -1,4 +1,8 @@
 //! Whole execution traces: every value, address and dependence of a run (Zhang and Gupta 2005).
+//!
+//! Input: a program, its path and its boundary log. Output: epochs with whatever cannot be inferred
+//! from these ([`Run`]), checkpoints ([`checkpoint`]), and answers about values, writers and
+//! readers ([`WholeTrace`]).
 
 mod build;
 pub mod checkpoint;
@@ -24,7 +28,7 @@ pub use trace::{
     TableOrSize, Taken, TakenBy, Takers, TraceError, VariableBefore, WholeTrace, Writer,
 };
 
-/// Locks a cache. One that a panic left is still sound: each change is one insertion.
+/// Locks a cache. It is sound even after a panic, because each change is one insertion.
 fn locked<T>(cache: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     cache
         .lock()

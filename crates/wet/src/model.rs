@@ -1,11 +1,12 @@
-//! What of a node has to be known of each of its executions.
+//! The data about a node that is needed for each of its executions.
 //!
-//! A node's instructions compute their results from its *inputs*: the variables that it reads before it writes them, and what it reads from
-//! memory and globals. All else follows. What it writes to memory and globals is where others' inputs come from.
+//! A node's instructions compute their results from its *inputs*: the variables that it reads
+//! before writing them, and its reads of memory and globals. Everything else follows. Its writes to
+//! memory and globals are the origins of others' inputs.
 
 use afterimage_machine::{Code, NodeCode};
 
-/// No ordinal.
+/// Stands for no ordinal.
 const NONE: u32 = u32::MAX;
 
 /// The inputs and the writes of a node.
@@ -17,45 +18,45 @@ pub struct NodeModel {
     pub reads: Box<[Read]>,
     /// The writes, in the order of their instructions.
     pub writes: Box<[Write]>,
-    /// Per instruction: which of the reads or the writes it is.
+    /// By instruction: its number among the reads or the writes.
     ordinals: Box<[u32]>,
 }
 
-/// An input that an instruction reads.
+/// An input read by an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Read {
     /// The instruction's position.
     pub inst: u32,
-    /// From where.
+    /// The source of the read.
     pub from: ReadFrom,
 }
 
-/// From where an instruction reads.
+/// The source of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadFrom {
     /// A memory.
     Memory,
     /// A global.
     Global,
-    /// A table, a size, the host: the value itself is kept.
+    /// A table, a size, the host: the value itself is stored.
     Elsewhere,
 }
 
-/// What an instruction writes.
+/// A write by an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Write {
     /// The instruction's position.
     pub inst: u32,
-    /// Where to.
+    /// The destination.
     pub to: WriteTo,
 }
 
-/// Where an instruction writes to.
+/// The destination of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteTo {
-    /// A memory: so many bytes of one value.
+    /// A memory: this number of bytes of one value.
     Memory(u8),
-    /// A memory: any number of bytes, all the same or from a data segment.
+    /// A memory: any number of bytes, all equal or from a data segment.
     Many,
     /// A memory, from a memory.
     Copy,
@@ -63,28 +64,29 @@ pub enum WriteTo {
     Global,
 }
 
-/// What may happen to an execution of a node besides.
+/// An additional event of a node's execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// It ends with a call of the host. Told is which one, counted from 1.
+    /// It ends with a call of the host. Stores the number of the call, from 1.
     HostCall,
-    /// It throws an exception that is caught. Told is how many activations that ended, and, as if it was the upper half of a vector, the first
-    /// variable that gets what is caught, in its upper half, and how many values the exception carries.
+    /// It throws an exception that is caught. Stores the number of ended activations. The upper
+    /// half, as in a vector, holds the first variable for what is caught in its own upper half, and
+    /// the number of the exception's values.
     Caught,
-    /// The run ends inside of it. Told is how many of its instructions were executed.
+    /// The run ends inside it. Stores the number of its instructions executed.
     Stopped,
-    /// What it throws is caught by a handler that is its function's own label, so that the function returns. Told are the values that it
-    /// returns, one after the other.
+    /// Its exception is caught by a handler that is its function's own label, so that the function
+    /// returns. Stores the returned values in sequence.
     Returned,
 }
 
 impl Event {
-    /// How many there are.
+    /// The number of events.
     pub(crate) const COUNT: u32 = 4;
 }
 
 impl NodeModel {
-    /// The model of a node. O(instructions).
+    /// Builds the model of a node. O(instructions).
     pub fn new(code: &NodeCode) -> Self {
         let mut reads = Vec::new();
         let mut writes = Vec::new();
@@ -108,34 +110,35 @@ impl NodeModel {
         }
     }
 
-    /// How many inputs there are: variables first, then reads.
+    /// The number of inputs: variables first, then reads.
     pub fn inputs(&self) -> usize {
         self.variables.len() + self.reads.len()
     }
 
-    /// What is told besides of the executions that it happens to, in columns behind those of the inputs.
+    /// The column of an event, for the executions in which it happens; these columns follow those
+    /// of the inputs.
     pub(crate) fn of_event(&self, event: Event) -> usize {
         self.inputs() + event as usize
     }
 
-    /// Which input a variable is.
+    /// The input that a variable is.
     pub fn of_variable(&self, variable: u32) -> Option<usize> {
         self.variables.binary_search(&variable).ok()
     }
 
-    /// Which input an instruction reads, if it is one of the reads.
+    /// The input that an instruction reads, if it is one of the reads.
     pub fn of_read(&self, inst: usize) -> usize {
         self.variables.len() + self.ordinals[inst] as usize
     }
 
-    /// Which of the reads or writes an instruction is.
+    /// The number of an instruction among the reads or writes.
     pub fn ordinal(&self, inst: usize) -> Option<usize> {
         let ordinal = *self.ordinals.get(inst)?;
         (ordinal != NONE).then_some(ordinal as usize)
     }
 }
 
-/// From where an instruction reads, if it does.
+/// The source from which an instruction reads, if it does.
 pub fn read_from(code: Code) -> Option<ReadFrom> {
     Some(match code {
         Code::Load(_) | Code::LoadVector(_) => ReadFrom::Memory,
@@ -149,7 +152,7 @@ pub fn read_from(code: Code) -> Option<ReadFrom> {
     })
 }
 
-/// Where an instruction writes to, if it does.
+/// The destination to which an instruction writes, if it does.
 pub fn write_to(code: Code) -> Option<WriteTo> {
     Some(match code {
         Code::Store(bytes) => WriteTo::Memory(bytes),

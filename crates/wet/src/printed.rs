@@ -1,6 +1,7 @@
-//! What a program put out: the bytes that the host read when it was called for that.
+//! A program's output: the bytes that the host read when it was called to output them.
 //!
-//! They follow from the path and the log, but only by following the run from a checkpoint on, which takes longer than all else that is asked about a printed line.
+//! They follow from the path and the log, but only by following the run from a checkpoint on, which
+//! takes longer than everything else that a question about a printed line needs.
 
 use std::cell::RefCell;
 use std::ops::Range as Span;
@@ -13,59 +14,62 @@ use afterimage_trace::{Kind, SectionWriter, TraceError as FileError, TraceFile, 
 
 use crate::epoch::wire::{put, take};
 
-/// What a call read is not kept if it is more bytes.
+/// If a call reads more bytes than this, they are not stored.
 pub const MOST_PRINTED: usize = 8 << 20;
-/// A chunk ends with the call after which it has so many bytes.
+/// A chunk ends with the call after which it reaches this size in bytes.
 const CHUNK: usize = 256 << 10;
-/// The form of chunks and of the index.
+/// The version of chunks and of the index.
 const VERSION: u8 = 1;
 
-/// Why what was put out cannot be read.
+/// Why the output cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum PrintedError {
-    /// The file.
+    /// The file cannot be read.
     #[error(transparent)]
     File(#[from] FileError),
-    /// What is in it.
+    /// The data is damaged.
     #[error(
         "what was printed is damaged: {0}; build the values again with `afterimage build --lens full --again`"
     )]
     Damaged(&'static str),
 }
 
-/// What a call of the host read to put it out, by the guest's wish: one of `fd_write` of WASI, for descriptor 1 or 2.
+/// The bytes that a host call read in order to output them: a call of WASI's `fd_write` for
+/// descriptor 1 or 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Printed<'a> {
-    /// Which call of the host, from 1.
+    /// The number of the host call, from 1.
     pub call: u64,
     /// The time of the block that ends with it.
     pub time: u64,
-    /// The bytes of all ranges that it read, in the order of the log: first the list of what to put out.
+    /// The bytes of all ranges that it read, in the order of the log: first the list of buffers.
     pub bytes: &'a [u8],
 }
 
 impl Printed<'_> {
-    /// The CRC-32 of the bytes, as the log has it.
+    /// The CRC-32 of the bytes, as in the log.
     pub fn digest(&self) -> u32 {
         crc32fast::hash(self.bytes)
     }
 }
 
-/// Whether a call of an import is one of which is kept what it reads: by its module and name, and its first argument.
+/// Whether the reads of a call of an import are stored, given its module and name and its first
+/// argument.
 pub fn is_printing(module: &str, name: &str, descriptor: u64) -> bool {
     module == "wasi_snapshot_preview1" && name == "fd_write" && matches!(descriptor, 1 | 2)
 }
 
-/// Watches a run for what is put out.
+/// Observes a run's output.
 pub(crate) struct Printing<'p> {
     program: &'p Program,
     /// Calls of the host so far.
     calls: u64,
-    /// The instructions of the node at hand are done: what is called now, the guest calls.
+    /// Whether the instructions of the current node are done, so that the guest makes the next
+    /// call.
     is_done: bool,
-    /// The call at hand puts something out.
+    /// Whether the current call outputs something.
     is_printing: bool,
-    /// What was announced last is what the host reads.
+    /// Whether the last reported bytes are read by the host.
     is_read: bool,
     bytes: Vec<u8>,
 }
@@ -82,7 +86,7 @@ impl<'p> Printing<'p> {
         }
     }
 
-    /// What the node put out that was executed last: its last block was that of `time`.
+    /// The output of the node executed last, whose last block has this time.
     #[inline]
     pub fn executed(&mut self, time: u64) -> Option<Printed<'_>> {
         self.is_done = false;
@@ -126,7 +130,7 @@ impl Observer for Printing<'_> {
 
     #[inline]
     fn bytes(&mut self, bytes: &[u8]) {
-        // What is too much is only counted.
+        // Excess bytes are only counted.
         if std::mem::take(&mut self.is_read) && self.bytes.len() <= MOST_PRINTED {
             let left = MOST_PRINTED + 1 - self.bytes.len();
             self.bytes
@@ -135,13 +139,13 @@ impl Observer for Printing<'_> {
     }
 }
 
-/// Writes what was put out to a file, call by call.
+/// Writes output to a file, call by call.
 pub struct PrintedWriter {
     section: SectionWriter,
     chunk: Vec<u8>,
-    /// Of the call that was written last in the chunk.
+    /// The last call written in the chunk, with its time.
     last: (u64, u64),
-    /// How many blocks were executed before the chunk.
+    /// The number of blocks executed before the chunk.
     before: u64,
     /// The first call of each chunk.
     firsts: Vec<u64>,
@@ -162,7 +166,7 @@ impl PrintedWriter {
         })
     }
 
-    /// Writes what the next call put out.
+    /// Writes the output of the next call.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -191,7 +195,8 @@ impl PrintedWriter {
         Ok(())
     }
 
-    /// Ends the section with its index: all was told of so many executed blocks. The caller commits.
+    /// Ends the section with its index: the output of `length` executed blocks is complete. The
+    /// caller commits.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -209,11 +214,11 @@ impl PrintedWriter {
     }
 }
 
-/// A chunk that was read.
+/// A decoded chunk.
 #[derive(Debug)]
 struct Chunk {
     bytes: Vec<u8>,
-    /// The calls, ascending, with their times and where their bytes are.
+    /// The calls, ascending, with their times and the positions of their bytes.
     calls: Vec<(u64, u64, Span<usize>)>,
 }
 
@@ -247,19 +252,19 @@ impl Chunk {
     }
 }
 
-/// What was put out, as a file tells it.
+/// The output stored in a file.
 #[derive(Debug)]
 pub struct FilePrinted {
     file: TraceFile,
     /// The first call of each chunk, ascending.
     firsts: Vec<u64>,
     length: u64,
-    /// The chunk that was read last.
+    /// The chunk read last.
     last: RefCell<Option<(usize, Rc<Chunk>)>>,
 }
 
 impl FilePrinted {
-    /// What a file tells; `None` if it has nothing of it.
+    /// Opens the output in a file; `None` if it has none.
     ///
     /// # Errors
     /// If it is damaged.
@@ -280,16 +285,17 @@ impl FilePrinted {
         }))
     }
 
-    /// How many blocks were executed as far as is told.
+    /// The number of executed blocks that it covers.
     pub fn length(&self) -> u64 {
         self.length
     }
 
-    /// The time of the block that ends with a call, and what it read, of which the log has this CRC-32. `None` if that is not kept. O(a chunk), or of the chunk that was read
+    /// The time of the block that ends with a call, and the bytes that the call read, whose CRC-32
+    /// in the log is `digest`. `None` if they are not stored. O(a chunk), or for the chunk read
     /// last, O(log n + bytes).
     ///
     /// # Errors
-    /// If it is damaged, or not what the log says.
+    /// If it is damaged, or does not match the log.
     pub fn get(&self, call: u64, digest: u32) -> Result<Option<(u64, Vec<u8>)>, PrintedError> {
         let behind = self.firsts.partition_point(|&first| first <= call);
         let Some(at) = behind.checked_sub(1) else {
@@ -307,10 +313,10 @@ impl FilePrinted {
         }
     }
 
-    /// Shows all calls, in order, until one is not taken.
+    /// Passes all calls to `take`, in order, until one is refused.
     ///
     /// # Errors
-    /// If something is damaged, or where a call is not taken.
+    /// If something is damaged, or a call is refused.
     pub fn each<E: From<PrintedError>>(
         &self,
         mut show: impl FnMut(Printed<'_>) -> Result<(), E>,
@@ -347,7 +353,7 @@ impl FilePrinted {
     }
 }
 
-/// The first calls that an index tells.
+/// The first calls listed in an index.
 fn firsts(bytes: &[u8]) -> Option<Vec<u64>> {
     let (&version, mut input) = bytes.split_first()?;
     let mut firsts = Vec::new();

@@ -1,4 +1,4 @@
-//! The grammar of a run, made while it runs.
+//! Builds the grammar of a run while it runs.
 
 pub(crate) mod lists;
 mod loops;
@@ -12,29 +12,31 @@ use crate::consing::Consing;
 use crate::measures::tally;
 use crate::{Root, Segment, Shape, Symbol};
 
-/// When a segment is complete.
+/// The size at which a segment is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How many rules and symbols a segment has room for.
+    /// The number of rules and symbols that a segment may hold.
     pub symbols: usize,
 }
 
 impl Default for Limits {
-    /// A quarter of a million: some 8 MB while the segment grows, and a tenth of a second to open it. Of real programs' paths eight times as
-    /// many are not stored in less.
+    /// A quarter of a million: about 8 MB while the segment grows, and a tenth of a second to open
+    /// it. On paths of real programs, eight times this limit saves no space.
     fn default() -> Self {
         Self { symbols: 250_000 }
     }
 }
 
-/// Makes segments of the sequence of paths that a run's activations execute.
+/// Builds segments from the sequence of paths that a run's activations execute.
 ///
-/// It does not search for what recurs, as Sequitur or Re-Pair do; a program's structure says where to look. Every
-/// activation becomes a rule when it ends, every iteration of a loop when the next begins, every loop when it is left, and equal rules are
-/// made once (hash-consing). So the unique path traces of Zhang and Gupta (2001) come out by themselves. What is
-/// long beyond that, such as an interpreter's main loop, is folded by locally consistent parsing.
+/// It does not search for repetitions, as Sequitur or Re-Pair do: a program's structure says where
+/// they are. Every activation becomes a rule when it ends, every iteration of a loop when the next
+/// begins, and every loop when it is left. Equal rules are created once (hash-consing). The unique
+/// path traces of Zhang and Gupta (2001) result from this without further work. Longer sequences,
+/// such as an interpreter's main loop, are folded by locally consistent parsing.
 ///
-/// A path takes O(1) time, amortised. Memory is bounded by the [`Limits`] and by how many activations and loops are open.
+/// A path takes O(1) amortised time. Memory is bounded by the [`Limits`] and the number of open
+/// activations and loops.
 pub struct Builder {
     limits: Limits,
     nodes: Vec<NodeFacts>,
@@ -43,8 +45,9 @@ pub struct Builder {
     lists: Lists,
     /// The open activations, the outermost first.
     frames: Vec<Frame>,
-    /// Where the innermost activation is in its loops. Each activation, and the host around all, has a list for
-    /// itself and for each of these loops two: the loop's iterations, and what the current one has done.
+    /// The loops that the innermost activation is in. Each activation, and the host around all, has
+    /// one list for itself and two for each of these loops: the loop's iterations, and the current
+    /// iteration.
     place: LoopNest,
     before: u64,
     length: u64,
@@ -52,7 +55,7 @@ pub struct Builder {
     root: Vec<Root>,
 }
 
-/// What has to be known of a node.
+/// The properties of a node that the builder needs.
 #[derive(Clone, Copy)]
 struct NodeFacts {
     length: u64,
@@ -63,14 +66,14 @@ struct NodeFacts {
 /// An open activation.
 struct Frame {
     function: FuncId,
-    /// It began in this segment.
+    /// Whether it began in this segment.
     begun: bool,
-    /// Where its caller is.
+    /// The loops that its caller is in.
     caller: LoopNest,
 }
 
 impl Builder {
-    /// Nothing has run yet.
+    /// Creates a builder before the run's beginning.
     pub fn new(limits: Limits) -> Self {
         let mut lists = Lists::default();
         lists.open();
@@ -89,7 +92,8 @@ impl Builder {
         }
     }
 
-    /// The run goes on after so many blocks, with these activations open, the outermost first.
+    /// Creates a builder for a run that continues after `before` blocks, with these activations
+    /// open, the outermost first.
     pub fn resumed(limits: Limits, before: u64, open: Vec<FuncId>) -> Self {
         let mut builder = Self::new(limits);
         for &function in &open {
@@ -105,7 +109,7 @@ impl Builder {
         builder
     }
 
-    /// Makes a node known that has a number already.
+    /// Defines a node that already has a number.
     pub fn define_as(&mut self, node: NodeId, shape: Shape) {
         let position = node.as_u32() as usize;
         if position >= self.nodes.len() {
@@ -127,14 +131,14 @@ impl Builder {
         }
     }
 
-    /// Makes a node known. Nodes are numbered from 0 in this order.
+    /// Defines a node. Nodes are numbered from 0 in this order.
     pub fn define(&mut self, shape: Shape) -> NodeId {
         let known = self.facts(&shape);
         self.nodes.push(known);
         NodeId::from_u32(self.nodes.len() as u32 - 1)
     }
 
-    /// The innermost activation executes a node so many times in a row.
+    /// Appends `times` consecutive executions of a node by the innermost activation.
     ///
     /// # Panics
     /// If the node was not defined, or the run has 2^64 blocks.
@@ -166,7 +170,7 @@ impl Builder {
         }
     }
 
-    /// An activation of a function begins.
+    /// Begins an activation of a function.
     #[inline]
     pub fn enter(&mut self, function: FuncId) {
         self.frames.push(Frame {
@@ -178,7 +182,7 @@ impl Builder {
         self.lists.open();
     }
 
-    /// The innermost activation ends.
+    /// Ends the innermost activation.
     ///
     /// # Panics
     /// If none is open.
@@ -198,24 +202,25 @@ impl Builder {
         }
     }
 
-    /// How many blocks were executed.
+    /// The number of blocks executed.
     pub fn time(&self) -> u64 {
         self.before + self.length
     }
 
-    /// A segment, if the limits say that it is complete. To be asked often: the segment grows until then.
+    /// Returns a segment if the limits say that it is complete. Call it often: until then the
+    /// segment keeps growing.
     pub fn take_segment(&mut self) -> Option<Segment> {
         let size = self.rules.size() + self.lists.len() + self.root.len();
         (size >= self.limits.symbols).then(|| self.cut()).flatten()
     }
 
-    /// What has not been taken yet as a last segment, if there is anything. The run may go on after that.
+    /// Returns whatever has not been taken yet as a last segment. The run may continue after that.
     pub fn finish(&mut self) -> Option<Segment> {
         self.cut()
     }
 
-    /// The innermost activation goes to another place. Whether it comes out of inner loops, if any, into loops where it has
-    /// been.
+    /// Moves the innermost activation to another loop nest. Returns whether it only left inner
+    /// loops, if any, into loops where it already was.
     #[cold]
     fn go(&mut self, place: LoopNest) -> bool {
         let common = self.loops.common(self.place, place);
@@ -228,11 +233,11 @@ impl Builder {
         common == place
     }
 
-    /// Ends loops until the innermost activation is at this place around its own.
+    /// Ends loops until the innermost activation is in this loop nest around its own.
     fn leave_loops(&mut self, place: LoopNest) {
         while self.place != place {
             self.place = self.loops.parent(self.place);
-            // The iteration, then the loop.
+            // First the iteration, then the loop.
             for _ in 0..2 {
                 if let Some((symbol, count)) = self.lists.close(&mut self.rules) {
                     self.lists.push(symbol, count, &mut self.rules);

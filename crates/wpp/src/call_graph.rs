@@ -14,48 +14,51 @@ use self::open::Open;
 use crate::measures::Measured;
 use crate::{Kind, Node, PathError, Root, Segments, Symbol, WholePath};
 
-/// How many functions that call themselves are followed in one pass over a grammar.
+/// The number of recursive functions that one pass over a grammar follows.
 const LANES: usize = 16;
 
-/// Who was called by whom; no caller: the host called.
+/// Caller and callee; without a caller, the host called.
 type Key = (Option<FuncId>, FuncId);
 
 /// The calls of one function by another, or by the host.
 ///
-/// The caller is the activation that goes on when the callee returns: after a tail call, the caller of the function that made it.
+/// The caller is the activation that continues when the callee returns: after a tail call, the
+/// caller of the function that made it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallEdge {
-    /// Who calls; `None` for the host.
+    /// The caller; `None` for the host.
     pub caller: Option<FuncId>,
-    /// Who is called.
+    /// The callee.
     pub callee: FuncId,
-    /// How many activations of the callee begin so.
+    /// The number of activations of the callee that begin this way.
     pub calls: u64,
-    /// How many blocks these activations execute themselves.
+    /// The number of blocks that these activations execute themselves.
     pub own: u64,
-    /// How many blocks are executed while those of these activations are open that are in no other activation of the callee. So the
-    /// sum over a function's callers counts every block at most once, however it recurses.
+    /// The number of blocks executed while one of these activations is open that is not inside
+    /// another activation of the callee. So the sum over a function's callers counts every block at
+    /// most once, however it recurses.
     pub inclusive: u64,
 }
 
 /// The calls of a function, all together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallTotal {
-    /// How many activations begin.
+    /// The number of activations.
     pub calls: u64,
-    /// How many blocks they execute themselves.
+    /// The number of blocks that they execute themselves.
     pub own: u64,
-    /// How many blocks are executed while at least one is open.
+    /// The number of blocks executed while at least one is open.
     pub inclusive: u64,
 }
 
-/// The dynamic call graph of a run: all edges along which something was called, ascending by caller, the host first, then callee.
+/// The dynamic call graph of a run: all edges along which a call was made, ascending by caller,
+/// with the host first, then by callee.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallGraph {
     edges: Vec<CallEdge>,
 }
 
-/// Why calls cannot be counted. `E` is why a segment cannot be loaded.
+/// Why calls cannot be counted. `E` is the error of loading a segment.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CallGraphError<E> {
     /// The path cannot be read.
@@ -72,14 +75,14 @@ impl CallGraph {
         &self.edges
     }
 
-    /// Who was called by a function, or by the host. O(log edges).
+    /// The calls that a function, or the host, made. O(log edges).
     pub fn callees(&self, caller: Option<FuncId>) -> &[CallEdge] {
         let start = self.edges.partition_point(|edge| edge.caller < caller);
         let end = self.edges.partition_point(|edge| edge.caller <= caller);
         &self.edges[start..end]
     }
 
-    /// Who called a function. Linear in the number of edges.
+    /// The calls of a function. Linear in the number of edges.
     pub fn callers(&self, callee: FuncId) -> impl Iterator<Item = &CallEdge> {
         self.edges.iter().filter(move |edge| edge.callee == callee)
     }
@@ -90,7 +93,7 @@ impl CallGraph {
         for edge in &self.edges {
             let total = totals.entry(edge.callee).or_default();
             total.calls = total.calls.checked_add(edge.calls)?;
-            // Blocks are at most as many as the run has.
+            // There are no more blocks than the run has, so this cannot overflow.
             total.own += edge.own;
             total.inclusive += edge.inclusive;
         }
@@ -99,8 +102,8 @@ impl CallGraph {
 }
 
 impl<S: Segments> WholePath<S> {
-    /// Counts all calls. Every segment is opened once; linear in the size of its grammar, once more for every 16 functions that may be called
-    /// in it while they are active.
+    /// Counts all calls. Every segment is opened once. Linear in the size of its grammar, plus one
+    /// pass for every 16 functions that may be called in it while they are active.
     ///
     /// # Errors
     /// If a segment cannot be read, or there are 2^64 calls or more.
@@ -113,8 +116,8 @@ impl<S: Segments> WholePath<S> {
             let mut own = BTreeMap::new();
             count(&measured, self.nodes(), &mut open, &mut own)
                 .ok_or(CallGraphError::Uncountable)?;
-            // An activation inside of another one of its function is at the end of calls that were made in the segment, or before it
-            // and are open.
+            // An activation inside another one of its function ends calls that were made in the
+            // segment, or that were open before it.
             let recursive = components::recursive(own.keys().copied().chain(before.calls()));
             for edge in own.values_mut() {
                 if recursive.binary_search(&edge.callee).is_ok() {
@@ -151,7 +154,7 @@ fn edge(sums: &mut BTreeMap<Key, CallEdge>, (caller, callee): Key) -> &mut CallE
     })
 }
 
-/// The blocks of a terminal, which executes so many. What was left out is nobody's own.
+/// The number of blocks of a terminal of the given width. Left-out blocks belong to no function.
 fn own_blocks(nodes: &PrimaryMap<NodeId, Node>, symbol: Symbol, width: u64) -> u64 {
     match symbol.as_node() {
         Some(node) if nodes[node].left_out > 0 => 0,
@@ -159,7 +162,7 @@ fn own_blocks(nodes: &PrimaryMap<NodeId, Node>, symbol: Symbol, width: u64) -> u
     }
 }
 
-/// How many blocks each rule executes, those in activations that begin in it not included.
+/// The number of blocks that each rule executes, excluding those in activations that begin in it.
 fn own_lengths(measured: &Measured, nodes: &PrimaryMap<NodeId, Node>) -> Vec<u64> {
     let grammar = &measured.segment.grammar;
     let mut own = Vec::with_capacity(grammar.rules.len());
@@ -185,7 +188,8 @@ fn own_lengths(measured: &Measured, nodes: &PrimaryMap<NodeId, Node>) -> Vec<u64
     own
 }
 
-/// Adds the calls that are made in a segment, and the time of those that end in it. `None` if they cannot be counted.
+/// Adds the calls made in a segment, and the time of those that end in it. `None` if they cannot be
+/// counted.
 fn count(
     measured: &Measured,
     nodes: &PrimaryMap<NodeId, Node>,
@@ -236,7 +240,7 @@ fn count(
                 let edge = edge(sums, (caller, function));
                 edge.calls = edge.calls.checked_add(times)?;
                 edge.own += times * own[id.as_u32() as usize];
-                // Too much where the function is active already: that is put right afterwards.
+                // This is too much where the function is already active; it is corrected later.
                 edge.inclusive = edge
                     .inclusive
                     .wrapping_add(times.wrapping_mul(measured.layout.length(id)));
@@ -250,8 +254,8 @@ fn count(
     Some(())
 }
 
-/// Adds the time of those activations of some functions that begin and end in a segment and are in no other activation of the same
-/// function.
+/// Adds the time of those activations of some functions that begin and end in a segment and are not
+/// inside another activation of the same function.
 fn count_outermost(
     measured: &Measured,
     lanes: &[FuncId],
@@ -267,7 +271,7 @@ fn count_outermost(
                     for (times, &function) in times.iter_mut().zip(lanes) {
                         *times = u64::from(!open.is_open(function));
                     }
-                    // What is counted here was counted before.
+                    // These were already counted.
                     let _ = contexts.add(rule, open.function(), times);
                 }
             }

@@ -1,4 +1,4 @@
-//! Hash-consing: equal rules are made once.
+//! Hash-consing: equal rules are created once.
 
 use std::hash::Hasher;
 
@@ -7,16 +7,18 @@ use rustc_hash::FxHasher;
 
 use crate::{Grammar, Kind, Rule, Symbol};
 
-/// A grammar that grows, in which no two rules are equal. Finding or making a rule takes time linear in its symbols.
+/// A growing grammar without equal rules. Finding or creating a rule takes time linear in its
+/// symbols.
 #[derive(Default)]
 pub(crate) struct Consing {
     grammar: Grammar,
-    /// Open addressing with linear probing, at most half full; the size is a power of two, or 0. A look-up is one cache miss
-    /// where the table is large; on structured runs the builder took a fifth less time than with a table of hashbrown's.
+    /// Open addressing with linear probing, at most half full; the size is a power of two, or 0. A
+    /// look-up is one cache miss in a large table. On structured runs the builder takes a fifth
+    /// less time than with hashbrown's table.
     slots: Vec<Slot>,
 }
 
-/// No rule has this number: symbols have one bit fewer for it.
+/// No rule has this number, because symbols have one bit less for it.
 const EMPTY: u32 = u32::MAX;
 
 /// A place in the table.
@@ -41,19 +43,19 @@ impl Consing {
         &self.grammar
     }
 
-    /// How many rules and symbols there are, in all.
+    /// The total number of rules and symbols.
     pub(crate) fn size(&self) -> usize {
         self.grammar.rules.len() + self.grammar.symbols.len()
     }
 
-    /// Forgets the rules and keeps their room.
+    /// Forgets the rules but keeps the allocations.
     pub(crate) fn clear(&mut self) {
         self.grammar.rules.clear();
         self.grammar.symbols.clear();
         self.slots.fill(Slot::default());
     }
 
-    /// The symbol so many times.
+    /// The symbol repeated a number of times.
     pub(crate) fn repeat(&mut self, symbol: Symbol, times: u64) -> Symbol {
         if times == 1 {
             symbol
@@ -62,7 +64,7 @@ impl Consing {
         }
     }
 
-    /// These symbols, at least two, one after the other.
+    /// A sequence of these symbols, at least two.
     pub(crate) fn sequence(&mut self, symbols: &[Symbol]) -> Symbol {
         self.rule(Kind::Sequence, symbols)
     }

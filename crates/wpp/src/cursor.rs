@@ -1,4 +1,4 @@
-//! Moving through a path.
+//! Moves through a path.
 
 mod calls;
 mod place;
@@ -19,7 +19,7 @@ pub struct Visit {
     pub node: NodeId,
     /// The time of its first block. Times count executed blocks from 1.
     pub start: u64,
-    /// How many blocks it executes.
+    /// The number of blocks that it executes.
     pub length: u64,
 }
 
@@ -30,10 +30,10 @@ impl Visit {
     }
 }
 
-/// A position in a path: an execution of a node, or before the first or after the last.
+/// A position in a path: at an execution of a node, before the first, or after the last.
 ///
-/// A step takes O(1) amortised over a walk in one direction, a search O(log n) for each rule on the way down. What is
-/// near is found without going back to the top.
+/// A step takes O(1) amortised over a walk in one direction; a search takes O(log n) for each rule
+/// on the way down. Nearby positions are found without returning to the top.
 pub struct Cursor<'a, S: Segments> {
     path: &'a WholePath<S>,
     at: At,
@@ -66,11 +66,11 @@ impl<S: Segments> Clone for Cursor<'_, S> {
 }
 
 impl<S: Segments> Cursor<'_, S> {
-    /// Goes to the execution that contains block T. Where T is 0 or beyond the path's length, it goes before the first or after the last
-    /// and returns `None`.
+    /// Moves to the execution that contains block T. If T is 0 or beyond the path's length, moves
+    /// before the first or after the last and returns `None`.
     ///
     /// # Errors
-    /// If the segment cannot be read. The cursor has not moved then.
+    /// If the segment cannot be read. The cursor has then not moved.
     pub fn seek(&mut self, time: u64) -> Result<Option<Visit>, PathError<S::Error>> {
         if time == 0 || time > self.path.length() {
             self.at = if time == 0 { At::Before } else { At::After };
@@ -92,7 +92,7 @@ impl<S: Segments> Cursor<'_, S> {
         Ok(self.visit())
     }
 
-    /// Where it is, unless before the first or after the last.
+    /// The current execution, unless the cursor is before the first or after the last.
     #[inline]
     pub fn visit(&self) -> Option<Visit> {
         match &self.at {
@@ -101,10 +101,10 @@ impl<S: Segments> Cursor<'_, S> {
         }
     }
 
-    /// Goes to the next execution.
+    /// Moves to the next execution.
     ///
     /// # Errors
-    /// If the next segment cannot be read. The cursor has not moved then.
+    /// If the next segment cannot be read. The cursor has then not moved.
     #[allow(
         clippy::should_implement_trait,
         reason = "it can fail and turn round, which iterators cannot"
@@ -128,10 +128,10 @@ impl<S: Segments> Cursor<'_, S> {
         }
     }
 
-    /// Goes to the execution before.
+    /// Moves to the previous execution.
     ///
     /// # Errors
-    /// If the segment before cannot be read. The cursor has not moved then.
+    /// If the previous segment cannot be read. The cursor has then not moved.
     #[inline]
     pub fn previous(&mut self) -> Result<Option<Visit>, PathError<S::Error>> {
         match &mut self.at {
@@ -151,7 +151,7 @@ impl<S: Segments> Cursor<'_, S> {
 }
 
 impl<S: Segments> Cursor<'_, S> {
-    /// How many activations are open here. O(1).
+    /// The number of activations open here. O(1).
     pub fn depth(&self) -> usize {
         match &self.at {
             At::On(place) => place.depth(),
@@ -159,7 +159,7 @@ impl<S: Segments> Cursor<'_, S> {
         }
     }
 
-    /// The innermost activation's function. Takes a look at each rule on the way down to the symbol.
+    /// The innermost activation's function. Examines each rule on the way down to the symbol.
     pub fn function(&self) -> Option<FuncId> {
         match &self.at {
             At::On(place) => place.function(),
@@ -167,8 +167,8 @@ impl<S: Segments> Cursor<'_, S> {
         }
     }
 
-    /// The open activations, the outermost first. Linear in their number and in the length of the segment's root; each segment
-    /// where one of them began is opened once.
+    /// The open activations, the outermost first. Linear in their number and in the length of the
+    /// segment's root. Each segment where one of them began is opened once.
     ///
     /// # Errors
     /// If one of these segments cannot be read.
@@ -179,7 +179,8 @@ impl<S: Segments> Cursor<'_, S> {
         }
     }
 
-    /// The innermost open activation, `None` if there is none. Mostly far faster than [`Cursor::stack`].
+    /// The innermost open activation, `None` if there is none. Usually far faster than
+    /// [`Cursor::stack`].
     ///
     /// # Errors
     /// If the segment where it began cannot be read.
@@ -190,7 +191,8 @@ impl<S: Segments> Cursor<'_, S> {
         }
     }
 
-    /// The time of the last block before the innermost activation ends; `None` if it does not end. As fast as [`Cursor::skip_activation`].
+    /// The time of the last block before the innermost activation ends; `None` if it does not end.
+    /// As fast as [`Cursor::skip_activation`].
     ///
     /// # Errors
     /// If a segment cannot be read.
@@ -201,11 +203,12 @@ impl<S: Segments> Cursor<'_, S> {
         }
     }
 
-    /// Goes to the first execution after the end of the innermost activation, whatever it does until then. Takes a look at each rule
-    /// on the way up to the activation; linear in the length of a segment's root if the activation is in no rule.
+    /// Moves to the first execution after the end of the innermost activation. Examines each rule
+    /// on the way up to the activation; linear in the length of a segment's root if the activation
+    /// is in no rule.
     ///
     /// # Errors
-    /// If the segment cannot be read. The cursor has not moved then.
+    /// If the segment cannot be read. The cursor has then not moved.
     pub fn skip_activation(&mut self) -> Result<Option<Visit>, PathError<S::Error>> {
         if !matches!(self.at, At::On(_)) {
             return self.next();
@@ -232,7 +235,7 @@ impl Place {
         segment.before < time && time - segment.before <= segment.length
     }
 
-    /// Goes to the node that contains block T, which must be in the segment.
+    /// Moves to the node that contains block T, which must be in the segment.
     fn seek(&mut self, time: u64) {
         self.locate(time - self.measured.segment.before - 1);
     }

@@ -1,4 +1,4 @@
-//! What a reader needs before it opens a segment: the nodes, and what each segment holds.
+//! What a reader needs before it opens a segment: the nodes, and the contents of each segment.
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId, PrimaryMap};
 use hashbrown::HashMap;
@@ -16,16 +16,16 @@ const WHOLE: u64 = 1;
 /// With a table of what was left out.
 const PARTIAL: u64 = 2;
 
-/// Where an activation goes on after a node.
+/// Where an activation continues after a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Continuation {
-    /// The vertex, the one behind the call if the node ends with a call; `None` if the activation ends.
+    /// The vertex (after the call, if the node ends with a call); `None` if the activation ends.
     pub next: Option<BlockId>,
-    /// The node ends with a call.
+    /// Whether the node ends with a call.
     pub calls: bool,
 }
 
-/// Gives nodes the contexts with which segments are coded: the same for writer and reader.
+/// Assigns nodes the contexts with which segments are coded, identically for writer and reader.
 #[derive(Clone, Debug, Default)]
 pub struct Contexts {
     contexts: Vec<NodeContext>,
@@ -33,7 +33,7 @@ pub struct Contexts {
 }
 
 impl Contexts {
-    /// The next node.
+    /// Adds the next node.
     pub fn push(&mut self, function: FuncId, continuation: Continuation) {
         // 0 stands for the end of an activation.
         let fresh = self.points.len() as u32 + 1;
@@ -57,15 +57,16 @@ impl Contexts {
 pub struct Directory {
     /// The nodes.
     pub nodes: PrimaryMap<NodeId, Node>,
-    /// Where each goes on.
+    /// Where the activation continues after each node.
     pub continuations: Vec<Continuation>,
     /// What the segments hold.
     pub summaries: Vec<Summary>,
-    /// How many bits the run wrote of its path.
+    /// The number of bits that the run wrote of its path.
     pub bits: u64,
-    /// What was left out on purpose, as the user asked for it; empty for nothing.
+    /// What was left out at the user's request; empty for nothing.
     pub left_out: String,
-    /// The functions of which something was left out, by ascending index. `None` if something was, but not whose it was is known.
+    /// The functions of which something was left out, by ascending index. `None` if something was
+    /// left out but its function is unknown.
     pub partial: Option<Vec<Partial>>,
 }
 
@@ -74,17 +75,18 @@ pub struct Directory {
 pub struct Partial {
     /// The function.
     pub function: FuncId,
-    /// How many of its blocks were left out.
+    /// The number of its blocks that were left out.
     pub blocks: u64,
-    /// How many of its activations are not there at all.
+    /// The number of its activations that were left out entirely.
     pub calls: u64,
-    /// Which of all activations those that are there are: (k, n) says that the k-th of those that are there is the n-th of all, the one behind it
-    /// the one behind that, up to the next pair. Both ascend, from 1. `None` if there would be too many pairs.
+    /// The numbers of the activations that are present: (k, n) says that the k-th present
+    /// activation is the n-th of all, and so on consecutively up to the next pair. Both ascend,
+    /// from 1. `None` if there would be too many pairs.
     pub numbers: Option<Vec<(u64, u64)>>,
 }
 
 impl Default for Directory {
-    /// That of nothing, which is whole.
+    /// The directory of an empty, whole path.
     fn default() -> Self {
         Self {
             nodes: PrimaryMap::new(),
@@ -97,16 +99,16 @@ impl Default for Directory {
     }
 }
 
-/// How large a directory may be.
+/// The maximal size of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DirectoryLimits {
-    /// Nodes that may exist.
+    /// The number of nodes.
     pub nodes: u32,
-    /// Blocks of all of them.
+    /// Their total number of blocks.
     pub blocks: usize,
-    /// Functions of the program, imports included.
+    /// The program's functions, imports included.
     pub functions: u32,
-    /// Activations that may be open at once.
+    /// The number of activations open at once.
     pub open: usize,
 }
 
@@ -134,7 +136,7 @@ impl Directory {
             .unwrap_or(0)
     }
 
-    /// Its bytes. Linear.
+    /// Encodes the directory. Linear.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let partial = self.partial.as_deref();
@@ -162,10 +164,10 @@ impl Directory {
         out
     }
 
-    /// The directory of these bytes. Time and memory are bounded by them and the limits.
+    /// Decodes a directory. Time and memory are bounded by the bytes and the limits.
     ///
     /// # Errors
-    /// If they are none.
+    /// If the bytes are not a directory.
     pub fn decode(encoded: &[u8], limits: &DirectoryLimits) -> Result<Self, CodecError> {
         let input = &mut &*encoded;
         let version = varint::get(input)?;
@@ -202,7 +204,7 @@ impl Directory {
             functions: limits.functions,
             open: limits.open,
         };
-        // A summary takes a byte at least.
+        // A summary takes at least one byte.
         let count = varint::get_below(input, input.len() as u64 + 1, "segments")?;
         let summaries = (0..count)
             .map(|_| decode_summary(varint::part(input)?, &segment_limits))
@@ -221,28 +223,29 @@ impl Directory {
     }
 }
 
-/// The stretches of a path, which are made when they are needed.
+/// The stretches of a path, which are built on demand.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StretchDirectory {
-    /// What each holds.
+    /// The contents of each.
     pub directory: Directory,
-    /// What the stop clock shows where each but the first begins, ascending.
+    /// The value of the stop clock at the beginning of each stretch except the first, ascending.
     pub clocks: Vec<u64>,
-    /// The activations open where each but the first begins, the outermost first. Those that already waited for the same call where the stretch before began are left out:
-    /// see [`known_before`](Self::known_before).
+    /// The activations open at the beginning of each stretch except the first, the outermost first.
+    /// Those that already waited for the same call at the beginning of the previous stretch are
+    /// omitted: see [`known_before`](Self::known_before).
     pub open: Vec<Vec<OpenActivation>>,
 }
 
-/// An activation that is open where a stretch begins.
+/// An activation that is open at the beginning of a stretch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenActivation {
     /// The function.
     pub function: FuncId,
     /// The block with the call that it waits for; `None` if it does not wait.
     pub call: Option<BlockId>,
-    /// When it began: the time of its first block.
+    /// The time of its first block.
     pub entered: u64,
-    /// When it called: the time of the call's block. Of one that does not wait, the same as `entered`.
+    /// The time of the call's block; if it does not wait, the same as `entered`.
     pub called: u64,
 }
 
@@ -282,7 +285,7 @@ impl StretchDirectory {
         (stretch.kept as usize).saturating_sub(1)
     }
 
-    /// Its bytes. Linear.
+    /// Encodes the directory. Linear.
     pub fn encode(&self) -> Vec<u8> {
         let directory = self.directory.encode();
         let mut out = Vec::new();
@@ -296,7 +299,7 @@ impl StretchDirectory {
         out
     }
 
-    /// The bytes of the open activations. Linear.
+    /// Encodes the open activations. Linear.
     pub fn encode_open(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let summaries = self.directory.summaries.iter().skip(1);
@@ -308,10 +311,11 @@ impl StretchDirectory {
         out
     }
 
-    /// Decodes a directory and its open activations. Time and memory are bounded by the bytes and the limits.
+    /// Decodes a directory and its open activations. Time and memory are bounded by the bytes and
+    /// the limits.
     ///
     /// # Errors
-    /// If they are none, or of different paths.
+    /// If the bytes are invalid, or of different paths.
     pub fn decode(
         encoded: &[u8],
         encoded_open: &[u8],
@@ -371,7 +375,7 @@ impl Partial {
     fn decode(input: &mut &[u8], limits: &DirectoryLimits) -> Result<Self, CodecError> {
         let function = varint::get_below(input, u64::from(limits.functions), "functions")?;
         let (blocks, calls) = (varint::get(input)?, varint::get(input)?);
-        // A pair takes two bytes at least.
+        // A pair takes at least two bytes.
         let pairs = varint::get_below(input, input.len() as u64 / 2 + 2, "numbers")?;
         let (mut kept, mut all) = (0u64, 0u64);
         let next = |input: &mut &[u8], last: u64| {

@@ -1,4 +1,4 @@
-//! Finding where activations execute given blocks, in the grammar.
+//! Finds where activations execute given blocks, in the grammar.
 
 mod automaton;
 mod beginning;
@@ -13,11 +13,11 @@ use self::count::{Counting, Search};
 use self::list::list;
 use crate::{PathError, Root, Segments, Summary, WholePath};
 
-/// What is looked for: an activation of a function executes some blocks one after the other, then, without executing any other, calls
-/// the next part's function, which begins with the next part's blocks; or it ends, and its caller, without calling anybody else, goes on with
-/// them; and so on.
+/// A pattern of blocks. An activation of a function executes some blocks consecutively. Then,
+/// without executing another, it calls the next part's function, which begins with the next part's
+/// blocks; or it ends, and its caller, without another call, continues with them; and so on.
 ///
-/// What an activation's callees execute does not stand between its blocks.
+/// Blocks executed by an activation's callees do not interrupt its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     parts: Vec<Part>,
@@ -26,27 +26,27 @@ pub struct Pattern {
 /// Blocks of one activation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Whose blocks these are.
+    /// The function of these blocks.
     pub function: FuncId,
     /// The blocks, at least one.
     pub blocks: Vec<BlockId>,
-    /// How it follows the part before; the first follows none.
+    /// How it follows the previous part; ignored for the first.
     pub link: Link,
 }
 
-/// How a part of a pattern follows the one before.
+/// How a part of a pattern follows the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
     /// By a call: its activation begins.
     Call,
-    /// By a return, or an exception: the activation before ends, and this one is its caller's.
+    /// By a return or an exception: the previous activation ends, and this one is its caller.
     Return,
 }
 
-/// Parts that are no pattern.
+/// Why parts do not form a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
-    /// There is nothing to be looked for, or a part has no blocks.
+    /// There are no parts, or a part has no blocks.
     #[error("a pattern has parts, and each of these blocks")]
     Empty,
     /// There are too many parts.
@@ -55,13 +55,13 @@ pub enum PatternError {
 }
 
 impl Pattern {
-    /// How many parts a pattern may have.
+    /// The maximal number of parts of a pattern.
     pub const MOST_PARTS: usize = 64;
 
-    /// A pattern.
+    /// Creates a pattern.
     ///
     /// # Errors
-    /// If there is no part, one has no blocks, or there are too many.
+    /// If there are no parts, one has no blocks, or there are too many.
     pub fn new(parts: Vec<Part>) -> Result<Self, PatternError> {
         if parts.is_empty() || parts.iter().any(|part| part.blocks.is_empty()) {
             return Err(PatternError::Empty);
@@ -97,13 +97,13 @@ pub struct Match {
 /// The occurrences of a pattern.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PatternOccurrences {
-    /// How many there are.
+    /// Their number.
     pub count: u64,
     /// The first ones, in the order of their last blocks.
     pub first: Vec<Match>,
 }
 
-/// Why a pattern cannot be looked for. `E` is why a segment cannot be loaded.
+/// Why a pattern cannot be searched for. `E` is the error of loading a segment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FindError<E> {
     /// The path cannot be read.
@@ -112,16 +112,19 @@ pub enum FindError<E> {
 }
 
 impl<S: Segments> WholePath<S> {
-    /// Counts all occurrences of a pattern, which may overlap, and says when the first `most` are.
+    /// Counts all occurrences of a pattern, which may overlap, and finds the times of the first
+    /// `most`.
     ///
-    /// An automaton reads the blocks (Knuth, Morris and Pratt 1977, and for what follows calls and returns how far it is), with a state for each open
-    /// activation. Where
-    /// a rule leads it from a state, and how many occurrences end there, is computed once for each rule and state that come together, so
-    /// that the run is not expanded. In practice few states come to a rule, and time is linear in the grammars; at most it is the grammar's size
-    /// times the pattern's length. An occurrence that is listed takes a look at the symbols of each rule on the way down to it. Segments in which the
-    /// pattern's functions are neither called nor executed are not opened.
+    /// An automaton reads the blocks (Knuth, Morris and Pratt 1977; for parts after calls and
+    /// returns it tracks the progress). It has a state for each open activation. For each
+    /// combination of rule and state that arises, the resulting state and the number of occurrences
+    /// are computed once, so the run is not expanded. In practice few states reach a rule, and time
+    /// is linear in the grammars; at most it is the grammar's size times the pattern's length. To
+    /// list an occurrence, the symbols of each rule on the way down to it are examined. Segments in
+    /// which the pattern's functions are neither called nor executed are not opened.
     ///
-    /// What a filter left out executes nothing here: whoever asks makes sure that nothing of the pattern's functions was.
+    /// Left-out blocks count as not executed: the caller must make sure that a filter left out
+    /// nothing of the pattern's functions.
     ///
     /// # Errors
     /// If a segment cannot be read.

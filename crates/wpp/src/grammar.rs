@@ -9,10 +9,11 @@ use crate::Symbol;
 pub enum Kind {
     /// Its symbols, one after the other, within one activation.
     Sequence,
-    /// Its only symbol so many times, at least twice.
+    /// Its only symbol, repeated this often: at least twice.
     Repeat(u64),
-    /// A whole activation of a function, from the call to the return: its symbols, one after the other. The callee's
-    /// activation stands in the caller's sequence right after the path that ends with the call.
+    /// A whole activation of a function, from the call to the return: its symbols in sequence. In
+    /// the caller's sequence, the callee's activation comes right after the path that ends with the
+    /// call.
     Call(FuncId),
 }
 
@@ -23,46 +24,48 @@ pub struct Rule {
     pub kind: Kind,
     /// Its first symbol's position in [`Grammar::symbols`].
     pub start: u32,
-    /// How many symbols it has: exactly one for a `Repeat`, at least two for a `Sequence`, any number for a `Call`.
+    /// The number of its symbols: exactly one for a `Repeat`, at least two for a `Sequence`, any
+    /// number for a `Call`.
     pub len: u32,
 }
 
-/// The rules of a segment, children before parents: a rule's symbols name rules with smaller numbers only.
+/// The rules of a segment, children before parents: a rule's symbols only name rules with smaller
+/// numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grammar {
-    /// The rules. Their symbols stand in `symbols` without gaps, in the order of the rules.
+    /// The rules. Their symbols are in `symbols` without gaps, in the order of the rules.
     pub rules: PrimaryMap<RuleId, Rule>,
     /// The right-hand sides.
     pub symbols: Vec<Symbol>,
 }
 
-/// What a segment's path consists of, at the top.
+/// An item of a segment's path at the top level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Root {
     /// Executed in the innermost activation.
     Run(Symbol),
-    /// An activation of this function begins, which does not end in this segment.
+    /// The beginning of an activation that does not end in this segment.
     Enter(FuncId),
-    /// The innermost activation, which began in an earlier segment, ends.
+    /// The end of the innermost activation, which began in an earlier segment.
     Leave,
 }
 
-/// A stretch of a run: a grammar, and what is made of it.
+/// A stretch of a run: a grammar, and facts derived from it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
-    /// How many blocks were executed before it.
+    /// The number of blocks executed before it.
     pub before: u64,
-    /// How many blocks are executed in it.
+    /// The number of blocks executed in it.
     pub length: u64,
     /// The functions whose activations are open at its beginning, the outermost first.
     pub open: Vec<FuncId>,
-    /// What happens in it.
+    /// The top level of its path.
     pub root: Vec<Root>,
     /// The rules.
     pub grammar: Grammar,
     /// How often each node that occurs is executed in it, ascending by node.
     pub node_counts: Vec<(NodeId, u64)>,
-    /// How many activations of each function begin in it, if any, ascending by function.
+    /// The number of activations of each function that begin in it, if any, ascending by function.
     pub call_counts: Vec<(FuncId, u64)>,
 }
 

@@ -1,8 +1,10 @@
-//! The whole path of a run (Larus, "Whole Program Paths", 1999), as a grammar that is open at any point.
+//! The whole path of a run (Larus, "Whole Program Paths", 1999), as a grammar that can be entered
+//! at any point.
 //!
-//! A run is the sequence of the paths that its activations execute. [`Builder`] takes that sequence and makes a
-//! [`Segment`] of it now and then: a grammar in which calls, loop iterations and recurring stretches stand once, however
-//! often they occur. [`WholePath`] reads segments: any position, both directions, the k-th execution of a node.
+//! A run is the sequence of the paths that its activations execute. [`Builder`] takes that sequence
+//! and occasionally completes a [`Segment`]: a grammar in which calls, loop iterations and
+//! recurring stretches are stored once, however often they occur. [`WholePath`] reads segments at
+//! any position and in both directions, and finds the k-th execution of a node.
 //!
 //! | | time |
 //! |---|---|
@@ -11,7 +13,7 @@
 //! | opening a segment | linear in its grammar |
 //! | [`Cursor::next`], [`Cursor::previous`] | O(1), amortised |
 //! | [`Cursor::seek`], [`Occurrences::rank`], [`Occurrences::select`] | O(log n) for each rule on the way down |
-//! | the first question of [`Occurrences`] to a segment | linear in its grammar |
+//! | the first query of [`Occurrences`] to a segment | linear in its grammar |
 //! | [`WholePath::call_graph`] | linear in all grammars, times the recursive functions by 16 |
 //!
 //! ```

@@ -1,4 +1,5 @@
-//! The k-th of what depends on an execution and on the one before it in the same activation.
+//! Finds the k-th event that depends on an execution and on the previous one in the same
+//! activation.
 
 mod tally;
 
@@ -8,37 +9,37 @@ use thiserror::Error;
 use self::tally::Tally;
 use crate::{PathError, Segments, WholePath};
 
-/// What is looked for: marks at the blocks of nodes.
+/// Defines the marks to search for, at the blocks of nodes.
 pub trait Marking {
-    /// The positions of the blocks of a node that have marks whatever was executed before, ascending; one with several marks
-    /// stands there as often.
+    /// The positions of a node's blocks that have marks whatever was executed before, ascending. A
+    /// block with several marks occurs as often.
     fn inside(&self, node: NodeId) -> &[u64];
 
-    /// How many more marks the first block has if it is executed after this node in the same activation; `None`: the
-    /// activation begins with it.
+    /// The number of additional marks on the first block if it is executed after this node in the
+    /// same activation. `None`: the activation begins with it.
     fn joining(&self, before: Option<NodeId>, node: NodeId) -> u64;
 }
 
 /// All marks of a run, in the order of time.
 ///
-/// Like [`Occurrences`](crate::Occurrences), but what happens may depend on where an activation comes from. All segments are counted
-/// when it is made.
+/// Like [`Occurrences`](crate::Occurrences), but marks may depend on what the activation executed
+/// before. All segments are counted at construction.
 pub struct Marks<'a, S, M> {
     path: &'a WholePath<S>,
     marking: M,
-    /// How many there are before each segment, and in all.
+    /// The number of marks before each segment, and in all.
     before: Vec<u64>,
-    /// For each segment, what each activation that is open at its beginning executed last.
+    /// For each segment, what each activation open at its beginning executed last.
     open: Vec<Vec<Option<NodeId>>>,
 }
 
-/// Why marks cannot be counted. `E` is why a segment cannot be loaded.
+/// Why marks cannot be counted. `E` is the error of loading a segment.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum MarksError<E> {
     /// The path cannot be read.
     #[error(transparent)]
     Path(#[from] PathError<E>),
-    /// There are 2^64 - 1 or more.
+    /// There are 2^64 - 1 marks or more.
     #[error("there are more than can be counted")]
     Uncountable,
 }
@@ -72,12 +73,13 @@ impl<S: Segments> WholePath<S> {
 }
 
 impl<S: Segments, M: Marking> Marks<'_, S, M> {
-    /// How many there are.
+    /// The number of marks.
     pub fn count(&self) -> u64 {
         self.before[self.before.len() - 1]
     }
 
-    /// The time of the k-th, counted from 1, if there are so many. Linear in the grammar of its segment.
+    /// The time of the k-th mark, counted from 1, if it exists. Linear in the grammar of its
+    /// segment.
     ///
     /// # Errors
     /// If the segment cannot be read.

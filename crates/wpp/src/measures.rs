@@ -1,4 +1,4 @@
-//! What is computed of a segment when it is opened: lengths, counts, and whether it is sound.
+//! Facts computed when a segment is opened: lengths, counts, and whether it is sound.
 
 mod call_rules;
 mod check;
@@ -21,24 +21,24 @@ pub(crate) use self::layout::{Body, FEW, Layout, Word};
 pub(crate) use self::uses::{Use, User, Uses};
 use crate::{Grammar, Kind, Node, Root, Rule, Segment, Symbol};
 
-/// A sound segment, and what it takes to find a position in it.
+/// A sound segment, with what is needed to find a position in it.
 pub(crate) struct Measured {
     pub(crate) segment: Arc<Segment>,
-    /// The rules, as they are searched.
+    /// The rules, laid out for searching.
     pub(crate) layout: Layout,
-    /// The symbols of the root's items, if they are some, and at the end none.
+    /// The symbols of the root's items, where they have one; empty at the end.
     pub(crate) words: Vec<Word>,
     /// Which rules are activations or contain some.
     pub(crate) calls: PrimaryMap<RuleId, bool>,
-    /// How many blocks of the segment are executed before each item of the root, and in all.
+    /// The number of the segment's blocks executed before each item of the root, and in all.
     pub(crate) root_starts: Vec<u64>,
-    /// How many activations are open before each item of the root, and at the end.
+    /// The number of activations open before each item of the root, and at the end.
     pub(crate) depths: Vec<u32>,
     /// The function of the innermost activation before each item of the root, and at the end.
     pub(crate) functions: Vec<Option<FuncId>>,
-    /// The rules that stand for activations, once they were asked for.
+    /// The rules that stand for activations, once requested.
     call_rules: OnceLock<CallRules>,
-    /// Where symbols stand, once that was asked for.
+    /// Where symbols occur, once requested.
     uses: OnceLock<Uses>,
 }
 
@@ -74,17 +74,18 @@ impl Measured {
 }
 
 impl Measured {
-    /// The rules that stand for activations, and how often each occurs. Linear in the grammar the first time.
+    /// The rules that stand for activations, and how often each occurs. The first call is linear in
+    /// the grammar.
     pub(crate) fn call_rules(&self) -> &CallRules {
         self.call_rules.get_or_init(|| CallRules::new(self))
     }
 
-    /// Where symbols stand. Linear the first time.
+    /// Where symbols occur. The first call is linear.
     pub(crate) fn uses(&self) -> &Uses {
         self.uses.get_or_init(|| Uses::new(self))
     }
 
-    /// About how much memory it takes.
+    /// Its approximate memory use.
     pub(crate) fn bytes(&self) -> usize {
         const RULE: usize = size_of::<Rule>() + 1 + size_of::<u32>();
         const ITEM: usize = size_of::<Root>() + 4 + 8 + 4 + size_of::<Option<FuncId>>();
@@ -103,10 +104,10 @@ impl Measured {
 }
 
 impl Segment {
-    /// Verifies everything that a reader relies on, and that the counts are right. Linear.
+    /// Verifies everything that a reader relies on, including the counts. Linear.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// The first error found.
     pub fn check(&self, nodes: &PrimaryMap<NodeId, Node>) -> Result<(), CheckError> {
         let rules = check::rules(&self.grammar, nodes)?;
         check::root(self, nodes, &rules)?;
@@ -132,8 +133,9 @@ impl Segment {
 /// Counts by node and by function, ascending, as in a [`Segment`].
 pub(crate) type Tallies = (Vec<(NodeId, u64)>, Vec<(FuncId, u64)>);
 
-/// How often each node is executed and how many activations of each function begin. The rules' and nodes' numbers must be
-/// sound. Linear in the grammar and the number of nodes, but for the sorting of the functions. `None` if a count does not fit.
+/// How often each node is executed, and the number of activations of each function that begin. The
+/// rules' and nodes' numbers must be sound. Linear in the grammar and the number of nodes, except
+/// for sorting the functions. `None` if a count does not fit.
 pub(crate) fn tally(grammar: &Grammar, root: &[Root]) -> Option<Tallies> {
     let mut rules: Vec<u64> = vec![0; grammar.rules.len()];
     let mut nodes: Vec<u64> = Vec::new();

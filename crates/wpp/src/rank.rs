@@ -1,4 +1,4 @@
-//! Rank and select: which one it is, and where the k-th is.
+//! Rank and select: the number of an occurrence, and the position of the k-th.
 
 mod error;
 mod sparse;
@@ -17,19 +17,19 @@ use crate::measures::Measured;
 use crate::whole_path::Recent;
 use crate::{PathError, Segments, Summary, WholePath};
 
-/// The counts may take this fraction of the room that open segments may take.
+/// The fraction of the room for open segments that the counts may take.
 const SHARE: usize = 4;
 
 /// One of the [`Occurrences`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Occurrence {
-    /// The how many-th it is, from 1.
+    /// Its number, from 1.
     pub number: u64,
-    /// When: the time of the block, or of the activation's first.
+    /// The time of the block, or of the activation's first block.
     pub time: u64,
 }
 
-/// What is looked for.
+/// What to search for.
 enum Target {
     /// Blocks of nodes.
     Nodes(Positions),
@@ -37,34 +37,37 @@ enum Target {
     Calls(FuncId),
 }
 
-/// Which blocks of nodes, from 0; ascending, one as often as it counts.
+/// Positions of blocks in nodes, from 0; ascending, each as often as it counts.
 #[derive(Default)]
 struct Positions {
-    /// Where those of a node are.
+    /// The range of each node's positions.
     of: HashMap<NodeId, (u32, u32), FxBuildHasher>,
     all: Vec<u64>,
 }
 
-/// All executions of a block, or of some nodes, or all activations of a function, in the order of time.
+/// All executions of a block, or of some nodes, or all activations of a function, in the order of
+/// time.
 ///
-/// Nothing is stored for this. How many there are in each rule is counted, the children before the parents, once for each segment that is
-/// asked: of nodes that stand in few rules only there, otherwise in time linear in the segment's grammar; after that a question takes O(log n) for each rule on the way down to the
-/// answer. Segments without any are not opened.
+/// Nothing is stored for this. The occurrences in each rule are counted bottom-up, once for each
+/// segment queried. Nodes that occur in few rules are counted only there; otherwise the time is
+/// linear in the segment's grammar. After that, a query takes O(log n) for each rule on the way
+/// down to the answer. Segments without occurrences are not opened.
 pub struct Occurrences<'a, S> {
     path: &'a WholePath<S>,
     target: Target,
-    /// How many there are before each segment, and in all.
+    /// The number of occurrences before each segment, and in all.
     before: Vec<u64>,
     /// The counts of segments.
     cache: Mutex<Recent<Tally>>,
 }
 
 impl<S: Segments> WholePath<S> {
-    /// The executions of nodes, each standing for the time of one of its blocks: its position in the node, from 0. With all nodes that contain a
-    /// block, and where, these are the executions of the block; with 0, those of the nodes.
+    /// The executions of nodes, each at the time of one of its blocks, given by its position in the
+    /// node, from 0. All nodes that contain a block, with its positions, give the executions of the
+    /// block; position 0 gives those of the nodes.
     ///
     /// # Errors
-    /// If a node is not known, has no such block, or is given twice.
+    /// If a node is unknown, has no such block, or is given twice.
     pub fn executions(
         &self,
         nodes: impl IntoIterator<Item = (NodeId, u64)>,
@@ -80,11 +83,12 @@ impl<S: Segments> WholePath<S> {
         Occurrences::new(self, Target::Nodes(positions))
     }
 
-    /// The same for any number of positions of a node, ascending, of which one may be given several times. The one behind the node's last
-    /// stands for the block that is executed after the node, whatever it is.
+    /// Like [`executions`](Self::executions), for any number of positions per node, in ascending
+    /// order, possibly repeated. The position after the node's last block stands for the next block
+    /// executed after the node, whatever it is.
     ///
     /// # Errors
-    /// If a node is not known, has no such block, its positions do not ascend, or it is given twice.
+    /// If a node is unknown, has no such block, its positions do not ascend, or it is given twice.
     pub fn executions_of_each<P: AsRef<[u64]>>(
         &self,
         nodes: impl IntoIterator<Item = (NodeId, P)>,
@@ -133,18 +137,18 @@ impl<'a, S: Segments> Occurrences<'a, S> {
         self.path
     }
 
-    /// How many there are.
+    /// The number of occurrences.
     pub fn count(&self) -> u64 {
         self.before[self.before.len() - 1]
     }
 
-    /// Whether there are any in a segment, by its position.
+    /// Whether there are any in a segment, given by its position.
     pub fn are_in(&self, segment: usize) -> bool {
         let here = self.before.get(segment..=segment + 1);
         here.is_some_and(|here| here[0] < here[1])
     }
 
-    /// How many there are at block T and before.
+    /// The number of occurrences at or before block T.
     ///
     /// # Errors
     /// If the segment cannot be read.
@@ -166,7 +170,7 @@ impl<'a, S: Segments> Occurrences<'a, S> {
         Ok(before + tally.rank(&measured, &self.target, offset))
     }
 
-    /// The k-th, counted from 1, if there are so many.
+    /// The k-th occurrence, counted from 1, if it exists.
     ///
     /// # Errors
     /// If the segment cannot be read.
@@ -182,7 +186,7 @@ impl<'a, S: Segments> Occurrences<'a, S> {
         Ok(Some(Occurrence { number, time }))
     }
 
-    /// The first after block T.
+    /// The first occurrence after block T.
     ///
     /// # Errors
     /// If a segment cannot be read.
@@ -192,7 +196,7 @@ impl<'a, S: Segments> Occurrences<'a, S> {
             .map_or(Ok(None), |next| self.select(next))
     }
 
-    /// The last before block T.
+    /// The last occurrence before block T.
     ///
     /// # Errors
     /// If a segment cannot be read.
@@ -200,7 +204,7 @@ impl<'a, S: Segments> Occurrences<'a, S> {
         self.select(self.rank(time.saturating_sub(1))?)
     }
 
-    /// How many there are in each rule of a segment.
+    /// The counts for each rule of a segment.
     fn tally(&self, segment: usize, measured: &Measured) -> Arc<Tally> {
         let cache = || self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(tally) = cache().get(segment) {
@@ -239,7 +243,7 @@ impl Target {
         }
     }
 
-    /// Which blocks of a node it is.
+    /// The counted positions in a node.
     fn positions(&self, node: NodeId) -> &[u64] {
         match self {
             Self::Nodes(positions) => positions.get(node),
@@ -266,7 +270,7 @@ impl Positions {
         })
     }
 
-    /// The nodes, and how many each has.
+    /// The nodes, and the number of positions of each.
     fn weights(&self) -> impl Iterator<Item = (NodeId, u64)> {
         self.of
             .iter()
@@ -274,7 +278,7 @@ impl Positions {
     }
 }
 
-/// How many of a node's positions there are up to one of its blocks.
+/// The number of positions up to a block.
 fn up_to(positions: &[u64], within: u64) -> u64 {
     positions.partition_point(|&position| position <= within) as u64
 }

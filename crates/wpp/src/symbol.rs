@@ -9,7 +9,7 @@ use afterimage_ids::{NodeId, RuleId};
 pub struct Symbol(u32);
 
 impl Symbol {
-    /// How many nodes there may be, and how many rules.
+    /// The limit on the number of nodes, and on the number of rules.
     pub const LIMIT: u32 = 1 << 31;
 
     /// The terminal of a node. The number must be below [`Symbol::LIMIT`].

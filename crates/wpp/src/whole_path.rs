@@ -16,30 +16,33 @@ pub use self::segments::{InMemory, Segments, Summary};
 use crate::measures::Measured;
 use crate::{Activation, Node};
 
-/// How much memory open segments may take, in bytes, unless something else is asked for.
+/// The default limit on the memory of open segments, in bytes.
 const ROOM: usize = 256 << 20;
 
-/// The whole path of a run. Segments are opened when they are needed, and checked, in time linear in the segment's grammar. Those
-/// that were used last stay open, as long as there is room.
+/// The whole path of a run. Segments are opened and checked on demand, in time linear in the
+/// segment's grammar. The most recently used ones stay open, as long as there is room.
 pub struct WholePath<S> {
     segments: S,
     nodes: Arc<PrimaryMap<NodeId, Node>>,
-    /// How many blocks are executed up to the end of each segment.
+    /// The number of blocks executed up to the end of each segment.
     ends: Vec<u64>,
     room: usize,
     /// The open segments.
     cache: Mutex<Recent<Measured>>,
-    /// Of segments that were asked for it, the activations that begin in them and are open at their ends.
+    /// The activations that begin in a segment and are open at its end, for segments where this was
+    /// requested.
     begun: Mutex<HashMap<usize, Arc<[Activation]>, FxBuildHasher>>,
-    /// By node, made when first asked for: the segments in which it is executed, ascending, and how often.
+    /// By node: the segments in which it is executed, ascending, and how often. Built at the first
+    /// request.
     inside: OnceLock<Vec<Vec<(u32, u64)>>>,
 }
 
 impl<S: Segments> WholePath<S> {
-    /// The path that consists of these segments.
+    /// Creates a path from its segments.
     ///
     /// # Errors
-    /// [`PathError::Follow`] if a segment does not follow the one before, as far as the summaries say.
+    /// [`PathError::Follow`] if, according to the summaries, a segment does not follow the previous
+    /// one.
     pub fn new(
         segments: S,
         nodes: Arc<PrimaryMap<NodeId, Node>>,
@@ -86,7 +89,7 @@ impl<S: Segments> WholePath<S> {
         inside.get(node.index()).map_or(&[], Vec::as_slice)
     }
 
-    /// Lets open segments take about so many bytes, and not 256 MiB. One stays open in any case.
+    /// Lets open segments take about `bytes` bytes instead of 256 MiB. At least one stays open.
     #[must_use]
     pub fn with_room(self, bytes: usize) -> Self {
         Self {
@@ -96,7 +99,7 @@ impl<S: Segments> WholePath<S> {
         }
     }
 
-    /// How many blocks were executed.
+    /// The number of blocks executed.
     pub fn length(&self) -> u64 {
         self.ends.last().copied().unwrap_or(0)
     }
@@ -111,11 +114,11 @@ impl<S: Segments> WholePath<S> {
         &self.segments
     }
 
-    /// Verifies every segment, that it is what its summary says, and that it continues the one before. Linear in the size of the
-    /// grammars.
+    /// Verifies every segment: that it is sound, matches its summary, and continues the previous
+    /// one. Linear in the size of the grammars.
     ///
     /// # Errors
-    /// The first thing that is wrong, or that a segment cannot be loaded.
+    /// The first fault, or the error of loading a segment.
     pub fn check(&self) -> Result<(), PathError<S::Error>> {
         let mut open = Vec::new();
         for segment in 0..self.segments.summaries().len() {
@@ -133,7 +136,7 @@ impl<S: Segments> WholePath<S> {
         self.ends.partition_point(|&end| end < time)
     }
 
-    /// How much memory open segments may take, in bytes.
+    /// The limit on the memory of open segments, in bytes.
     pub(crate) fn room(&self) -> usize {
         self.room
     }
@@ -149,7 +152,8 @@ impl<S: Segments> WholePath<S> {
         Ok(measured)
     }
 
-    /// The activations that begin in a segment and are open at its end, the outermost first. It is opened at most once for that.
+    /// The activations that begin in a segment and are open at its end, the outermost first. The
+    /// segment is opened at most once for this.
     pub(crate) fn begun(&self, segment: usize) -> Result<Arc<[Activation]>, PathError<S::Error>> {
         let mut known = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(begun) = known.get(&segment) {

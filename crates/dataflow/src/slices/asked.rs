@@ -1,20 +1,22 @@
-//! Which queries were raised before.
+//! Tracks which queries were already raised.
 
 use afterimage_wpp::twpp::Series;
 
 use crate::times::Times;
 
-/// Timestamps that queries were raised for. What is new is kept apart until it is as much as what is in order.
+/// Timestamps for which queries were raised. New ones are kept apart until they are as many as the
+/// ordered ones.
 #[derive(Debug, Default)]
 pub(super) struct RaisedTimestamps {
     ordered: Series,
     recent: Vec<Series>,
-    /// How many series are in `recent`.
+    /// The number of series in `recent`.
     waiting: usize,
 }
 
 impl RaisedTimestamps {
-    /// Adds timestamps, and tells which of them are new, and which are not. Amortised O(log) for each series, if few sets are added at a time.
+    /// Adds timestamps, and returns which of them are new and which are not. Amortised O(log) for
+    /// each series if few sets are added at a time.
     pub fn add(&mut self, times: Times) -> (Times, Times) {
         let (mut known, mut new) = times.split(&self.ordered);
         for recent in &self.recent {

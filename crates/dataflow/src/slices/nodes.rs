@@ -1,4 +1,4 @@
-//! The first approach: timestamps only tell which nodes were executed.
+//! The first approach: timestamps only say which nodes were executed.
 
 use rustc_hash::FxHashSet;
 

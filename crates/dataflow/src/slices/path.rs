@@ -59,7 +59,7 @@ pub(super) fn slice(
             break;
         }
         for ((node, subject), mut times) in frontier {
-            // Before the first step there is nothing.
+            // Nothing precedes the first step.
             times.take(1);
             let moved = times.earlier(1);
             for &before in slicing.graph.towards(Direction::Backward, node) {
@@ -82,9 +82,9 @@ struct Search<'s> {
     instances: bool,
     asked: FxHashMap<Query, RaisedTimestamps>,
     slice: Slice,
-    /// The executions in the slice, if these are told apart.
+    /// The executions in the slice, if they are distinguished.
     in_slice: BTreeMap<usize, RaisedTimestamps>,
-    /// The queries that came to nodes in this step.
+    /// The queries that reached nodes in this step.
     arrived: BTreeMap<Query, Vec<Times>>,
     /// The nodes with queries for all of their executions.
     whole: FxHashSet<usize>,
@@ -104,7 +104,8 @@ impl Search<'_> {
         }
         let raised = match self.instances {
             true => self.in_slice.entry(node).or_default().add(times).0,
-            // One query for all of them, however they are found; again only to say that it was solved.
+            // One query covers all executions, however they are found. It is repeated only to
+            // report that it was solved.
             false if self.whole.insert(node) || self.observed => {
                 Times::from(self.slicing.graph.timestamps(node))
             }
@@ -122,7 +123,7 @@ impl Search<'_> {
         self.arrived.entry((node, subject)).or_default().push(times);
     }
 
-    /// Raises the queries that arrived, as far as they were not raised before.
+    /// Raises the queries that arrived, unless they were raised before.
     fn raise(&mut self) -> BTreeMap<Query, Times> {
         let mut raised = BTreeMap::new();
         for ((node, subject), sets) in std::mem::take(&mut self.arrived) {

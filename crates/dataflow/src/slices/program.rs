@@ -1,4 +1,4 @@
-//! What slices are of.
+//! The input of slicing: a path and its statements.
 
 use rustc_hash::FxHashMap;
 
@@ -24,11 +24,12 @@ pub struct Statement {
 pub enum Subject {
     /// A definition of this.
     Variable(Variable),
-    /// An execution of what this kind of statements, those with equal control dependences, is control dependent on.
+    /// An execution of a statement that controls statements of this kind. Statements with equal
+    /// control dependences are of one kind.
     Control(u32),
 }
 
-/// How something came into a slice.
+/// How a statement came into a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// By a data dependence.
@@ -41,20 +42,21 @@ pub enum Kind {
 pub struct Slicing<'a> {
     pub(super) graph: &'a TimestampedGraph,
     pub(super) statements: &'a [Statement],
-    /// Per node, those from which control may come to it.
+    /// For each node, its predecessors in the control-flow graph.
     pub(super) before: &'a [Vec<usize>],
-    /// Per node its kind of control dependences.
+    /// For each node, its kind of control dependences.
     kinds: Vec<Option<u32>>,
-    /// Per kind, the statements that decide.
+    /// For each kind, the statements that decide.
     parents: Vec<&'a [usize]>,
 }
 
 impl<'a> Slicing<'a> {
-    /// Of a path through statements, one a node. `before` has for each statement those from which control may come to it by the program's control-flow graph;
-    /// only [`Approach::Nodes`](super::Approach::Nodes) looks at it.
+    /// Prepares a path through statements, one per node. `before` lists each statement's
+    /// predecessors in the program's control-flow graph; only
+    /// [`Approach::Nodes`](super::Approach::Nodes) uses it.
     ///
     /// # Panics
-    /// If these are not as many as the graph has nodes, or more.
+    /// If there are fewer statements or predecessor lists than nodes in the graph.
     pub fn new(
         graph: &'a TimestampedGraph,
         statements: &'a [Statement],
@@ -95,7 +97,7 @@ impl<'a> Slicing<'a> {
         }
     }
 
-    /// What a statement in the slice makes one look for.
+    /// The subjects of the queries that a statement in the slice raises.
     pub(super) fn needs(&self, node: usize) -> impl Iterator<Item = Subject> {
         let uses = self.statements[node].uses.iter();
         let uses = uses.map(|&variable| Subject::Variable(variable));

@@ -8,7 +8,8 @@ use super::program::{Kind, Slicing, Subject, Variable};
 use super::{nodes, path};
 use crate::times::Times;
 
-/// Agrawal and Horgan's approaches, in the order of the paper: each slice has what the next one has.
+/// Agrawal and Horgan's approaches, in the order of the paper: each slice contains the next
+/// approach's slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Approach {
     /// 1: nodes that were executed.
@@ -19,54 +20,54 @@ pub enum Approach {
     Instances,
 }
 
-/// What a slice is of.
+/// The starting point of a slice.
 #[derive(Clone, Debug)]
 pub struct Criterion {
     /// The node.
     pub node: usize,
-    /// Its execution: when. [`Approach::Nodes`] does not look at it.
+    /// The time of its execution. [`Approach::Nodes`] ignores it.
     pub time: u64,
-    /// The variables whose values are asked about, as they are right before it.
+    /// The variables whose values right before it are asked about.
     pub variables: Vec<Variable>,
 }
 
 /// A slice.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Slice {
-    /// The nodes in it, that of the criterion included.
+    /// The nodes in it, including the criterion's.
     pub nodes: BTreeSet<usize>,
-    /// Of [`Approach::Instances`], the executions in it.
+    /// With [`Approach::Instances`], the executions in it.
     pub instances: BTreeMap<usize, Series>,
-    /// How many queries were raised.
+    /// The number of queries raised.
     pub queries: u64,
 }
 
-/// The queries that are looked at at the same time: a row of the paper's Figure 11.
+/// The queries considered at the same time: a row of the paper's Figure 11.
 #[derive(Debug, Default)]
 pub struct Row {
     /// Each with its timestamps; `None` stands for the paper's `*`.
     pub queries: Vec<(Option<Times>, usize, Subject)>,
-    /// Queries that were raised before: they are not followed again.
+    /// Queries that were raised before; they are not followed again.
     pub solved: Vec<(Option<Times>, usize, Subject)>,
     /// What was added to the slice, and how.
     pub added: Vec<(usize, Kind)>,
 }
 
-/// The slice of a criterion.
+/// Computes the slice of a criterion.
 ///
-/// [`Approach::Nodes`] takes O(edges × variables and control dependences); the others O(steps × those that are looked for, log series) in the worst
-/// case, and less where series stay whole.
+/// [`Approach::Nodes`] takes O(edges × variables and control dependences). In the worst case the
+/// others take O(steps × subjects, log series), and less where series stay whole.
 ///
 /// # Panics
-/// If the criterion's node does not execute then.
+/// If the criterion's node does not execute at its time.
 pub fn slice(slicing: &Slicing<'_>, criterion: &Criterion, approach: Approach) -> Slice {
     slice_observed(slicing, criterion, approach, None)
 }
 
-/// As [`slice()`], telling of the queries row by row.
+/// Like [`slice()`], but reports the queries row by row.
 ///
 /// # Panics
-/// If the criterion's node does not execute then.
+/// If the criterion's node does not execute at its time.
 pub fn slice_observed(
     slicing: &Slicing<'_>,
     criterion: &Criterion,

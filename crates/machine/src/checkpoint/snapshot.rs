@@ -19,16 +19,17 @@ pub struct Waits {
     pub function: FuncId,
     /// The block that ends with the call.
     pub block: BlockId,
-    /// What its variables hold; above what is no vector may be anything.
+    /// The values of its variables; the upper halves of values that are not vectors are undefined.
     pub variables: Vec<GlobalBits>,
 }
 
 impl Machine<'_> {
-    /// Where it stands; `None` if the run has ended. O(variables of all activations + elements of tables + exceptions), and for each call in a function with vectors
-    /// that an activation waits for, once, the operators of the function.
+    /// The machine's current state; `None` if the run has ended. O(variables of all activations +
+    /// elements of tables + exceptions). For each call in a function with vectors that an
+    /// activation waits for, it also takes the operators of the function, once.
     ///
     /// # Errors
-    /// If the module is not what the program was parsed from.
+    /// If the module is not the one that the program was parsed from.
     pub fn snapshot(&mut self) -> Result<Option<Snapshot>, MachineError> {
         let Some(checkpoint) = self.checkpoint() else {
             return Ok(None);
@@ -42,11 +43,12 @@ impl Machine<'_> {
         Ok(Some(snapshot))
     }
 
-    /// Stands where a machine stood that followed the same run on any path. As [`restore`](Self::restore); what activations wait for is compiled. The path's nodes must be
-    /// [expected](Self::expect) or defined before.
+    /// Restores the state of a machine that followed the same run on any path. Like
+    /// [`restore`](Self::restore), but compiles the calls that activations wait for. The path's
+    /// nodes must be [expected](Self::expect) or defined before.
     ///
     /// # Errors
-    /// If it cannot be a place in this run. The machine cannot be used any more then.
+    /// If it cannot be a state of this run. The machine is then unusable.
     pub fn restore_snapshot(
         &mut self,
         snapshot: Snapshot,
@@ -56,8 +58,9 @@ impl Machine<'_> {
         self.restore(&checkpoint, fill)
     }
 
-    /// The activations that wait for a call, the outermost first, with what they hold: as in a [`Snapshot`], locals and slots below what the call takes. `None` if the run has ended. O(variables of
-    /// all activations).
+    /// The activations that wait for a call, the outermost first, with their values as in a
+    /// [`Snapshot`]: locals, and slots below the call's operands. `None` if the run has ended.
+    /// O(variables of all activations).
     pub fn waiting(&self) -> Option<Vec<Waits>> {
         let executes = matches!(Next::of(self.waiting)?, Next::Block(_));
         let waits = self.frames.len() - usize::from(executes).min(self.frames.len());
@@ -81,7 +84,7 @@ impl Machine<'_> {
         frames.collect()
     }
 
-    /// The node that is this block only, which ends with a call.
+    /// The node that consists of this block only, which ends with a call.
     fn call_node(&mut self, function: FuncId, block: BlockId) -> Result<NodeId, MachineError> {
         if let Some(&node) = self.calls.get(&(function, block)) {
             return Ok(node);
@@ -100,7 +103,8 @@ impl Machine<'_> {
         Ok(node)
     }
 
-    /// Above what is no vector may be what a vector left, which depends on what was executed since the machine was put together.
+    /// Clears remnants of vectors above other values. They depend on what was executed since the
+    /// machine was created.
     fn clear_high(&mut self, snapshot: &mut Snapshot) -> Result<(), MachineError> {
         if let Next::Enter { function, .. } = snapshot.next {
             let ty = self.body(function)?.function.ty;
@@ -136,7 +140,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Which variables that can still be read during a call are vectors.
+    /// Which of the variables that can still be read during a call are vectors.
     fn vectors_at(&mut self, function: FuncId, block: BlockId) -> Result<&[bool], MachineError> {
         let node = self.call_node(function, block)?;
         let NodeEnd::Call { results, .. } = self.codes[node].end else {
@@ -157,7 +161,7 @@ impl Machine<'_> {
     }
 }
 
-/// Sets to 0 those that are no vectors'.
+/// Sets the upper halves of other values to 0.
 fn clear(high: &mut [u64], vectors: impl Iterator<Item = bool>) {
     for (half, _) in high.iter_mut().zip(vectors).filter(|(_, vector)| !vector) {
         *half = 0;

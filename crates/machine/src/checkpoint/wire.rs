@@ -1,13 +1,14 @@
-//! The bytes of checkpoints.
+//! The encoding of checkpoints.
 //!
-//! Numbers are LEB128, lists begin with their length; references, positions and blocks ascend and are differences.
+//! Numbers are LEB128, and lists begin with their length. References, positions and blocks ascend
+//! and are stored as differences.
 
 use afterimage_ids::EntityRef;
 
 use super::{BlockId, ChangedTable, Checkpoint, Exception, FuncId, GlobalBits, LogPlace, Next};
 
 impl<C: EntityRef> Checkpoint<C> {
-    /// Its bytes.
+    /// Encodes the checkpoint.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Out(Vec::new());
         let LogPlace { chunks, at, events } = self.log;
@@ -62,7 +63,8 @@ impl<C: EntityRef> Checkpoint<C> {
         out.0
     }
 
-    /// What bytes say. `None` if they are not those of a checkpoint. Takes no memory beyond a small multiple of theirs.
+    /// Decodes a checkpoint; `None` if the bytes are not one. Takes at most a small multiple of
+    /// their memory.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let mut input = In(bytes);
         let time = input.take()?;
@@ -174,7 +176,7 @@ impl In<'_> {
         below(self.take()?)
     }
 
-    /// A list of things that take so many bytes at least.
+    /// A list of items that each take at least `least` bytes.
     fn list<T>(
         &mut self,
         least: u64,

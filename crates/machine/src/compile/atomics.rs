@@ -1,6 +1,8 @@
-//! Atomic operators. Nobody shares the memory, so each is a check of its address, a load, what it computes, and a store.
+//! Atomic operators. The memory is not shared, so each is an address check, a load, a computation
+//! and a store.
 //!
-//! A compare-exchange stores what is there afterwards, also if it exchanges nothing: then that is what it has read.
+//! A compare-exchange always stores the resulting value, even if it exchanges nothing: then it
+//! stores the value read.
 
 use afterimage_ids::OpId;
 use afterimage_numeric::Scalar;
@@ -9,21 +11,21 @@ use wasmparser::{MemArg, Operator};
 use super::{Compiler, Constant};
 use crate::inst::{Code, Load};
 
-/// What an atomic operator does.
+/// The action of an atomic operator.
 #[derive(Clone, Copy)]
 enum Does {
     Load,
     Store,
-    /// Stores what this gives of the value loaded and its operand.
+    /// Stores the result of this operator on the loaded value and the operand.
     Update(Scalar),
     Exchange,
-    /// Stores its last operand if the other one equals the value loaded: this compares them.
+    /// Stores its last operand if this comparison says that the other one equals the loaded value.
     CompareExchange(Scalar),
     Wait,
     Notify,
 }
 
-/// How many bytes an operator accesses, and what it does.
+/// The number of bytes that an operator accesses, and its action.
 fn atomic(operator: &Operator<'_>) -> Option<(MemArg, u8, Does)> {
     use Does::{CompareExchange, Exchange, Update};
     macro_rules! of {
@@ -113,7 +115,8 @@ impl Compiler<'_> {
             Does::Update(scalar) => self.inst(op, Code::Scalar(scalar), [loaded, first, 0], 0),
             Does::Exchange => first,
             Does::CompareExchange(equal) => {
-                // Of the expected value only the bytes count that are accessed; so both are compared with the sign of these.
+                // Of the expected value, only the accessed bytes count; so both are compared with
+                // their sign.
                 let narrow = match (equal, bytes) {
                     (Scalar::I32Eq, 1) => Some(Scalar::I32Extend8S),
                     (Scalar::I32Eq, 2) => Some(Scalar::I32Extend16S),

@@ -16,9 +16,9 @@ pub struct Body<'a> {
     pub operators: Vec<Operator<'a>>,
     /// Its variables.
     pub slots: Slots,
-    /// Some value may be a vector.
+    /// Whether any value may be a vector.
     pub wide: bool,
-    /// How many values the function returns.
+    /// The number of the function's results.
     results: u32,
 }
 
@@ -50,15 +50,16 @@ impl<'a> Body<'a> {
         })
     }
 
-    /// How many variables an activation has: those of [`Slots`], and room for what the function returns. (A handler that is the function's
-    /// own label may catch more values than the operand stack ever holds.)
+    /// The number of an activation's variables: those of [`Slots`], and room for the results. (A
+    /// handler that is the function's own label may catch more values than the operand stack ever
+    /// holds.)
     pub fn variables(&self) -> usize {
         let results = self.slots.locals.len() + self.results as usize;
         self.slots.count().max(results)
     }
 }
 
-/// Whether an operator may leave a vector on the operand stack that was none of its operands.
+/// Whether an operator may leave a vector on the operand stack that was not one of its operands.
 fn gives_vector(program: &Program, operator: &Operator<'_>) -> bool {
     if let Some((vector, _)) = Vector::of(operator) {
         return vector.signature().1 == Kind::Vector;
@@ -97,7 +98,7 @@ pub(super) fn callee_of(operator: &Operator<'_>) -> Option<(Callee, bool)> {
     })
 }
 
-/// The type of what a call calls.
+/// The type of a call's callee.
 pub(crate) fn type_of(program: &Program, callee: Callee) -> Option<&FunctionType> {
     let ty = match callee {
         Callee::Direct(function) => match program.function(function) {

@@ -1,4 +1,4 @@
-//! From operators to instructions.
+//! Translates operators to instructions.
 
 use afterimage_ids::{BlockId, EdgeId, OpId};
 use afterimage_numeric::{Scalar, Vector, VectorLoad, VectorStore};
@@ -11,7 +11,8 @@ use crate::code::{NodeEnd, TableIndices, VectorExtra};
 use crate::inst::{Code, Expected, Load};
 
 impl Compiler<'_> {
-    /// Appends what an operator does. `ways` are the edges that the path takes behind its block. `None` if that cannot be.
+    /// Appends the instructions for an operator. `ways` are the edges that the path takes after its
+    /// block. `None` if that is impossible.
     pub(super) fn operator(
         &mut self,
         op: OpId,
@@ -248,7 +249,7 @@ impl Compiler<'_> {
         Some(false)
     }
 
-    /// What is left: globals, sizes, bulk operations, tables, references, selects.
+    /// The rest: globals, sizes, bulk operations, tables, references, selects.
     fn bulk(&mut self, op: OpId, operator: &Operator<'_>) -> Option<()> {
         let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
         // The instruction, the memory and the immediate.

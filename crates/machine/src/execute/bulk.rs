@@ -1,4 +1,4 @@
-//! Sizes, and what accesses any number of bytes.
+//! Sizes, and operators that access any number of bytes.
 
 use super::tables::table;
 use super::{Inst, Stop, address};
@@ -8,7 +8,7 @@ use crate::image::{PAGE, State};
 use crate::inst::Code;
 use crate::observe::{Observer, Range};
 
-/// Executes what is rare: what has to do with sizes, segments and tables.
+/// Executes rare instructions: those on sizes, segments and tables.
 pub(super) fn bulk<O: Observer>(
     i: usize,
     inst: &Inst,
@@ -37,7 +37,7 @@ pub(super) fn bulk<O: Observer>(
                 Ok([target, from]) => {
                     target.bytes[written].copy_from_slice(&from.bytes[read]);
                 }
-                // They are one.
+                // Both are the same memory.
                 Err(_) => state.memories[memory]
                     .bytes
                     .copy_within(read, written.start),
@@ -60,7 +60,7 @@ pub(super) fn bulk<O: Observer>(
         }
         Code::DataDrop => state.data[index] = [].into(),
         Code::Aligned(bytes) => {
-            // What does not fit into 64 bits is as far from a multiple.
+            // An overflow does not change whether it is a multiple.
             let address = a.wrapping_add(inst.immediate);
             if !address.is_multiple_of(u64::from(bytes)) {
                 return Err(Trap::Unaligned.into());
@@ -79,7 +79,7 @@ pub(super) fn bulk<O: Observer>(
     Ok(None)
 }
 
-/// Lets a memory grow, if the log says so. The answer is what the instruction gives.
+/// Grows a memory, if the log says so. Returns the instruction's result.
 fn grow_memory(
     index: usize,
     pages: u64,
@@ -101,12 +101,12 @@ fn grow_memory(
     Ok(before)
 }
 
-/// What a growth gives that is refused: -1.
+/// The result of a refused growth: -1.
 pub(super) fn refused(wide: bool) -> u64 {
     if wide { u64::MAX } else { u64::from(u32::MAX) }
 }
 
-/// So many of `length` things, if there are so many.
+/// A range of `count` items from `start`, if it is within `length`.
 pub(super) fn part(length: usize, start: u64, count: u64) -> Option<std::ops::Range<usize>> {
     let end = start
         .checked_add(count)

@@ -51,7 +51,7 @@ pub(super) fn table(
                 Ok([target, from]) => {
                     target.elements[written].copy_from_slice(&from.elements[read]);
                 }
-                // They are one.
+                // Both are the same table.
                 Err(_) => state.tables[index]
                     .elements
                     .copy_within(read, written.start),

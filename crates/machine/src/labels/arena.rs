@@ -4,12 +4,12 @@ use super::packed::{pack, unpack};
 
 /// The smallest size.
 const LEAST: usize = 16;
-/// How many bytes are taken from the system at once.
+/// The number of bytes allocated at once.
 const BLOCK: usize = 1 << 16;
-/// Bits of a place's size.
+/// The number of bits for a place's size.
 const BITS: u32 = 4;
 
-/// Room for packed chunks. Sizes are powers of two; chunks of the largest are not packed.
+/// Storage for packed chunks. Sizes are powers of two; chunks of the largest size are not packed.
 #[derive(Debug)]
 pub(super) struct Arena {
     sizes: Vec<Size>,
@@ -19,14 +19,14 @@ pub(super) struct Arena {
 struct Size {
     bytes: usize,
     blocks: Vec<Box<[u8]>>,
-    /// Places that were taken once.
+    /// Places that were freed.
     free: Vec<u32>,
-    /// Places that were taken ever.
+    /// The number of places allocated so far.
     taken: u32,
 }
 
 impl Arena {
-    /// For chunks that have so many bytes when they are not packed.
+    /// Creates storage for chunks with this unpacked size in bytes.
     pub fn new(bytes: usize) -> Self {
         let sizes = std::iter::successors(Some(LEAST), |size| Some(size * 2));
         let sizes = sizes.take_while(|size| *size < 2 * bytes);
@@ -41,7 +41,7 @@ impl Arena {
         }
     }
 
-    /// The place of a chunk's size, and where it is in its block.
+    /// The size class of a place, and its position in its block.
     fn place(&self, slot: u32) -> (usize, usize, std::ops::Range<usize>) {
         let size = (slot & ((1 << BITS) - 1)) as usize - 1;
         let bytes = self.sizes[size].bytes;
@@ -51,7 +51,7 @@ impl Arena {
         (size, at / per_block, start..start + bytes)
     }
 
-    /// Keeps a chunk. Its slot, which is not 0.
+    /// Stores a chunk and returns its slot, which is not 0.
     pub fn put(&mut self, numbers: &[u64], scratch: &mut Vec<u8>) -> u32 {
         scratch.clear();
         pack(numbers, scratch);
@@ -91,7 +91,7 @@ impl Arena {
         }
     }
 
-    /// A chunk is not needed any more.
+    /// Frees a chunk's slot.
     pub fn free(&mut self, slot: u32) {
         let (size, ..) = self.place(slot);
         self.sizes[size].free.push(slot >> BITS);

@@ -1,10 +1,14 @@
-//! Numbers without what repeats in them: each as the difference from the one before, and stretches that follow from numbers before them as how far back and how many.
+//! A compact form of regular number sequences: each number as a difference to an earlier one, and
+//! predictable stretches as a distance back and a length.
 
-/// How far back differences are looked for: sizes of accesses, and of common structures.
+/// The distances back at which differences are searched for: sizes of accesses, and of common
+/// structures.
 const BACK: [usize; 8] = [1, 2, 4, 8, 16, 12, 24, 32];
-/// A token from here on is one of these, of which the differences are repeated; below, it is how many bytes of a difference follow.
+/// Tokens from here on repeat the differences at one of these distances; a lower token is the
+/// number of bytes of a difference that follow.
 const REPEAT: u8 = 16;
-/// From here on it is one of these, after which numbers go on as they went from twice as far back.
+/// Tokens from here on continue from one of these distances as the numbers did from twice that
+/// distance.
 const GO_ON: u8 = 32;
 
 fn zigzag(difference: u64) -> u64 {
@@ -54,12 +58,13 @@ pub fn pack(numbers: &[u64], packed: &mut Vec<u8>) {
     }
 }
 
-/// What follows a number, given the one before.
+/// The number that continues a sequence.
 fn gone_on(last: u64, before: u64) -> u64 {
     last.wrapping_mul(2).wrapping_sub(before)
 }
 
-/// Unpacks as many numbers as there is room for: how many bytes they took. What was not packed gives anything.
+/// Unpacks as many numbers as there is room for. Returns the number of bytes consumed. Invalid
+/// input gives arbitrary numbers.
 pub fn unpack(packed: &[u8], numbers: &mut [u64]) -> usize {
     let (mut at, mut from) = (0, 0);
     let byte = |from: usize| packed.get(from).copied().unwrap_or(0);
@@ -125,11 +130,11 @@ mod tests {
 
     #[test]
     fn what_a_loop_stored_is_short() {
-        // Which execution stored a byte, and how many bytes of it follow.
+        // The execution that stored a byte, and the number of its bytes that follow.
         for size in [1, 2, 4, 8, 16u64] {
             let of = |at: u64| (at / size) << 32 | 77 << 6 | (size - at % size) << 1;
             let numbers = Vec::from_iter((10_000..10_256).map(of));
-            // The same of the first byte of each alone.
+            // The same, only for the first byte of each store.
             let is_first = |at: u64| if at.is_multiple_of(size) { of(at) } else { 0 };
             let firsts = Vec::from_iter((10_000..10_256).map(is_first));
             for (numbers, most) in [(numbers, 32), (firsts, 64)] {

@@ -1,4 +1,5 @@
-//! From instructions to operations, several of them to one where only the last one's result is wanted.
+//! Converts instructions to operations. Several instructions become one operation if only the last
+//! one's result is wanted.
 
 use afterimage_numeric::Scalar;
 use wasmparser::ValType;
@@ -7,13 +8,13 @@ use super::op::{self, Access, Action, Check};
 use crate::code::{NodeCode, NodeEnd, Operand};
 use crate::inst::{Code, Expected, Inst, Register};
 
-/// An operation whose registers are those of the node's code.
+/// An operation that uses the registers of the node's code.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Draft {
     pub action: Action,
     /// The position of the instruction.
     pub inst: usize,
-    /// Registers, or what the action says.
+    /// Registers, or whatever the action defines.
     pub operands: [Register; 3],
     pub number: u32,
 }
@@ -28,7 +29,7 @@ impl Draft {
         }
     }
 
-    /// The registers that it reads, if it is not the instruction itself.
+    /// The registers that it reads, unless it is the instruction itself.
     pub(super) fn reads(&self) -> impl Iterator<Item = Register> + use<> {
         let pairs = self.operands.into_iter().zip(self.action.reads());
         pairs.filter_map(|(register, read)| read.then_some(register))
@@ -38,17 +39,17 @@ impl Draft {
 /// The operations of a node, in order.
 pub(super) struct Drafts<'a> {
     code: &'a NodeCode,
-    /// Memory number 0 is there, and its addresses have 32 bits.
+    /// Whether memory number 0 exists and has 32-bit addresses.
     narrow: bool,
-    /// Results that only one instruction reads may be left out.
+    /// Whether results with a single reader may be omitted.
     fused: bool,
-    /// By register, how often it is read.
+    /// By register, the number of reads.
     uses: Vec<u32>,
-    /// The instructions that are parts of others' operations.
+    /// The instructions that became part of others' operations.
     part: Vec<bool>,
 }
 
-/// An address with what is added to it.
+/// An address with its offset.
 struct Address {
     action: Action,
     operands: [Register; 3],
@@ -66,7 +67,7 @@ impl<'a> Drafts<'a> {
             part: vec![false; code.insts.len()],
         };
         let mut made = Vec::with_capacity(code.insts.len());
-        // Those that read a result come before the one that gives it.
+        // Readers of a result come before the instruction that computes it.
         for (position, inst) in code.insts.iter().enumerate().rev() {
             if !drafts.part[position] {
                 made.extend(drafts.draft(position, inst));
@@ -154,7 +155,7 @@ impl<'a> Drafts<'a> {
         Draft::new(position, action, [a, b, 0], 0)
     }
 
-    /// A branch, and what it depends on.
+    /// A branch with its condition.
     fn branch(
         &mut self,
         position: usize,
@@ -169,7 +170,7 @@ impl<'a> Drafts<'a> {
             Expected::False => false,
         };
         let mut a = a;
-        // Not to be 0 is to be equal to 0.
+        // "x is not 0" means "x = 0 is false", so each `eqz` inverts the branch.
         while let Some((Scalar::I32Eqz, inst)) = self.single(a) {
             self.part[inst] = true;
             a = self.code.insts[inst].a;
@@ -225,7 +226,7 @@ impl<'a> Drafts<'a> {
         Draft::new(position, check.action, [a, b, 0], 0)
     }
 
-    /// A branch by a table of labels.
+    /// A branch by a table.
     fn one_of(&mut self, position: usize, a: Register, list: u32) -> Draft {
         let any = Draft::new(position, Action::OneOf, [a, 0, 0], list);
         let Some(known) = self.code.lists.get(list as usize) else {
@@ -302,7 +303,7 @@ impl<'a> Drafts<'a> {
         }
     }
 
-    /// Of what a result that is read once is a multiple.
+    /// The factor and the register, if a result that is read once is a multiple.
     fn multiple(&mut self, register: Register) -> Option<(Register, u32)> {
         let (scalar, inst) = self.single(register)?;
         let Inst { a, b, .. } = self.code.insts[inst];
@@ -315,7 +316,7 @@ impl<'a> Drafts<'a> {
         Some((a, factor))
     }
 
-    /// The instruction that gives what a register holds, if that is read once only and it cannot trap.
+    /// The instruction that computes a register's value, if that is read only once and cannot trap.
     fn single(&self, register: Register) -> Option<(Scalar, usize)> {
         if !self.fused || self.uses[register as usize] != 1 {
             return None;
@@ -329,7 +330,8 @@ impl<'a> Drafts<'a> {
         }
     }
 
-    /// The constant in a register as 16 bits of which the sign is extended, if that makes as many bytes of it as are written.
+    /// The constant in a register as a sign-extended 16-bit number, if that yields the bytes to be
+    /// written.
     fn short(&self, register: Register, bytes: u8) -> Option<u32> {
         let Operand::Constant(bits) = self.code.source(register) else {
             return None;
@@ -339,20 +341,21 @@ impl<'a> Drafts<'a> {
         (bits << unused == extended << unused).then_some(u32::from(bits as u16))
     }
 
-    /// The constant in a register, if it is 32 bits long, or as the second operand of this operator may be taken for one.
+    /// The constant in a register, if it has 32 bits or may be truncated to 32 bits as the second
+    /// operand of this operator.
     fn number(&self, scalar: Scalar, register: Register) -> Option<u32> {
         let Operand::Constant(bits) = self.code.source(register) else {
             return None;
         };
         let number = bits as u32;
-        // What is above of shorter ones is ignored.
+        // Shorter types ignore the upper bits.
         let fits = scalar.types().0.last() == Some(&ValType::I32)
             || i64::from(number as i32) as u64 == bits;
         fits.then_some(number)
     }
 }
 
-/// How often each register is read.
+/// The number of reads of each register.
 fn uses(code: &NodeCode) -> Vec<u32> {
     let mut uses = vec![0; code.registers().max(1)];
     let mut read = |register: Register| uses[register as usize] += 1;
@@ -367,7 +370,7 @@ fn uses(code: &NodeCode) -> Vec<u32> {
     uses
 }
 
-/// What a node's end reads.
+/// The registers that a node's end reads.
 pub(super) fn end_operands(end: &NodeEnd) -> impl Iterator<Item = Register> + '_ {
     let (values, one): (&[Register], Option<Register>) = match end {
         NodeEnd::Next | NodeEnd::Trap => (&[], None),
@@ -383,7 +386,7 @@ pub(super) fn end_operands(end: &NodeEnd) -> impl Iterator<Item = Register> + '_
     values.iter().copied().chain(one)
 }
 
-/// Whether an operator's operands can be exchanged.
+/// Whether an operator's operands can be swapped.
 fn commutes(scalar: Scalar) -> bool {
     matches!(
         scalar,

@@ -1,4 +1,4 @@
-//! From a node's code to its operations.
+//! Lowers a node's code to its operations.
 
 use super::WINDOW;
 use super::draft::{Draft, Drafts, end_operands};
@@ -6,8 +6,8 @@ use super::op::{Action, Op};
 use crate::code::{NodeCode, Operand};
 use crate::inst::Register;
 
-/// Operations that leave every instruction's result in its register, and the variables as they were. `None` if there are more registers than
-/// operations can name. O(registers).
+/// Operations that leave every instruction's result in its register, and do not change the
+/// variables. `None` if there are more registers than operations can name. O(registers).
 pub(super) fn full(code: &NodeCode, narrow: bool) -> Option<Vec<Op>> {
     if code.registers() > WINDOW {
         return None;
@@ -21,8 +21,9 @@ pub(super) fn full(code: &NodeCode, narrow: bool) -> Option<Vec<Op>> {
     Some(ops.collect())
 }
 
-/// Operations that leave the variables as the node does, and what its end reads in the registers that are the second answer. All other
-/// registers may hold anything. `None` if there are more registers than operations can name. O(registers).
+/// Operations that leave the variables as the node does. Also returns the registers that its end
+/// reads; all others are undefined. `None` if there are more registers than operations can name.
+/// O(registers).
 pub(super) fn lean(code: &NodeCode, narrow: bool) -> Option<(Vec<Op>, Vec<Register>)> {
     let most = code.registers() + 1 + end_operands(&code.end).count();
     if most > WINDOW {
@@ -38,7 +39,7 @@ pub(super) fn lean(code: &NodeCode, narrow: bool) -> Option<(Vec<Op>, Vec<Regist
         ops.push(op(draft, to, |register| places.of[register as usize]));
     }
     moves.order(code.variables, code.registers() as u32, &mut ops);
-    // Constants that are read must be in their registers.
+    // Constants that are read must be in registers.
     let mut read = vec![false; code.constants.len()];
     let mut constant = |register: Register| {
         if let Operand::Constant(_) = code.source(register) {
@@ -62,7 +63,7 @@ pub(super) fn lean(code: &NodeCode, narrow: bool) -> Option<(Vec<Op>, Vec<Regist
     Some((constants.chain(ops).collect(), end))
 }
 
-/// An operation of which all registers are known.
+/// An operation with resolved registers.
 fn op(draft: &Draft, to: Register, place: impl Fn(Register) -> Register) -> Op {
     let mut operands = draft.operands;
     for (operand, read) in operands.iter_mut().zip(draft.action.reads()) {
@@ -82,7 +83,7 @@ fn op(draft: &Draft, to: Register, place: impl Fn(Register) -> Register) -> Op {
     }
 }
 
-/// Where results are: in their own registers, or at once in a variable that becomes what they are.
+/// The places of results: their own registers, or directly the variable that takes their value.
 struct Places {
     /// By register.
     of: Vec<Register>,
@@ -95,9 +96,10 @@ impl Places {
         let first = code.first_result() as usize;
         let variables = code.variables as usize;
         let mut of = Vec::from_iter(0..code.registers() as u32);
-        // By variable: behind the last operation that reads what it was at the start.
+        // By variable: the position after the last operation that reads its initial value.
         let mut free = vec![0; variables];
-        // By result: behind the operation that gives it; `None` if it is to stay in its own register.
+        // By result: the position after the operation that computes it; `None` if it stays in its
+        // own register.
         let mut given = vec![None; code.insts.len()];
         for (position, draft) in (1..).zip(drafts) {
             given[draft.inst] = Some(position);
@@ -141,7 +143,7 @@ impl Places {
         Self { of, first }
     }
 
-    /// What has still to be moved to variables at the end.
+    /// The moves to variables that remain at the end.
     fn moves(&self, code: &NodeCode) -> Moves {
         let mut moves = Moves::default();
         for &(variable, register) in &code.outputs {
@@ -155,7 +157,7 @@ impl Places {
     }
 }
 
-/// What happens at once at a node's end.
+/// The parallel moves at a node's end.
 #[derive(Default)]
 struct Moves {
     /// To a variable, from a register.
@@ -169,7 +171,8 @@ impl Moves {
         self.moves.len() + self.constants.len()
     }
 
-    /// Has what the end reads of variables that are written kept in other registers. The answer is where what it reads is.
+    /// Saves written variables that the end reads in other registers. Returns the registers to
+    /// read.
     fn keep(&mut self, code: &NodeCode, places: &Places) -> Vec<Register> {
         let mut end = Vec::new();
         let mut next = code.registers() as u32 + 1;
@@ -186,11 +189,11 @@ impl Moves {
         end
     }
 
-    /// As operations after each other. `spare` is a register that nothing else uses. O(moves + variables).
+    /// Orders the moves sequentially. `spare` is an unused register. O(moves + variables).
     fn order(self, variables: u32, spare: Register, ops: &mut Vec<Op>) {
         let moves = self.moves;
         let mut copy = |to: Register, from: Register| ops.push(Op::copy(to as u16, from as u16));
-        // By variable: how many moves that are left read it, and which one writes it.
+        // By variable: the number of remaining moves that read it, and the one that writes it.
         let mut reads = vec![0u32; variables as usize];
         let mut writer = vec![None; variables as usize];
         for (i, &(to, from)) in moves.iter().enumerate() {
@@ -201,7 +204,7 @@ impl Moves {
                 *writer = Some(i);
             }
         }
-        // What nobody reads any more can be written.
+        // A variable without remaining readers can be written.
         let is_read = |to: Register| reads.get(to as usize).is_some_and(|&reads| reads > 0);
         let mut ready = Vec::from_iter((0..moves.len()).filter(|&i| !is_read(moves[i].0)));
         let mut done = vec![false; moves.len()];
@@ -216,7 +219,7 @@ impl Moves {
                 }
             }
         }
-        // What is left are cycles: each variable in them is read by one move and written by one.
+        // The rest are cycles: each variable in them is read by one move and written by one.
         for i in 0..moves.len() {
             if done[i] {
                 continue;

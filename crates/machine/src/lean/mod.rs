@@ -1,8 +1,10 @@
-//! Nodes as they are executed: each instruction, or several of them, as an operation of 16 bytes.
+//! The executable form of nodes: operations of 16 bytes, each for one or several instructions.
 //!
-//! An observer that looks at registers needs every instruction's result; others do not. So there are two forms. The *full* one has an
-//! operation per instruction. In the *lean* one, an instruction whose result only one other reads can be a part of that one's operation, results
-//! that become variables are computed in place, and constants are parts of operations. Both are made from a node's [`NodeCode`] when they are needed first.
+//! Only an observer of registers needs every instruction's result. So there are two forms. The
+//! *full* form has one operation per instruction. In the *lean* form, an instruction whose result
+//! has a single reader can be part of that reader's operation. Results that become variables are
+//! computed in place, and constants are parts of operations. Both are built from a node's
+//! [`NodeCode`] on demand.
 
 mod draft;
 mod lower;
@@ -18,38 +20,38 @@ pub(crate) use self::run::{Exit, Window, run};
 use crate::code::{NodeCode, NodeEnd};
 use crate::inst::Register;
 
-/// How many registers operations can name.
+/// The number of registers that operations can name.
 pub(crate) const WINDOW: usize = 1 << 16;
 
 /// The operations of the nodes that were executed.
 #[derive(Debug, Default)]
 pub(crate) struct Operations {
     ops: Vec<Op>,
-    /// What the ends of nodes read.
+    /// The registers that nodes' ends read.
     operands: Vec<Register>,
     lean: Vec<Form<Lean>>,
     full: Vec<Form<Span>>,
 }
 
-/// A form of a node.
+/// One form of a node.
 #[derive(Clone, Copy, Debug)]
 enum Form<T> {
     NotMade,
-    /// It needs too many registers, or is not made for nodes like this one.
+    /// It needs too many registers, or this form is not built for such nodes.
     None,
     Made(T),
 }
 
 const _: () = assert!(size_of::<Form<Lean>>() == 64);
 
-/// So many of some things, from here on.
+/// A range of list items.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span {
     start: u32,
     end: u32,
 }
 
-/// A node in lean form, in one line of the processor's cache.
+/// A node in lean form, which fits in a cache line.
 #[repr(align(64))]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lean {
@@ -64,9 +66,10 @@ pub(crate) struct Lean {
 /// How a node in lean form ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum End {
-    /// The activation goes on with another node.
+    /// The activation continues with another node.
     Next(BlockId),
-    /// A call, of which the results go to the variables from `results` on. Then the activation goes on with another node, or returns these.
+    /// A call whose results go to the variables from `results` on. Then the activation continues
+    /// with another node, or returns them.
     Call {
         callee: Callee,
         results: u32,
@@ -76,13 +79,13 @@ pub(crate) enum End {
 }
 
 impl Operations {
-    /// Whether a node has a lean form that is made already.
+    /// Whether a node's lean form was already built.
     #[inline]
     pub(crate) fn has_lean(&self, node: NodeId) -> bool {
         matches!(self.lean.get(node.index()), Some(Form::Made(_)))
     }
 
-    /// A node in lean form, if it is made already.
+    /// A node's lean form, if already built.
     #[inline]
     pub(crate) fn lean(&self, node: NodeId) -> Option<Lean> {
         match self.lean.get(node.index()) {
@@ -91,7 +94,7 @@ impl Operations {
         }
     }
 
-    /// A node in full form, if it is made already.
+    /// A node's full form, if already built.
     #[inline]
     pub(crate) fn full(&self, node: NodeId) -> Option<Span> {
         match self.full.get(node.index()) {
@@ -100,8 +103,8 @@ impl Operations {
         }
     }
 
-    /// Makes the lean form of a node, of which this is the code, if it has one. `narrow` says that memory number 0 is there and has addresses of
-    /// 32 bits. O(registers), but once only.
+    /// Builds the lean form of a node from its code, if it has one. `narrow` says that memory
+    /// number 0 exists and has 32-bit addresses. O(registers), only once.
     pub(crate) fn make_lean(&mut self, node: NodeId, code: &NodeCode, narrow: bool) {
         if self.lean.len() <= node.index() {
             self.lean.resize(node.index() + 1, Form::NotMade);
@@ -112,7 +115,7 @@ impl Operations {
         }
     }
 
-    /// Makes the full form, as [`make_lean`](Self::make_lean).
+    /// Builds the full form, like [`make_lean`](Self::make_lean).
     #[cold]
     pub(crate) fn make_full(
         &mut self,
@@ -131,7 +134,7 @@ impl Operations {
         self.full(node)
     }
 
-    /// Forgets what a node was made to.
+    /// Discards the forms of a node.
     pub(crate) fn forget(&mut self, node: NodeId) {
         if let Some(lean) = self.lean.get_mut(node.index()) {
             *lean = Form::NotMade;
@@ -173,7 +176,8 @@ impl Operations {
         &self.ops[span.start as usize..span.end as usize]
     }
 
-    /// The registers that a node's end reads: values, and then the index of a call through a table.
+    /// The registers that a node's end reads: values, followed by the index of a call through a
+    /// table.
     #[inline]
     pub(crate) fn operands(&self, span: Span) -> &[Register] {
         &self.operands[span.start as usize..span.end as usize]
@@ -191,7 +195,7 @@ fn keep<T: Copy>(list: &mut Vec<T>, more: &[T]) -> Option<Span> {
 }
 
 impl Op {
-    /// It is the instruction itself.
+    /// Whether it is the instruction itself.
     pub(crate) fn is_rare(&self) -> bool {
         self.action == Action::Rare
     }

@@ -1,17 +1,19 @@
-//! Operations: what instructions are executed as.
+//! Operations: the executable form of instructions.
 
 use afterimage_numeric::Scalar;
 
 use crate::inst::Load;
 
-/// What has operations of its own, given to another macro: scalar operators, and loads and stores of memory number 0.
+/// Passes the operators with operations of their own to another macro: scalar operators, and loads
+/// and stores of memory number 0.
 ///
-/// - `binary`: two operands, and with a constant as the second;
-/// - `unary`: one operand; `plain`: two, none of them a constant;
-/// - `check`: comparisons that a branch depends on, also with a constant, and what they are if the branch is not to be taken, with the
-///   operands exchanged;
-/// - `load` and `store`: at an address and an offset; at the sum of two; at the sum of one and a constant; at the sum of one and a
-///   multiple of another, or for stores at an address and an offset, but what is written is a constant.
+/// - `binary`: two operands, also with a constant as the second;
+/// - `unary`: one operand; `plain`: two, neither a constant;
+/// - `check`: comparisons that decide a branch, also with a constant, with the inverse comparison
+///   and the one with swapped operands;
+/// - `load` and `store`: at an address and an offset; at the sum of two addresses; at the sum of an
+///   address and a constant; at the sum of an address and a multiple of another or, for stores, at
+///   an address and an offset with a constant value.
 macro_rules! operations {
     ($use:ident) => {
         $use! {
@@ -78,7 +80,8 @@ macro_rules! actions {
         load { $($load:ident $load_sum:ident $load_plus:ident $load_scaled:ident $raw:ident $sign:literal,)* }
         store { $($store:ident $store_sum:ident $store_plus:ident $store_const:ident $stored:ident,)* }
     ) => {
-        /// What an operation does. `a`, `b` and `c` are registers unless said otherwise, and what it gives goes to register `to`.
+        /// The action of an operation. `a`, `b` and `c` are registers unless stated otherwise; the
+        /// result goes to register `to`.
         #[repr(u16)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Action {
@@ -88,11 +91,11 @@ macro_rules! actions {
             $($if, $if_const,)*
             $($load, $load_sum, $load_plus, $load_scaled,)*
             $($store, $store_sum, $store_plus, $store_const,)*
-            /// Any scalar operator: that with this number.
+            /// Any scalar operator, given by its number.
             Scalar,
-            /// `a` + `b` × `number`, of 32 bits.
+            /// `a` + `b` × `number`, in 32 bits.
             ScaleAdd,
-            /// `number` - `a`, of 32 bits.
+            /// `number` - `a`, in 32 bits.
             SubFrom,
             /// `a` if `c` is not 0, else `b`.
             Select,
@@ -104,15 +107,15 @@ macro_rules! actions {
             GlobalGet,
             /// Writes `a` to global `number`.
             GlobalSet,
-            /// `a` has to be in list `number` of indices.
+            /// `a` must be in list `number` of indices.
             OneOf,
-            /// `a` - `number`, of 32 bits, has to be b, which is no register, or less.
+            /// `a` - `number`, in 32 bits, must be at most b, which is not a register.
             Within,
             /// The instruction itself.
             Rare,
         }
 
-        /// How a scalar operator is executed.
+        /// The action for a scalar operator.
         pub(super) fn scalar(scalar: Scalar) -> (Action, Option<Action>) {
             match scalar {
                 $(Scalar::$two => (Action::$two, Some(Action::$with)),)*
@@ -122,7 +125,7 @@ macro_rules! actions {
             }
         }
 
-        /// How a branch is checked that depends on a comparison.
+        /// The checks for a branch on a comparison.
         pub(super) fn check(scalar: Scalar) -> Option<Check> {
             Some(match scalar {
                 $(Scalar::$check => Check {
@@ -135,7 +138,7 @@ macro_rules! actions {
             })
         }
 
-        /// How a load is executed.
+        /// The actions for a load.
         pub(super) fn load(load: Load) -> Option<Access> {
             $(if load == (Load { bytes: (<$raw>::BITS / 8) as u8, sign: $sign }) {
                 return Some(Access {
@@ -149,7 +152,7 @@ macro_rules! actions {
             None
         }
 
-        /// How a store of so many bytes is executed.
+        /// The actions for a store of this number of bytes.
         pub(super) fn store(bytes: u8) -> Option<Access> {
             $(if u32::from(bytes) == <$stored>::BITS / 8 {
                 return Some(Access {
@@ -190,32 +193,33 @@ macro_rules! actions {
 }
 operations!(actions);
 
-/// How a branch is checked that depends on a comparison.
+/// The checks for a branch on a comparison.
 pub(super) struct Check {
     pub action: Action,
     /// With a constant as the second operand.
     pub with_constant: Action,
-    /// The comparison that is true where this one is false.
+    /// The inverse comparison.
     pub not: Scalar,
-    /// The comparison that is the same with the operands exchanged.
+    /// The comparison with swapped operands.
     pub turned: Scalar,
 }
 
-/// How memory is accessed, by how the address is made.
+/// The actions for a memory access, by the form of its address.
 pub(super) struct Access {
     /// `a` + `number`.
     pub plain: Action,
-    /// (`a` + `b`) + `number`: the sum in parentheses of 32 bits.
+    /// (`a` + `b`) + `number`: the sum in parentheses has 32 bits.
     pub sum: Action,
-    /// (`a` + `number`) + b, which is no register.
+    /// (`a` + `number`) + b, which is not a register.
     pub plus: Action,
-    /// (`a` + `b` × `number`) + c, which is no register.
+    /// (`a` + `b` × `number`) + c, which is not a register.
     pub scaled: Option<Action>,
-    /// As `plain`, and what is written is b with its sign, which is no register.
+    /// Like `plain`, writing b as a signed constant, which is not a register.
     pub constant: Option<Action>,
 }
 
-/// An operation. Registers have 16 bits, so that every one is within a window of 2¹⁶ registers, and needs no check.
+/// An operation. Registers have 16 bits, so each is within a window of 2¹⁶ registers and needs no
+/// check.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Op {
     pub action: Action,
@@ -231,7 +235,7 @@ pub(crate) struct Op {
 const _: () = assert!(size_of::<Op>() == 16);
 
 impl Op {
-    /// Gives a constant.
+    /// An operation that loads a constant.
     pub(super) fn constant(to: u16, bits: u64) -> Self {
         Self {
             action: Action::Const,
@@ -244,7 +248,7 @@ impl Op {
         }
     }
 
-    /// The constant that it gives.
+    /// The constant that it loads.
     #[inline(always)]
     pub(super) fn bits(&self) -> u64 {
         u64::from(self.number) | u64::from(self.c) << 32 | u64::from(self.inst) << 48

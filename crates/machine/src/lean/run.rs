@@ -1,4 +1,4 @@
-//! Executing operations.
+//! Executes operations.
 
 use afterimage_numeric::{Scalar, Trap as NumericTrap};
 
@@ -13,8 +13,8 @@ use crate::observe::{Observer, Range};
 /// The registers that operations can name.
 pub(crate) type Window = [u64; WINDOW];
 
-/// Where operations were left before their end, in a register: how many were left with that one, and above them why its instruction
-/// traps.
+/// Where execution left operations before their end, packed in a register: the number of operations
+/// left, including the current one, and above it why its instruction traps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Exit(u64);
 
@@ -29,7 +29,7 @@ impl Exit {
         Trap::Numeric(NumericTrap::InvalidConversion),
     ];
 
-    /// How many are left.
+    /// The number of operations left.
     pub(crate) fn left(self) -> usize {
         self.0 as u32 as usize
     }
@@ -46,7 +46,7 @@ impl Exit {
     }
 }
 
-/// 2³² + 2³² + 8 is no overflow of what memory is addressed by.
+/// 2³² + 2³² + 8 does not overflow an address.
 const _: () = assert!(usize::BITS >= 64);
 
 #[inline(always)]
@@ -139,7 +139,7 @@ macro_rules! execution {
                         observer.write(usize::from(op.inst), range(address, BYTES));
                     }};
                 }
-                // Addresses of 32 bits: sums with the offset are of more.
+                // 32-bit addresses: sums with the offset have more bits.
                 macro_rules! address {
                     ($base:expr, $offset:expr) => { $base as u32 as usize + $offset as usize };
                 }
@@ -219,7 +219,7 @@ macro_rules! execution {
 }
 operations!(execution);
 
-/// What the scalar operator with this number computes.
+/// The result of the scalar operator with this number.
 #[inline(never)]
 fn any(number: u32, a: u64, b: u64) -> Result<u64, Trap> {
     match Scalar::ALL.get(number as usize) {

@@ -1,4 +1,4 @@
-//! Collecting snapshots.
+//! Collects snapshots.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -11,12 +11,13 @@ use super::{Opened, PAGES, PART, SNAPSHOT_PAGE, VERSION};
 use crate::checkpoint::Snapshot;
 use crate::image::Memory;
 
-/// When this many chunks are waiting, they are compressed, by all processors.
+/// When this many chunks are waiting, they are compressed in parallel.
 const TOGETHER: usize = 64;
 
-/// Snapshots of a run, collected in its order. When they have more bytes than there is room for, every second one is dropped: their distance doubles.
+/// Snapshots of a run, collected in order. When they exceed their size limit, every second one is
+/// dropped, which doubles their distance.
 ///
-/// `S` is what is known of a snapshot but for its pages: bytes when it is complete.
+/// `S` is what is known about a snapshot apart from its pages: bytes once it is complete.
 #[derive(Debug)]
 pub struct SnapshotBuilder<S = Vec<u8>> {
     room: usize,
@@ -26,12 +27,12 @@ pub struct SnapshotBuilder<S = Vec<u8>> {
     spacing: u64,
 }
 
-/// A snapshot, and the pages that changed since the one before.
+/// A snapshot, and the pages that changed since the previous one.
 #[derive(Debug)]
 pub(super) struct Collected<S> {
     pub time: u64,
     pub state: S,
-    /// How many bytes the state has.
+    /// The size of the state in bytes.
     size: usize,
     pub pages: BTreeMap<Page, Arc<[u8]>>,
 }
@@ -43,7 +44,8 @@ impl<S> Collected<S> {
 }
 
 impl<S> SnapshotBuilder<S> {
-    /// None yet; `room` is how many bytes they may have together. One snapshot is kept whatever it has.
+    /// Creates an empty collection; `room` is the limit on the total bytes. One snapshot is kept
+    /// whatever its size.
     pub fn new(room: usize) -> Self {
         Self {
             room,
@@ -54,23 +56,24 @@ impl<S> SnapshotBuilder<S> {
         }
     }
 
-    /// How much further apart snapshots should be than at first: a power of 2.
+    /// How much further apart snapshots should now be than at first: a power of 2.
     pub fn spacing(&self) -> u64 {
         self.spacing
     }
 
-    /// How many snapshots there are.
+    /// The number of snapshots.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no snapshots.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Adds a snapshot of a time with about this many bytes. `pages` are those that may have changed since the one that was added before, or since the beginning.
-    /// `false` if it is not later than the last one: it is not added then, and its pages are still to be told.
+    /// Adds a snapshot at a time, with about this many bytes. `pages` are those that may have
+    /// changed since the previously added one, or since the beginning. Returns `false` if it is not
+    /// later than the last one: it is then not added, and its pages must be passed again.
     pub fn add_pages<'p>(
         &mut self,
         time: u64,
@@ -102,7 +105,7 @@ impl<S> SnapshotBuilder<S> {
         true
     }
 
-    /// Drops every second snapshot, but never the last one. Their pages become those of the next one.
+    /// Drops every second snapshot, but never the last one. Their pages pass to the next one.
     fn thin(&mut self) {
         let count = self.entries.len();
         let mut before = None::<Collected<S>>;
@@ -122,7 +125,7 @@ impl<S> SnapshotBuilder<S> {
         self.spacing = self.spacing.saturating_mul(2);
     }
 
-    /// The snapshots, when all is known of them: `known` says what.
+    /// Completes the snapshots: `known` converts each one's data.
     ///
     /// # Errors
     /// If `known` fails.
@@ -150,7 +153,7 @@ impl<S> SnapshotBuilder<S> {
     }
 }
 
-/// A snapshot, as it is stored without its pages.
+/// Encodes a snapshot without its pages.
 fn encoded(snapshot: &Snapshot, opened: &[Opened]) -> Vec<u8> {
     let mut state = Vec::new();
     put_opened(&mut state, opened);
@@ -159,10 +162,12 @@ fn encoded(snapshot: &Snapshot, opened: &[Opened]) -> Vec<u8> {
 }
 
 impl SnapshotBuilder {
-    /// Adds a snapshot. `written` are the pages that may have changed since the one that was added before, or since the beginning, and `memories` what there is
-    /// now. `false` if it is not later than the last one: it is not added then, and its pages are still to be told.
+    /// Adds a snapshot. `written` are the pages that may have changed since the previously added
+    /// one, or since the beginning; `memories` are the current contents. Returns `false` if it is
+    /// not later than the last one: it is then not added, and its pages must be passed again.
     ///
-    /// `opened` has the times of the activations, the outermost first; it is empty if they are not known.
+    /// `opened` has the times of the activations, the outermost first; it is empty if they are
+    /// unknown.
     pub fn add(
         &mut self,
         (snapshot, opened): (&Snapshot, &[Opened]),
@@ -180,7 +185,7 @@ impl SnapshotBuilder {
         self.entries
     }
 
-    /// Adds them to a trace file; the caller commits.
+    /// Writes them to a trace file; the caller commits.
     ///
     /// # Errors
     /// If the file cannot be written.

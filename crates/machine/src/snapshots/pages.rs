@@ -1,4 +1,4 @@
-//! Which pages of memory are written.
+//! Tracks which pages of memory are written.
 
 use super::SNAPSHOT_PAGE;
 use crate::image::Memory;
@@ -10,7 +10,7 @@ pub type Page = (u32, u64);
 /// Marks the pages that a run writes.
 #[derive(Clone, Debug, Default)]
 pub struct WrittenPages {
-    /// By memory: a bit for each page, of which there may be more.
+    /// By memory: a bit for each page; pages beyond the end are unmarked.
     memories: Vec<Vec<u64>>,
 }
 
@@ -45,7 +45,7 @@ impl WrittenPages {
         memory[word] |= 1 << (page % 64);
     }
 
-    /// The marked pages, ascending, which are not marked any more then.
+    /// Returns the marked pages, ascending, and unmarks them.
     pub fn take(&mut self) -> Vec<Page> {
         let mut pages = Vec::new();
         for (memory, words) in (0..).zip(&mut self.memories) {

@@ -1,4 +1,4 @@
-//! Taking a machine to snapshots.
+//! Restores machines to snapshots.
 
 use afterimage_trace::{Kind, SectionReader, TraceError, TraceFile};
 
@@ -10,7 +10,7 @@ use crate::checkpoint::Snapshot;
 use crate::image::{GlobalBits, State};
 use crate::machine::Machine;
 
-/// Most bytes that a snapshot without its pages, or the list of these, may have.
+/// The maximal size in bytes of a snapshot without its pages, and of the list of these.
 const LARGEST: u64 = 1 << 30;
 
 /// The snapshots of a run, in a file or in memory.
@@ -21,50 +21,50 @@ pub struct Snapshots {
     place: Place,
 }
 
-/// Where snapshots are.
+/// The storage of snapshots.
 #[derive(Debug)]
 enum Place {
-    /// In a file: which section has them, and where.
+    /// In a file: the section, and the positions in it.
     File(TraceFile, usize, Vec<Entry>),
     Memory(Vec<Collected<Vec<u8>>>),
 }
 
-/// Where a snapshot is.
+/// The position of a snapshot.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     time: u64,
     /// The first chunk.
     chunk: usize,
-    /// How many chunks the list of its pages has, and then the snapshot itself.
+    /// The number of chunks of its list of pages, and then of the snapshot itself.
     lists: usize,
     states: usize,
 }
 
-/// What there is at a snapshot beside what the machine has.
+/// What a snapshot contains besides the machine's state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restored {
-    /// When the open activations began, the outermost first, if that is known.
+    /// The times of the open activations, the outermost first, if known.
     pub opened: Option<Vec<Opened>>,
-    /// The arguments of the call that is about to begin.
+    /// The arguments of the call about to begin.
     pub arguments: Vec<GlobalBits>,
 }
 
-/// Why a machine cannot be taken to a snapshot.
+/// Why a machine cannot be restored to a snapshot.
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
     /// The file cannot be read.
     #[error(transparent)]
     File(#[from] TraceError),
-    /// They are not as they should be.
+    /// The snapshots are damaged.
     #[error("the snapshots in the recording are damaged: {0}")]
     Damaged(&'static str),
-    /// They do not fit the run.
+    /// The snapshots do not fit the run.
     #[error(transparent)]
     Machine(#[from] MachineError),
 }
 
 impl Snapshots {
-    /// The snapshots that a file has: those of its last complete section. O(snapshots).
+    /// Opens the snapshots in a file: those of its last complete section. O(snapshots).
     ///
     /// # Errors
     /// If they are damaged.
@@ -88,7 +88,7 @@ impl Snapshots {
         }))
     }
 
-    /// Snapshots that are in no file.
+    /// Snapshots in memory.
     pub fn in_memory(collected: SnapshotBuilder) -> Self {
         let entries = collected.into_entries();
         Self {
@@ -97,22 +97,23 @@ impl Snapshots {
         }
     }
 
-    /// The times of the snapshots, ascending: how many blocks are executed before each.
+    /// The times of the snapshots, ascending: the number of blocks executed before each.
     pub fn times(&self) -> &[u64] {
         &self.times
     }
 
-    /// The last snapshot with so many blocks executed, or fewer. `None` if there is none.
+    /// The last snapshot at or before a time. `None` if there is none.
     pub fn at(&self, time: u64) -> Option<usize> {
         self.times
             .partition_point(|known| *known <= time)
             .checked_sub(1)
     }
 
-    /// A snapshot, without its pages, and when its activations began, the outermost first; nothing if that is not known.
+    /// A snapshot without its pages, and the times of its activations, the outermost first; empty
+    /// if unknown.
     ///
     /// # Errors
-    /// If it is damaged, or not there.
+    /// If it is damaged or does not exist.
     pub fn snapshot(&self, number: usize) -> Result<(Snapshot, Vec<Opened>), SnapshotError> {
         let missing = || SnapshotError::Damaged("one is missing");
         match &self.place {
@@ -129,10 +130,11 @@ impl Snapshots {
         }
     }
 
-    /// Takes a machine of the run to a snapshot. The nodes of the path that it follows must be expected or defined. O(pages that were ever written).
+    /// Restores a machine of the run to a snapshot. The nodes of the path that it follows must be
+    /// expected or defined. O(pages ever written).
     ///
     /// # Errors
-    /// If the snapshots are damaged or of another run. The machine cannot be used any more then.
+    /// If the snapshots are damaged or belong to another run. The machine is then unusable.
     pub fn restore(
         &self,
         machine: &mut Machine<'_>,
@@ -195,7 +197,7 @@ fn bytes(section: &SectionReader, first: usize, count: usize) -> Result<Vec<u8>,
     Ok(section.decoded(first..first + count)?)
 }
 
-/// What the bytes of a snapshot say, which is to be of this time.
+/// Decodes a snapshot, which must have this time.
 fn state(mut bytes: &[u8], time: u64) -> Result<(Snapshot, Vec<Opened>), SnapshotError> {
     let damaged = || SnapshotError::Damaged("a snapshot");
     let opened = take_opened(&mut bytes).ok_or_else(damaged)?;
@@ -246,7 +248,7 @@ fn fill(
     Ok(())
 }
 
-/// Memories whose pages are filled, each once.
+/// Memories whose pages are filled once each.
 struct Filling<'s> {
     state: &'s mut State,
     /// By memory and page: whether it is filled.
@@ -269,7 +271,7 @@ impl<'s> Filling<'s> {
         (run.first.checked_add(run.count)? <= pages).then_some(())
     }
 
-    /// The bytes of a page that is not filled, which is so from now on.
+    /// The bytes of a page that is not filled; marks it as filled.
     fn missing(&mut self, memory: u32, page: u64) -> Option<&mut [u8]> {
         let filled = self
             .filled
@@ -283,7 +285,7 @@ impl<'s> Filling<'s> {
         memory.get_mut(page as usize * size..)?.get_mut(..size)
     }
 
-    /// Fills what is left with what memories are before the run. What is zeros is so already.
+    /// Fills the remaining pages with the initial memory contents. Zeros need no filling.
     fn fill_first(&mut self, first: &State) {
         let size = SNAPSHOT_PAGE as usize;
         for (number, memory) in (0..).zip(&first.memories) {
@@ -298,14 +300,14 @@ impl<'s> Filling<'s> {
     }
 }
 
-/// What the index says of a section with so many chunks before it. `None` if it is damaged.
+/// Decodes the index of a section with `chunks` chunks before it. `None` if it is damaged.
 fn index(mut input: &[u8], chunks: usize) -> Option<Vec<Entry>> {
     let input = &mut input;
     if take(input)? != VERSION {
         return None;
     }
     let count = take(input)?;
-    // Each takes four bytes at least.
+    // Each takes at least four bytes.
     if count > input.len() as u64 / 4 {
         return None;
     }

@@ -27,7 +27,8 @@ pub(crate) fn take(input: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// When activations began, less when the one before called, and when they called, less when they began.
+/// Encodes the times of activations: each beginning relative to the previous one's call, and each
+/// call relative to its activation's beginning.
 pub(super) fn put_opened(out: &mut Vec<u8>, opened: &[Opened]) {
     put(out, opened.len() as u64);
     let mut before = 0;
@@ -38,10 +39,10 @@ pub(super) fn put_opened(out: &mut Vec<u8>, opened: &[Opened]) {
     }
 }
 
-/// What [`put_opened`] wrote. `None` if it is none.
+/// Decodes the output of [`put_opened`]. `None` if it is invalid.
 pub(super) fn take_opened(input: &mut &[u8]) -> Option<Vec<Opened>> {
     let count = take(input)?;
-    // Each takes two bytes at least.
+    // Each takes at least two bytes.
     if count > input.len() as u64 / 2 {
         return None;
     }
@@ -55,7 +56,8 @@ pub(super) fn take_opened(input: &mut &[u8]) -> Option<Vec<Opened>> {
     (0..count).map(|_| one()).collect()
 }
 
-/// Pages, ascending, as runs: of each the memory less that of the run before, the first page, less that behind the run before if it is of the same memory, and how many.
+/// Encodes ascending pages as runs. Each has its memory, relative to the previous run's; its first
+/// page, relative to the previous run's end in the same memory; and its length.
 pub(super) fn put_pages(out: &mut Vec<u8>, pages: impl Iterator<Item = Page>) {
     let mut runs: Vec<(Page, u64)> = Vec::new();
     for (memory, page) in pages {
@@ -85,11 +87,11 @@ pub(super) struct Run {
     pub count: u64,
 }
 
-/// The runs that [`put_pages`] wrote, and how many pages they have. `None` if they are none.
+/// Decodes the output of [`put_pages`], with the number of pages. `None` if it is invalid.
 pub(super) fn take_pages(mut input: &[u8]) -> Option<(Vec<Run>, u64)> {
     let input = &mut input;
     let count = take(input)?;
-    // Each takes three bytes at least.
+    // Each takes at least three bytes.
     if count > input.len() as u64 / 3 {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Collecting written lines.
+//! Collects written lines.
 
 use afterimage_trace::{Kind, Result, SectionWriter, TraceError, TraceWriter};
 
@@ -6,20 +6,22 @@ use super::set::{LineRun, LineSet};
 use super::{CHUNK, FAN, LARGEST, VERSION};
 use crate::snapshots::put;
 
-/// Writes which lines are written in the stretches of a run, in its order. A set is in memory for each level, a bit for each line.
+/// Records which lines are written in the stretches of a run, in order. Holds one set in memory per
+/// level, with a bit for each line.
 #[derive(Debug)]
 pub struct WrittenLinesBuilder {
     section: SectionWriter,
-    /// What is written in the stretch that goes on.
+    /// The lines written in the current stretch.
     lines: LineSet,
-    /// Of each level from 1 on: what is written in the vertex that is not complete, and how many children it has.
+    /// For each level from 1 on: the lines written in the incomplete vertex, and the number of its
+    /// children.
     levels: Vec<(LineSet, usize)>,
-    /// When stretches end, as the index has it, and how many did.
+    /// The ends of stretches in the index's encoding, and their number.
     clocks: Vec<u8>,
     ended: u64,
-    /// How many chunks each vertex has.
+    /// The number of chunks of each vertex.
     chunks: Vec<u8>,
-    /// What the stop clock showed when the stretch began.
+    /// The value of the stop clock at the stretch's beginning.
     clock: u64,
 }
 
@@ -27,7 +29,7 @@ impl WrittenLinesBuilder {
     /// Begins a section with the first stretch. The caller commits.
     ///
     /// # Errors
-    /// If the file cannot be written, as for all that follows.
+    /// If the file cannot be written; this also holds for the methods that follow.
     pub fn new(out: &TraceWriter) -> Result<Self> {
         Ok(Self {
             section: out.section(Kind::WRITTEN, None)?,
@@ -40,12 +42,12 @@ impl WrittenLinesBuilder {
         })
     }
 
-    /// What is written in the stretch that goes on.
+    /// The lines written in the current stretch.
     pub fn lines(&mut self) -> &mut LineSet {
         &mut self.lines
     }
 
-    /// The stretch ends when the stop clock shows this, which grows, and the next one begins.
+    /// Ends the stretch at this value of the stop clock, which must grow, and begins the next one.
     pub fn next(&mut self, clock: u64) -> Result<()> {
         put(&mut self.clocks, clock.saturating_sub(self.clock));
         self.end()?;
@@ -85,7 +87,7 @@ impl WrittenLinesBuilder {
         Ok(())
     }
 
-    /// The last stretch ends with the run.
+    /// Ends the last stretch with the run.
     pub fn finish(mut self) -> Result<()> {
         self.end()?;
         let mut index = Vec::new();
@@ -97,7 +99,7 @@ impl WrittenLinesBuilder {
     }
 }
 
-/// Writes runs. The answer is how many chunks they have.
+/// Writes runs. Returns the number of chunks.
 fn write(
     section: &mut SectionWriter,
     first: u64,

@@ -1,8 +1,11 @@
-//! Which lines of memory a run writes, stretch by stretch: who looks for the last writer of a byte finds the stretch that has it.
+//! Which lines of memory a run writes, stretch by stretch. The search for the last writer of a byte
+//! uses this to find the right stretch.
 //!
-//! Moments of a run cut it into *stretches*, and memory is cut into *lines* of 64 bytes. A section of kind [`Kind::WRITTEN`](afterimage_trace::Kind::WRITTEN) holds which lines are written in
-//! each stretch, and in each 16 stretches together, and in 16 of these, and so on; `docs/FORMAT.md` describes it. Whoever executes or follows the run collects them ([`WrittenLinesBuilder`]);
-//! [`WrittenLines`] reads them: the last stretch that wrote a line is found in a tree.
+//! Moments of a run cut it into *stretches*, and memory is cut into *lines* of 64 bytes. A section
+//! of kind [`Kind::WRITTEN`](afterimage_trace::Kind::WRITTEN) holds the lines written in each
+//! stretch, in each group of 16 stretches, in each group of 16 of these, and so on;
+//! `docs/FORMAT.md` describes it. [`WrittenLinesBuilder`] collects them while the run is executed
+//! or followed. [`WrittenLines`] reads them: the last stretch that wrote a line is found in a tree.
 
 mod build;
 mod read;
@@ -14,13 +17,13 @@ pub use read::{WrittenLines, WrittenLinesError};
 pub use set::{LineRun, LineSet};
 pub use watched::{WATCHED, WatchedBytes};
 
-/// Bytes of a line.
+/// The number of bytes in a line.
 pub const LINE: u64 = 64;
-/// How many vertices of a level are one of the next.
+/// The number of vertices of a level that form one of the next.
 const FAN: usize = 16;
-/// A chunk is complete when it has so many bytes.
+/// A chunk is complete when it reaches this size in bytes.
 const CHUNK: usize = 1 << 20;
-/// Most bytes that a set may have: 33 million runs.
+/// The maximal size of a set in bytes: 33 million runs.
 const LARGEST: u64 = 1 << 26;
 /// The version of the section.
 const VERSION: u64 = 1;

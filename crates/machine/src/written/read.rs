@@ -1,4 +1,4 @@
-//! Reading written lines.
+//! Reads written lines.
 
 use std::ops::ControlFlow;
 
@@ -12,34 +12,35 @@ use crate::snapshots::take;
 #[derive(Debug)]
 pub struct WrittenLines {
     file: TraceFile,
-    /// Which section has them.
+    /// The section that contains them.
     section: usize,
-    /// What the stop clock shows at the ends of stretches, but of the last one.
+    /// The value of the stop clock at the end of each stretch except the last.
     clocks: Vec<u64>,
-    /// The vertices of each level: stretches, each 16 together, each 16 of these, and so on, if they are complete.
+    /// The vertices of each level: stretches, groups of 16, groups of 16 of these, and so on, where
+    /// complete.
     levels: Vec<Vec<Vertex>>,
 }
 
-/// Where the lines of some stretches are.
+/// The position of the lines of some stretches.
 #[derive(Clone, Copy, Debug)]
 struct Vertex {
     chunk: u32,
     chunks: u32,
 }
 
-/// Why it is not known what was written.
+/// Why it is unknown what was written.
 #[derive(Debug, thiserror::Error)]
 pub enum WrittenLinesError {
     /// The file cannot be read.
     #[error(transparent)]
     File(#[from] TraceError),
-    /// They are not as they should be.
+    /// The data is damaged.
     #[error("the written lines in the recording are damaged: {0}")]
     Damaged(&'static str),
 }
 
 impl WrittenLines {
-    /// Those that a file has: of its last complete section. O(stretches).
+    /// Opens the written lines in a file: those of its last complete section. O(stretches).
     ///
     /// # Errors
     /// If they are damaged.
@@ -64,12 +65,13 @@ impl WrittenLines {
         }))
     }
 
-    /// How many stretches there are.
+    /// The number of stretches.
     pub fn stretches(&self) -> usize {
         self.clocks.len() + 1
     }
 
-    /// What the stop clock shows at the end of each stretch, where the next one begins, ascending. The last one ends with the run.
+    /// The value of the stop clock at the end of each stretch, where the next one begins,
+    /// ascending. The last stretch ends with the run.
     pub fn clocks(&self) -> &[u64] {
         &self.clocks
     }
@@ -88,12 +90,13 @@ impl WrittenLines {
         Ok(runs)
     }
 
-    /// The last of the first so many stretches that writes one of the lines of a range. `None`: the range is as it was before the run, or empty.
+    /// The last of the first `end` stretches that writes one of the lines of a range. `None` if the
+    /// range is unchanged since before the run, or empty.
     ///
-    /// O(log stretches) sets are read.
+    /// Reads O(log stretches) sets.
     ///
     /// # Errors
-    /// If they are damaged, or there are not so many stretches.
+    /// If they are damaged, or there are fewer stretches.
     pub fn last_before(
         &self,
         end: usize,
@@ -113,7 +116,7 @@ impl WrittenLines {
             last: address.saturating_add(last) / LINE,
         };
         let mut reader = self.reader()?;
-        // What is before the end: its older siblings, those of its parent, and so on.
+        // Everything before the end: its older siblings, those of its parent, and so on.
         let (mut level, mut end) = (0, end);
         while end > 0 {
             let begin = end - end % FAN;
@@ -125,7 +128,8 @@ impl WrittenLines {
         Ok(None)
     }
 
-    /// Whether what several stretches write together has all that each of them writes. O(lines of all stretches).
+    /// Whether the lines of each group contain those of all its stretches. O(lines of all
+    /// stretches).
     ///
     /// # Errors
     /// If they are damaged.
@@ -169,7 +173,7 @@ impl WrittenLines {
         Ok(found)
     }
 
-    /// The last of these vertices that has one of the lines.
+    /// The last of these vertices that contains one of the lines.
     fn last_of(
         &self,
         reader: &mut SectionReader,
@@ -208,7 +212,7 @@ impl WrittenLines {
         section.ok_or(WrittenLinesError::Damaged("their section is gone"))
     }
 
-    /// Tells of the runs of a vertex, ascending, one chunk in memory at a time.
+    /// Reports the runs of a vertex, ascending, with one chunk in memory at a time.
     fn each(
         &self,
         reader: &mut SectionReader,
@@ -237,7 +241,7 @@ impl WrittenLines {
     }
 }
 
-/// Lines that are looked for.
+/// Lines to search for.
 #[derive(Clone, Copy)]
 struct Wanted {
     memory: u32,
@@ -246,7 +250,7 @@ struct Wanted {
 }
 
 impl Wanted {
-    /// Whether a run has one of them. `None`: nor have those behind it.
+    /// Whether a run contains one of them. `None` means that later runs cannot either.
     fn is_in(self, run: LineRun) -> Option<bool> {
         let first = u64::from(run.first);
         if run.memory > self.memory || run.memory == self.memory && first > self.last {
@@ -260,7 +264,7 @@ impl Wanted {
 struct Runs<'a> {
     rest: &'a [u8],
     memory: u32,
-    /// The line behind the run before.
+    /// The line after the previous run.
     next: u32,
 }
 
@@ -273,7 +277,7 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// The next run, or nothing if it is damaged. Then there is no other.
+    /// The next run, or `None` inside if it is damaged. Then there is no further one.
     fn next(&mut self) -> Option<Option<LineRun>> {
         if self.rest.is_empty() {
             return None;
@@ -309,14 +313,14 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// What the index says of a section with so many chunks before it. `None` if it is damaged.
+/// Decodes the index of a section with `chunks` chunks before it. `None` if it is damaged.
 fn index(mut input: &[u8], chunks: usize) -> Option<(Vec<u64>, Vec<Vec<Vertex>>)> {
     let input = &mut input;
     if take(input)? != VERSION {
         return None;
     }
     let count = take(input)?;
-    // Each takes a byte at least.
+    // Each takes at least one byte.
     if count == 0 || count > input.len() as u64 {
         return None;
     }

@@ -3,14 +3,14 @@
 use super::LINE;
 use crate::observe::Range;
 
-/// Lines of a memory that follow each other.
+/// Consecutive lines of a memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LineRun {
     /// The memory.
     pub memory: u32,
     /// The first line: its address, in lines.
     pub first: u32,
-    /// How many lines.
+    /// The number of lines.
     pub count: u32,
 }
 
@@ -28,7 +28,7 @@ impl LineRun {
 /// A set of lines of memories.
 #[derive(Clone, Debug, Default)]
 pub struct LineSet {
-    /// By memory: a bit for each line, of which there may be more.
+    /// By memory: a bit for each line; lines beyond the end are absent.
     memories: Vec<Vec<u64>>,
 }
 
@@ -45,7 +45,7 @@ impl LineSet {
         }
     }
 
-    /// Adds some of the 64 lines from 64 · `word` on: bit i stands for the line i of these.
+    /// Adds some of the 64 lines from 64 · `word` on: bit i stands for the i-th of these.
     #[inline]
     pub fn add(&mut self, memory: u32, word: usize, bits: u64) {
         if bits == 0 {
@@ -62,7 +62,7 @@ impl LineSet {
         words[word] |= bits;
     }
 
-    /// Whether all lines of another set are in it.
+    /// Whether it contains all lines of another set.
     pub fn has_all(&self, other: &Self) -> bool {
         let mut memories = other.memories.iter().enumerate();
         memories.all(|(memory, words)| {
@@ -88,7 +88,7 @@ impl LineSet {
         }
     }
 
-    /// The lines, ascending, as runs that do not touch.
+    /// The lines as ascending runs that do not touch.
     pub fn runs(&self) -> impl Iterator<Item = LineRun> + '_ {
         (0..).zip(&self.memories).flat_map(|(memory, words)| {
             let mut at = 0;
@@ -106,7 +106,7 @@ impl LineSet {
     }
 }
 
-/// The first bit from `from` on that is set, or, with `flip` all ones, that is not.
+/// The first bit from `from` on that is set; with `flip` all ones, the first that is not.
 fn next(words: &[u64], from: u64, flip: u64) -> Option<u64> {
     let first = (from / 64) as usize;
     let mut bits = (words.get(first)? ^ flip) & (u64::MAX << (from % 64));

@@ -3,21 +3,23 @@
 /// Bytes of a region.
 pub const WATCHED: u64 = 4096;
 
-/// How many bytes of memory a mask covers.
+/// The number of bytes of memory that a mask covers.
 const BITS: u64 = u64::BITS as u64;
 
-/// Which bytes of a region of [`WATCHED`] bytes are written in each of the first stretches of a run.
+/// Which bytes of a region of [`WATCHED`] bytes are written in each of the first stretches of a
+/// run.
 #[derive(Clone, Debug)]
 pub struct WatchedBytes {
     memory: u32,
     /// The address of the region's first byte.
     first: u64,
-    /// By stretch: the parts of 64 bytes that it writes, ascending, and which bytes of each.
+    /// By stretch: the parts of 64 bytes that it writes, ascending, and a mask of the bytes of
+    /// each.
     stretches: Vec<Box<[(u8, u64)]>>,
 }
 
 impl WatchedBytes {
-    /// A region of which no stretch is known yet.
+    /// A region without known stretches.
     pub fn new(memory: u32, first: u64) -> Self {
         Self {
             memory,
@@ -31,7 +33,8 @@ impl WatchedBytes {
         address - address % WATCHED
     }
 
-    /// Adds the next stretch. `written` has a byte for each byte of the region: not 0 if the stretch writes it. O(region).
+    /// Adds the next stretch. `written` has a byte for each byte of the region, which is not 0 if
+    /// the stretch writes it. O(region).
     pub fn add(&mut self, written: &[u8]) {
         let mut parts = Vec::new();
         for (part, bytes) in (0..).zip(written.chunks(BITS as usize)) {
@@ -44,7 +47,7 @@ impl WatchedBytes {
         self.stretches.push(parts.into());
     }
 
-    /// How many stretches there are.
+    /// The number of stretches.
     pub fn stretches(&self) -> usize {
         self.stretches.len()
     }

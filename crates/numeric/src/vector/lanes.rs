@@ -1,11 +1,11 @@
-//! What operators do with lanes. Lane 0 is an array's first element.
+//! Operations on lanes. Lane 0 is an array's first element.
 
 use std::array::from_fn;
 use std::ops::Mul;
 
 use crate::float::Float;
 
-/// Lane by lane.
+/// Combines two vectors lane by lane.
 #[inline(always)]
 pub(super) fn zip<A: Copy, B: Copy, C, const N: usize>(
     a: [A; N],
@@ -54,7 +54,7 @@ pub(super) fn high<T: Copy, const N: usize, const HALF: usize>(a: [T; N]) -> [T;
     from_fn(|i| a[i + HALF])
 }
 
-/// One lane of each two neighbours.
+/// One result for each pair of neighbouring lanes.
 #[inline(always)]
 pub(super) fn pairs<T: Copy, U, const N: usize, const HALF: usize>(
     a: [T; N],
@@ -79,26 +79,27 @@ pub(super) fn replace<T, const N: usize>(mut a: [T; N], lane: usize, value: T) -
     a
 }
 
-/// A bit for each lane, lane 0's the lowest.
+/// One bit per lane; lane 0's is the lowest.
 #[inline(always)]
 pub(super) fn bits<T: Copy, const N: usize>(a: [T; N], is_set: impl Fn(T) -> bool) -> u32 {
     (0..N).fold(0, |bits, i| bits | u32::from(is_set(a[i])) << i)
 }
 
-/// For each byte of the result, the byte of `a` with that number, or 0 if there is none.
+/// For each byte of the result, the byte of `a` with the given number, or 0 if there is none.
 #[inline(always)]
 pub(super) fn swizzle(a: [u8; 16], numbers: [u8; 16]) -> [u8; 16] {
     numbers.map(|i| a.get(usize::from(i)).copied().unwrap_or(0))
 }
 
-/// For each byte of the result, the byte with that number of `a`, then `b`. Numbers count modulo 32.
+/// For each byte of the result, the byte with the given number in `a` followed by `b`. Numbers
+/// count modulo 32.
 #[inline(always)]
 pub(super) fn shuffle(a: [u8; 16], b: [u8; 16], numbers: [u8; 16]) -> [u8; 16] {
     let both: [u8; 32] = concatenate(a, b);
     numbers.map(|i| both[usize::from(i % 32)])
 }
 
-/// The half of the sum, rounded up.
+/// Half of the sum, rounded up.
 macro_rules! average {
     ($lane:ident, $wide:ident) => {
         |a: $lane, b: $lane| (($wide::from(a) + $wide::from(b)).div_ceil(2)) as $lane
@@ -122,7 +123,7 @@ pub(super) fn q15_product(a: i16, b: i16) -> i16 {
     product.min(i32::from(i16::MAX)) as i16
 }
 
-/// The products in lanes that are wide enough.
+/// The products, in lanes wide enough to hold them.
 #[inline(always)]
 pub(super) fn products<T: Copy, W: Mul<Output = W>, const N: usize>(
     a: [T; N],
@@ -132,14 +133,14 @@ pub(super) fn products<T: Copy, W: Mul<Output = W>, const N: usize>(
     zip(a, b, |a, b| widen(a) * widen(b))
 }
 
-/// The sum of each four products.
+/// The sums of four products each.
 #[inline(always)]
 pub(super) fn dot_of_four(a: [i8; 16], b: [i8; 16]) -> [i32; 4] {
     let products = products(a, b, i32::from);
     from_fn(|i| products[4 * i..][..4].iter().sum())
 }
 
-/// The bits of `a` where `mask` has ones, those of `b` where it has zeros.
+/// The bits of `a` where `mask` has ones, and those of `b` where it has zeros.
 #[inline(always)]
 pub(super) fn select(a: u128, b: u128, mask: u128) -> u128 {
     (a & mask) | (b & !mask)

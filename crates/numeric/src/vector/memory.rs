@@ -1,12 +1,14 @@
-//! Vector operators on memory, without the memory: from the bytes read to the vector, and from the vector to the bytes written.
+//! Vector operators on memory, without the memory: they convert the bytes read to a vector, and a
+//! vector to the bytes written.
 
 use wasmparser::{MemArg, Operator};
 
 use super::lanes::replace;
 use super::operand::{Operand, U8x16, U16x8, U32x4, U64x2};
 
-/// Makes an enumeration of operators on memory. A row holds the operator as wasmparser names it, with its lane if it has
-/// one, its name in the text format, how many bytes it reads or writes, and its value.
+/// Generates an enumeration of operators on memory. A row holds the operator as wasmparser names
+/// it, with its lane if it has one, its name in the text format, the number of bytes that it reads
+/// or writes, and its value.
 macro_rules! accesses {
     ($(#[$attribute:meta])* $access:ident
         $($variant:ident $({ $lane:ident })? $name:literal $bytes:literal;)*) => {
@@ -21,7 +23,8 @@ macro_rules! accesses {
             /// Every operator, in the order of their opcodes.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// The operator that `operator` is, if it is one of these, the place, and the lane, 0 if it has none.
+            /// The opcode for a wasmparser operator, if it is one of these, its memory argument,
+            /// and its lane (0 if it has none).
             pub fn of(operator: &Operator<'_>) -> Option<(Self, MemArg, u8)> {
                 match operator {
                     $(Operator::$variant { memarg, $($lane,)? } => {
@@ -38,7 +41,7 @@ macro_rules! accesses {
                 }
             }
 
-            /// How many bytes of memory it accesses.
+            /// The number of bytes of memory that it accesses.
             pub fn bytes(self) -> usize {
                 match self {
                     $(Self::$variant => $bytes,)*
@@ -49,7 +52,7 @@ macro_rules! accesses {
 }
 
 accesses! {
-    /// An operator that makes a vector of bytes from memory.
+    /// An operator that makes a vector from bytes of memory.
     VectorLoad
     V128Load "v128.load" 16;
     V128Load8x8S "v128.load8x8_s" 8;
@@ -71,7 +74,7 @@ accesses! {
 }
 
 accesses! {
-    /// An operator that makes bytes for memory of a vector.
+    /// An operator that makes bytes of memory from a vector.
     VectorStore
     V128Store "v128.store" 16;
     V128Store8Lane { lane } "v128.store8_lane" 1;
@@ -81,7 +84,7 @@ accesses! {
 }
 
 impl VectorLoad {
-    /// Whether it has a vector operand besides the address, whose other lanes it keeps.
+    /// Whether it also takes a vector operand, whose other lanes it keeps.
     pub fn keeps(self) -> bool {
         matches!(
             self,
@@ -92,8 +95,9 @@ impl VectorLoad {
         )
     }
 
-    /// The result: of the bytes read, in little-endian order (those above [`bytes`](Self::bytes) are ignored), and, if
-    /// it [`keeps`](Self::keeps) them, of the other lanes of `into`. A lane's number counts modulo the number of lanes.
+    /// The result, from the bytes read in little-endian order (bytes above [`bytes`](Self::bytes)
+    /// are ignored). If the operator [`keeps`](Self::keeps) lanes, the other lanes are those of
+    /// `into`. A lane number counts modulo the number of lanes.
     pub fn make(self, loaded: u128, into: u128, lane: u8) -> u128 {
         use crate::Vector::{self, *};
 
@@ -128,8 +132,8 @@ impl VectorLoad {
 }
 
 impl VectorStore {
-    /// The bytes to write, in little-endian order; those above [`bytes`](Self::bytes) are zero. A lane's number
-    /// counts modulo the number of lanes.
+    /// The bytes to write, in little-endian order; bytes above [`bytes`](Self::bytes) are zero. A
+    /// lane number counts modulo the number of lanes.
     pub fn value(self, vector: u128, lane: u8) -> u128 {
         let lane = usize::from(lane);
         match self {

@@ -1,7 +1,8 @@
-//! Starts that make path numbers shorter.
+//! Adds starts that make path numbers shorter.
 //!
-//! Five paths take three bits each, four take two. Where the fifth is one of two that go through a vertex which is seldom
-//! reached, paths had better end there: then four are left, and the number of those that begin there takes one bit, seldom.
+//! Five paths need three bits each, four need two. Suppose the fifth is one of two that pass
+//! through a rarely reached vertex. It pays to end paths there: four paths are left, and the paths
+//! that begin at the vertex take one bit, but rarely.
 
 use afterimage_ids::{BlockId, EntityRef};
 use afterimage_placement::Weights;
@@ -9,11 +10,11 @@ use afterimage_program::{BlockEnd, Cfg};
 
 use crate::width_of;
 
-/// How many vertices of a start's paths are looked at.
+/// The maximal number of vertices of a start's paths that are examined.
 const REACH: usize = 256;
 
-/// Vertices that had better be starts: at most one for each start, and each is reached by one path in `seldom` at most.
-/// O([`REACH`] log [`REACH`]) for each start.
+/// Finds vertices that should be starts: at most one per start, each reached by at most one path in
+/// `seldom`. O([`REACH`] log [`REACH`]) for each start.
 pub(super) fn starts(
     cfg: &Cfg,
     weights: &Weights,
@@ -56,7 +57,7 @@ pub(super) fn starts(
 struct Region {
     /// In an order in which edges lead forwards.
     vertices: Vec<BlockId>,
-    /// By vertex: whether it is one of them, and how many ways lead there.
+    /// By vertex: whether it is in the region, and the number of ways that lead there.
     inside: Vec<bool>,
     ways: Vec<u64>,
 }

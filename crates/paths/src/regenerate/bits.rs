@@ -1,20 +1,20 @@
-//! Reading numbers out of words.
+//! Reads numbers from words.
 
 use super::RegenerateError;
 
-/// Words as the probes write them: below its highest set bit, a word holds numbers one after the other, the first
-/// on top. No number goes over a word's end.
+/// Words as the probes write them. Below its highest set bit, a word holds numbers one after the
+/// other, the first at the top. No number crosses a word's end.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bits {
-    /// What is left of the word being read, and how many bits of it.
+    /// The rest of the current word, and the number of its bits.
     word: u64,
     left: u32,
-    /// The word after it, which has at least one bit; 0 for none.
+    /// The next word, which has at least one bit; 0 for none.
     next: u64,
 }
 
 impl Bits {
-    /// Takes a word and hands out the one before it, if there was one.
+    /// Takes a word and returns the previous one, if there was one.
     pub(super) fn push(&mut self, word: u64) -> Result<Option<u64>, RegenerateError> {
         if word == 0 {
             return Err(RegenerateError::Bits);
@@ -27,19 +27,19 @@ impl Bits {
         Ok((ready != 0).then_some(ready))
     }
 
-    /// The word that is kept back, if any.
+    /// The word held back, if any.
     pub(super) fn last(&mut self) -> Option<u64> {
         let last = std::mem::take(&mut self.next);
         (last != 0).then_some(last)
     }
 
-    /// Begins to read a word.
+    /// Starts reading a word.
     pub(super) fn open(&mut self, word: u64) {
         self.word = word;
         self.left = 63 - word.leading_zeros();
     }
 
-    /// Keeps this word back; 0 for none. `None` if it is no word that may be kept.
+    /// Holds back this word; 0 for none. `None` if the word is invalid.
     pub(super) fn keeping(word: u64) -> Option<Self> {
         (word != 1).then_some(Self {
             next: word,
@@ -47,17 +47,17 @@ impl Bits {
         })
     }
 
-    /// The word that is kept back, or 0.
+    /// The word held back, or 0.
     pub(super) fn kept(&self) -> u64 {
         self.next
     }
 
-    /// Goes on in a word of which so many bits are left.
+    /// Continues in a word with `left` bits left.
     pub(super) fn go_on(&mut self, word: u64, left: u32) {
         (self.word, self.left) = (word, left);
     }
 
-    /// How many bits are left in the word.
+    /// The number of bits left in the word.
     pub(super) fn remaining(&self) -> u32 {
         self.left
     }
@@ -68,7 +68,7 @@ impl Bits {
         self.left > 0
     }
 
-    /// The next number of so many bits.
+    /// Reads the next number of `width` bits.
     #[inline]
     pub(super) fn take(&mut self, width: u8) -> Result<u32, RegenerateError> {
         let number = self.peek(width)?;
@@ -76,7 +76,7 @@ impl Bits {
         Ok(number)
     }
 
-    /// The same, without going on.
+    /// Like [`take`](Self::take), without consuming the bits.
     #[inline]
     pub(super) fn peek(&self, width: u8) -> Result<u32, RegenerateError> {
         let width = u32::from(width);
@@ -87,7 +87,7 @@ impl Bits {
         Ok((self.word >> (self.left - width) & mask) as u32)
     }
 
-    /// Whether bits are left after the next number of so many bits.
+    /// Whether bits are left after the next number of `width` bits.
     pub(super) fn more_than(&self, width: u8) -> bool {
         self.left > u32::from(width)
     }

@@ -1,4 +1,4 @@
-//! A moment between two paths, at which the run has written all bits of the paths before.
+//! A moment between two paths, when the run has written all bits of the earlier paths.
 
 use afterimage_ids::{BlockId, FuncId};
 
@@ -6,21 +6,23 @@ use super::stack::Activation;
 use super::tables::Target;
 use super::{FinalFrame, RegenerateError, Regenerator, Sink};
 
-/// A moment at which an activation is about to execute a block where paths begin: a loop's header, or a function's first one.
+/// A moment when an activation is about to execute a block where paths begin: a loop's header, or a
+/// function's first block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Boundary {
     /// The activations that wait for a call, the outermost first.
     pub waiting: Vec<FinalFrame>,
     /// The function that is active.
     pub function: FuncId,
-    /// The header that it has come to; `None` if it was called and has executed nothing.
+    /// The header that it has reached; `None` if it was called and has executed nothing.
     pub header: Option<BlockId>,
 }
 
 impl Regenerator<'_> {
-    /// Goes on to a boundary, before which the words end that were fed.
+    /// Continues to a boundary, which is where the words fed so far end.
     ///
-    /// As at the end of a run the first state that agrees is the one: after the last bits everything is determined, and no state comes back.
+    /// As at the end of a run, the first state that agrees is the right one. After the last bits
+    /// everything is determined, and no state recurs.
     pub(super) fn go_to<S: Sink>(
         &mut self,
         boundary: &Boundary,

@@ -1,4 +1,5 @@
-//! How many blocks a run's bits stand for, and who is active: without telling of its paths.
+//! Counts the blocks that a run's bits stand for and tracks the active function, without reporting
+//! the paths.
 
 use afterimage_ids::{BlockId, FuncId, NodeId};
 use afterimage_program::Program;
@@ -11,12 +12,12 @@ use super::{
 };
 use crate::PathPlan;
 
-/// Who counts how often paths are executed. In which order they are is not told.
+/// Counts how often paths are executed. It does not learn their order.
 pub trait Tally: Sink {
-    /// Whether anything is counted.
+    /// Whether it counts anything.
     const COUNTS: bool;
 
-    /// A path was executed so many more times.
+    /// A path was executed `times` more times.
     fn add(&mut self, node: NodeId, times: u64);
 }
 
@@ -26,30 +27,32 @@ impl Tally for NullSink {
     fn add(&mut self, _: NodeId, _: u64) {}
 }
 
-/// Counts the blocks that a run's bits stand for, several paths at a time: tables say for the place where a path begins and the next
-/// few bits where they lead. What they do not know, a [`Regenerator`] does. O(1) for every path; three to seven
-/// times as fast as regenerating them.
+/// Counts the blocks that a run's bits stand for, several paths at a time. For the start of a path
+/// and the next few bits, tables give the place where they lead. A [`Regenerator`] handles what the
+/// tables do not cover. O(1) per path; three to seven times as fast as regenerating the paths.
 pub struct Counter<'a, T = NullSink> {
     run: Regenerator<'a>,
     looks: LookupTables,
     tally: T,
-    /// How many activations were open when the fewest were, since [`take`](Self::take).
+    /// The smallest number of open activations since [`take`](Self::take).
     fewest: usize,
-    /// Where the table of the next path begins; if it is the one that knows nothing, `run` says where the run is.
+    /// Where the table of the next path begins. If it is the unknown place, `run` holds the run's
+    /// position.
     place: u32,
     /// When the innermost activation began.
     entered: u64,
 }
 
 impl<'a> Counter<'a> {
-    /// Begins before the first path, and counts blocks only.
+    /// Creates a counter that stands before the first path and counts only blocks.
     pub fn new(program: &'a Program, plan: &'a PathPlan) -> Self {
         Self::with(program, plan, NullSink)
     }
 }
 
 impl<'a, T: Tally> Counter<'a, T> {
-    /// Begins before the first path. The tally is told of the paths when they are [taken](Self::take).
+    /// Creates a counter that stands before the first path. The tally receives the paths when they
+    /// are [taken](Self::take).
     pub fn with(program: &'a Program, plan: &'a PathPlan, tally: T) -> Self {
         Self {
             run: Regenerator::new(program, plan),
@@ -61,17 +64,18 @@ impl<'a, T: Tally> Counter<'a, T> {
         }
     }
 
-    /// The host calls a function.
+    /// Adds a call of a function by the host.
     pub fn host_call(&mut self, function: FuncId) {
         self.run.host_call(function);
     }
 
-    /// How many blocks have been executed so far. A path that is determined without bits may be counted only when more bits come.
+    /// The number of blocks executed so far. A path that takes no bits may be counted only when
+    /// more bits arrive.
     pub fn time(&self) -> u64 {
         self.run.time
     }
 
-    /// How many activations are open.
+    /// The number of open activations.
     pub fn depth(&self) -> usize {
         self.run.outer.len() + usize::from(self.is_active())
     }
@@ -80,11 +84,12 @@ impl<'a, T: Tally> Counter<'a, T> {
         self.run.current.is_some() || self.looks.start(self.place).is_some()
     }
 
-    /// The tally, which is told of all paths that were executed since this was called last; and how many of the activations that were open then still are. O(different looks
-    /// since then).
+    /// Passes all paths executed since the last call to the tally. Returns the tally, and how many
+    /// of the activations that were open at the last call are still open. O(distinct looks since
+    /// then).
     ///
     /// # Errors
-    /// If the program is not that of the plan.
+    /// If the program is not the plan's.
     pub fn take(&mut self) -> Result<(&mut T, usize), RegenerateError> {
         self.looks.told(&mut self.run.tables, &mut self.tally)?;
         let kept = self.fewest;
@@ -92,15 +97,15 @@ impl<'a, T: Tally> Counter<'a, T> {
         Ok((&mut self.tally, kept))
     }
 
-    /// The tally as it is.
+    /// Returns the tally without updating it.
     pub fn into_tally(self) -> T {
         self.tally
     }
 
-    /// Takes the run to its end, as [`Regenerator::finish`] does. The last words have been fed.
+    /// Continues to the run's end, as [`Regenerator::finish`] does. The last words have been fed.
     ///
     /// # Errors
-    /// If it does not get there.
+    /// If the run does not get there.
     pub fn finish(&mut self, finish: &Finish) -> Result<(), RegenerateError> {
         self.tell_place();
         self.watched(|run, sink| run.finish(finish, sink))?;
@@ -108,7 +113,8 @@ impl<'a, T: Tally> Counter<'a, T> {
         Ok(())
     }
 
-    /// Goes on without tables, and learns how many activations are open when the fewest are. What ends in one step ends before anything begins.
+    /// Runs `go_on` without tables, and tracks the smallest number of open activations. Within one
+    /// step, activations end before others begin.
     fn watched<R>(
         &mut self,
         go_on: impl FnOnce(&mut Regenerator<'a>, &mut Watched<'_, T>) -> R,
@@ -124,7 +130,7 @@ impl<'a, T: Tally> Counter<'a, T> {
         result
     }
 
-    /// Where the run is. O(open activations).
+    /// The run's position. O(open activations).
     ///
     /// # Errors
     /// If the words do not continue the run.
@@ -135,8 +141,8 @@ impl<'a, T: Tally> Counter<'a, T> {
         Ok(waypoint)
     }
 
-    /// Goes on to a boundary at which the words end that were fed: the last one is complete. Returns how many blocks were executed. O(open activations),
-    /// and what follows from the word.
+    /// Continues to a boundary, which is where the words fed so far end: the last one is complete.
+    /// Returns the number of blocks executed. O(open activations), plus what follows from the word.
     ///
     /// # Errors
     /// If the run does not get there.
@@ -147,10 +153,11 @@ impl<'a, T: Tally> Counter<'a, T> {
         Ok(self.run.time)
     }
 
-    /// Takes the next words. The last one is kept until more come, as by [`Regenerator::feed`].
+    /// Processes more words. The last word is held back until more arrive, as in
+    /// [`Regenerator::feed`].
     ///
     /// # Errors
-    /// If they do not continue the run.
+    /// If the words do not continue the run.
     pub fn feed(&mut self, words: &[u64]) -> Result<(), RegenerateError> {
         for &word in words {
             if let Some(ready) = self.run.bits.push(word)? {
@@ -161,14 +168,14 @@ impl<'a, T: Tally> Counter<'a, T> {
     }
 
     fn word(&mut self, word: u64) -> Result<(), RegenerateError> {
-        // The bits that are left, topmost.
+        // The remaining bits, at the top.
         let rest_of = |left: u32| word << (63 - left) << 1;
         let mut left = 63 - word.leading_zeros();
         let mut rest = rest_of(left);
         let (mut place, mut time) = (self.place, self.run.time);
         while left > 0 {
             let (entry, bits) = LookupTables::entry(place, rest, left);
-            // By value it would be copied to the stack and read from there, which takes a third more time.
+            // Copied by value, it would go through the stack, which takes a third more time.
             let look = *self.looks.at(entry);
             if T::COUNTS && look.blocks > 0 {
                 self.looks.count(entry);
@@ -237,7 +244,8 @@ impl<'a, T: Tally> Counter<'a, T> {
         Ok(())
     }
 
-    /// The innermost activation begins to wait: `before` the look so many blocks were executed.
+    /// The innermost activation begins to wait. `before` is the number of blocks executed before
+    /// the look.
     #[inline]
     fn wait(&mut self, mut at: Activation, before: u64) {
         at.entered = self.entered;
@@ -246,14 +254,15 @@ impl<'a, T: Tally> Counter<'a, T> {
         self.run.outer.push(at);
     }
 
-    /// The first block of each open activation, and the block of the call that it waits for, the outermost first. Of one that does not wait, the second is the first.
+    /// For each open activation, the outermost first: its first block, and the block of the call
+    /// that it waits for. If it does not wait, both are its first block.
     pub fn opened(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let waiting = self.run.outer.iter().map(|at| (at.entered, at.called));
         let active = self.is_active();
         waiting.chain(active.then_some((self.entered, self.entered)))
     }
 
-    /// One step without a table. Returns how many bits are left.
+    /// Takes one step without a table. Returns the number of bits left.
     #[cold]
     fn step(&mut self, word: u64, left: u32) -> Result<u32, RegenerateError> {
         self.tell_place();
@@ -265,7 +274,7 @@ impl<'a, T: Tally> Counter<'a, T> {
         Ok(self.run.bits.remaining())
     }
 
-    /// Learns from `run` where the innermost activation is.
+    /// Reads the innermost activation's position from `run`.
     fn find_place(&mut self) {
         self.entered = self.run.current.map_or(0, |at| at.entered);
         self.place = match self.run.current {
@@ -274,7 +283,7 @@ impl<'a, T: Tally> Counter<'a, T> {
         };
     }
 
-    /// Says in `run` where the innermost activation is.
+    /// Writes the innermost activation's position to `run`.
     fn tell_place(&mut self) {
         if let Some((function, start)) = self.looks.start(self.place) {
             self.run.current = Some(Activation {
@@ -290,7 +299,7 @@ impl<'a, T: Tally> Counter<'a, T> {
     }
 }
 
-/// A sink that learns how many activations are open when the fewest are.
+/// A sink that tracks the smallest number of open activations.
 struct Watched<'t, T> {
     tally: &'t mut T,
     open: usize,

@@ -1,4 +1,4 @@
-//! The end of a run: where the bits are used up, the known end decides where the path stops.
+//! The end of a run: when the bits are used up, the known end decides where the path stops.
 
 use afterimage_ids::{BlockId, FuncId};
 
@@ -24,10 +24,10 @@ pub enum Finish {
 }
 
 impl Regenerator<'_> {
-    /// The last words have been fed, the last calls by the host told. Takes the run to its end.
+    /// Continues to the end of the run. All words and all calls by the host have been fed.
     ///
-    /// After the last bits everything is determined, and no state comes back: a loop that writes nothing ticks. So the first
-    /// state that agrees with the end is the end.
+    /// After the last bits everything is determined, and no state recurs, because a loop that would
+    /// write nothing writes a tick. So the first state that agrees with the end is the end.
     ///
     /// # Errors
     /// If the run does not get there.
@@ -82,12 +82,13 @@ impl Regenerator<'_> {
         self.current.is_none() && self.outer.is_empty() && self.pending.is_none()
     }
 
-    /// Whether the host's last call is all that is left: it found no room on the stack, or called an import.
+    /// Whether only the host's last call is left: it found no room on the stack, or called an
+    /// import.
     fn calls_in_vain(&self) -> bool {
         self.is_idle() && !self.bits.left() && self.host_calls.len() <= 1
     }
 
-    /// Whether the run ends in the path that comes next. Then that part of the path is told.
+    /// Whether the run ends in the next path. If so, reports that part of the path.
     fn ends_here<S: Sink>(
         &mut self,
         frames: &[FinalFrame],
@@ -130,7 +131,7 @@ impl Regenerator<'_> {
         Ok(true)
     }
 
-    /// Whether the outer activations are these, each in a call.
+    /// Whether the outer activations equal `frames`, each waiting in a call.
     pub(super) fn waits_at(&self, frames: &[FinalFrame]) -> bool {
         let same = |(a, f): (&Activation, &FinalFrame)| {
             self.tables.id(a.function) == f.function && a.block == f.block

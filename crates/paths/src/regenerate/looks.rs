@@ -1,4 +1,4 @@
-//! Where the next few bits lead: several paths at once.
+//! Tables that tell where the next few bits lead, several paths at once.
 
 use afterimage_ids::NodeId;
 
@@ -7,55 +7,57 @@ use super::stack::{Activation, LEAVES, NOWHERE};
 use super::tables::{PathEnd, Tables, Target};
 use super::{RegenerateError, Sink};
 
-/// How many bits are looked at at once. With seven or nine, counting is slower.
+/// The number of bits that one look reads. Seven or nine make counting slower.
 const BITS: u32 = 8;
-/// How many entries a table has: for each number of bits up to [`BITS`], and each value that they can have.
+/// The number of entries of a table: one for each number of bits up to [`BITS`] and each value of
+/// these bits.
 const TABLE: usize = 2 << BITS;
-/// Most calls that one look may go into.
+/// The maximal number of calls that one look may enter.
 const DEEP: usize = 4;
-/// Most paths that one look may go along: paths that take no bits could go round for ever.
+/// The maximal number of paths that one look may follow. Paths without bits could cycle for ever.
 const FAR: usize = 64;
 
-/// How often a start is met before it gets a table: most starts are met less often, and would take most of the memory.
+/// A start gets a table after this many visits. Most starts are visited less often, and would take
+/// most of the memory.
 const WARM: u32 = 16;
-/// Most entries that all tables have together: 128 MiB of them.
+/// The maximal number of entries of all tables together: 128 MiB.
 const MOST: usize = 1 << 23;
 
-/// Most paths that are listed, beyond which the lists are made anew: 64 MiB of them.
+/// The maximal number of listed paths: 64 MiB. Beyond it the lists are rebuilt.
 const MOST_NODES: usize = 1 << 24;
 
-/// Where the table is that knows nothing.
+/// The place of the table for unknown starts.
 pub(super) const UNKNOWN_PLACE: u32 = 0;
 
 /// Where some bits lead.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
-    /// Where the table of the path that comes next begins.
+    /// Where the table of the next path begins.
     pub next: u32,
-    /// How many blocks are executed.
+    /// The number of blocks executed.
     pub blocks: u32,
-    /// Which activations wait from then on: the first of them.
+    /// The first of the activations that wait from then on.
     site: u32,
-    /// How many bits are used up.
+    /// The number of bits consumed.
     pub bits: u8,
-    /// How many activations wait.
+    /// The number of activations that wait.
     waiting: u8,
     pub kind: Kind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Nobody has asked yet.
+    /// Not computed yet.
     New,
-    /// The activation goes on.
+    /// The activation continues.
     Stay,
     /// It calls, and waits.
     Enter,
-    /// It calls, and what it calls does, too.
+    /// It calls, and so does its callee.
     Deeper,
     /// It returns.
     Leave,
-    /// One step has to be taken without a table.
+    /// One step must be taken without a table.
     Unknown,
 }
 
@@ -73,21 +75,23 @@ const UNKNOWN: Look = Look {
     ..NEW
 };
 
-/// A table for each start of a path that the run comes to again and again, filled as it is asked. Memory: 8 KiB for each, and 128 MiB at most; half as much again, and 64 MiB of lists, if somebody counts.
+/// A table for each path start that the run reaches again and again, filled on demand. Memory: 8
+/// KiB per table, at most 128 MiB. Counting paths takes half as much again, and up to 64 MiB of
+/// lists.
 #[derive(Debug)]
 pub(super) struct LookupTables {
     entries: Vec<Look>,
     /// The function and the start of each table.
     starts: Vec<(u32, u32)>,
-    /// The activations that wait, one look's after the other's.
+    /// The activations that wait, grouped by look.
     sites: Vec<Activation>,
-    /// By entry: how often it was used since that was told, if somebody counts.
+    /// By entry: the number of uses since the last report, if paths are counted.
     used: Vec<u64>,
-    /// The entries that were used since then.
+    /// The entries used since the last report.
     met: Vec<u32>,
-    /// By entry: where the list of its paths is in `nodes`, and 1 more; 0 if it has none yet.
+    /// By entry: 1 plus the position of its list of paths in `nodes`; 0 if it has none yet.
     listed: Vec<u32>,
-    /// Lists of paths: how many, and each.
+    /// Lists of paths: the number of paths, then each.
     nodes: Vec<u32>,
 }
 
@@ -104,7 +108,7 @@ impl LookupTables {
         }
     }
 
-    /// An entry is used once more.
+    /// Counts one more use of an entry.
     #[inline]
     pub(super) fn count(&mut self, entry: usize) {
         match self.used.get_mut(entry) {
@@ -122,7 +126,7 @@ impl LookupTables {
         self.met.push(entry as u32);
     }
 
-    /// Tells a tally of the paths of all entries that were used since the last time.
+    /// Reports to a tally the paths of all entries used since the last report.
     pub(super) fn told<T: Tally>(
         &mut self,
         tables: &mut Tables<'_>,
@@ -183,7 +187,8 @@ impl LookupTables {
         Ok(())
     }
 
-    /// Before the paths that begin at the start of a place's table, by so many bits of this value. `None` if it is of no start.
+    /// The state before the paths that begin at the start of a place's table, with `bits` bits of
+    /// this value. `None` if no start has this table.
     fn way(&self, place: u32, value: u32, bits: u32) -> Option<Way> {
         let (function, start) = self.start(place)?;
         Some(Way {
@@ -197,7 +202,8 @@ impl LookupTables {
         })
     }
 
-    /// Which entry tells of the next bits, which are the `left` topmost ones of `rest`, and of how many of them.
+    /// The entry for the next bits, which are the `left` topmost bits of `rest`, and the number of
+    /// bits that it covers.
     #[inline]
     pub(super) fn entry(place: u32, rest: u64, left: u32) -> (usize, u32) {
         let bits = left.min(BITS);
@@ -210,7 +216,8 @@ impl LookupTables {
         &self.entries[entry]
     }
 
-    /// The activation that waits after a call, which it makes so many blocks after the look.
+    /// The activation that waits after a call, in the look's frame: `called` counts blocks from the
+    /// look's beginning.
     #[inline]
     pub(super) fn site(&self, look: &Look) -> Activation {
         self.sites[look.site as usize]
@@ -221,15 +228,15 @@ impl LookupTables {
         &self.sites[look.site as usize..][..usize::from(look.waiting)]
     }
 
-    /// Whose table begins at a place: the function and the start.
+    /// The function and the start whose table begins at a place.
     pub(super) fn start(&self, place: u32) -> Option<(u32, u32)> {
         let start = self.starts[place as usize / TABLE];
         (start.0 != NOWHERE).then_some(start)
     }
 
-    /// Where the table of a start is, which is met once more.
+    /// Counts a visit of a start and returns the place of its table.
     pub(super) fn meet(&mut self, tables: &mut Tables<'_>, function: u32, start: u32) -> u32 {
-        // A start that is none is refused when its path is looked up.
+        // An invalid start is refused when its path is looked up.
         let Some(place) = tables.place(function, start) else {
             return UNKNOWN_PLACE;
         };
@@ -246,7 +253,7 @@ impl LookupTables {
         }
     }
 
-    /// Where the table of a start is, if it has one.
+    /// The place of a start's table, if it has one.
     fn place(&self, tables: &mut Tables<'_>, function: u32, start: u32) -> TableState {
         match tables.place(function, start) {
             Some(&mut place) if place > WARM => TableState::At(place),
@@ -259,7 +266,7 @@ impl LookupTables {
         self.entries.len() + TABLE > MOST
     }
 
-    /// Finds out what an entry tells. It is kept, unless it will tell more when a start has got its table.
+    /// Computes an entry. It is kept, unless it can tell more once another start has a table.
     #[cold]
     pub(super) fn fill<S: Sink>(
         &mut self,
@@ -276,7 +283,7 @@ impl LookupTables {
         if lasts { Kind::New } else { Kind::Unknown }
     }
 
-    /// What some bits lead to, and whether that is all that can be told.
+    /// Finds where some bits lead, and whether that is final.
     fn find<S: Sink>(
         &mut self,
         (tables, sink): (&mut Tables<'_>, &mut S),
@@ -290,7 +297,7 @@ impl LookupTables {
         };
         let mut sites = Vec::new();
         for _ in 0..FAR {
-            // Whether there are more bits is not known, so neither is whether there are more paths.
+            // Whether more bits follow is unknown, so it is also unknown whether more paths follow.
             if way.left == 0 {
                 break;
             }
@@ -320,7 +327,7 @@ impl LookupTables {
             sites.clone_from(&way.waiting);
         }
         if let Kind::Enter | Kind::Deeper = found.kind {
-            // One of at most four for each entry.
+            // At most four such activations per entry.
             found.site = self.sites.len() as u32;
             found.waiting = sites.len() as u8;
             self.sites.extend(sites);
@@ -332,13 +339,13 @@ impl LookupTables {
 /// Whether a start has a table.
 enum TableState {
     At(u32),
-    /// It will if it is met more often.
+    /// It gets one if it is visited more often.
     Later,
     /// There is no room for more.
     Never,
 }
 
-/// What a path came to.
+/// The outcome of following a path.
 enum Step {
     On,
     /// The activation in which the look began returned.
@@ -349,7 +356,7 @@ enum Step {
     Later,
 }
 
-/// How far a look has come.
+/// The progress of a look.
 struct Way {
     value: u32,
     left: u32,
@@ -358,7 +365,7 @@ struct Way {
     node: NodeId,
     function: u32,
     start: u32,
-    /// The activations that have begun to wait.
+    /// The activations that began to wait.
     waiting: Vec<Activation>,
 }
 
@@ -368,7 +375,7 @@ impl Way {
         Some((left, self.value >> left & ((1 << width) - 1)))
     }
 
-    /// Goes along one path.
+    /// Follows one path.
     fn step<S: Sink>(
         &mut self,
         looks: &LookupTables,
@@ -381,7 +388,7 @@ impl Way {
         }
     }
 
-    /// The same; `None` is [`Step::End`].
+    /// Like [`step`](Self::step), with `None` for [`Step::End`].
     fn path<S: Sink>(
         &mut self,
         looks: &LookupTables,
@@ -449,7 +456,7 @@ impl Way {
         Some(step)
     }
 
-    /// Who is called, `Some(None)` for an import that says nothing.
+    /// The callee; `Some(None)` for an import that writes nothing.
     fn callee(&self, tables: &Tables<'_>, target: Target, left: u32) -> Option<Option<u32>> {
         let ids = tables.entry_ids();
         match target {

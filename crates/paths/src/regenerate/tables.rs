@@ -1,4 +1,4 @@
-//! Which path a number stands for, looked up once.
+//! Caches the path that each number stands for.
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId, TypeId};
 use afterimage_program::{BlockEnd, BlockKind, Callee, EdgeKind, Program};
@@ -14,7 +14,7 @@ use crate::{EntryIds, PathPlan};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Path {
     pub node: NodeId,
-    /// How many blocks it has: none if it goes from one dispatch vertex to the next.
+    /// The number of its blocks: none if it leads from one dispatch vertex to the next.
     pub length: u32,
     pub end: PathEnd,
 }
@@ -24,7 +24,7 @@ pub(super) struct Path {
 pub(super) enum PathEnd {
     /// The next path of this activation begins there.
     Start(u32),
-    /// With a call: where the activation goes on when it returns, and when an exception comes out of it.
+    /// With a call: where the activation continues when the call returns, and when it throws.
     Call {
         target: Target,
         returns: u32,
@@ -41,7 +41,7 @@ pub(super) enum PathEnd {
     Stop,
 }
 
-/// Who is called.
+/// The callee.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Target {
     /// A defined function, by its position.
@@ -58,7 +58,7 @@ const DENSE: usize = 1 << 12;
 struct Start {
     block: BlockId,
     width: u8,
-    /// Where its table of several paths is, if somebody counts.
+    /// The place of its table of several paths, if paths are being counted.
     place: u32,
     dense: Vec<u32>,
     sparse: std::collections::HashMap<u32, u32>,
@@ -68,9 +68,9 @@ struct Start {
 #[derive(Debug)]
 struct Function {
     starts: Vec<Start>,
-    /// By block: which start it is.
+    /// By block: the index of the start that it is.
     of_block: Vec<u32>,
-    /// Which start the root is.
+    /// The index of the root's start.
     root: u32,
     entry: Option<(u32, u8)>,
     loops: LoopForest,
@@ -120,7 +120,7 @@ impl<'a> Tables<'a> {
         (table.root, table.entry)
     }
 
-    /// Which of a function's starts a block is, if it is one.
+    /// The index of the start that a block is, if it is one.
     pub(super) fn start_of(&mut self, function: u32, block: BlockId) -> Option<u32> {
         let known = self.function(function).of_block.get(block.index()).copied();
         known.filter(|&start| start != NOWHERE)
@@ -136,7 +136,7 @@ impl<'a> Tables<'a> {
         self.program.types.is_valid(ty).then_some(ty)
     }
 
-    /// Where the table of several paths of a start is; `None` if it is no start.
+    /// The place of the table of several paths of a start; `None` if the start is invalid.
     pub(super) fn place(&mut self, function: u32, start: u32) -> Option<&mut u32> {
         let table = self.function(function);
         table.starts.get_mut(start as usize).map(|s| &mut s.place)
@@ -144,14 +144,14 @@ impl<'a> Tables<'a> {
 
     #[inline]
     pub(super) fn width(&self, function: u32, start: u32) -> u8 {
-        // A start that is none has been refused when its path was looked up.
+        // An invalid start was refused when its path was looked up.
         self.functions[function as usize]
             .as_ref()
             .and_then(|f| f.starts.get(start as usize))
             .map_or(0, |s| s.width)
     }
 
-    /// The path of this number.
+    /// The path with this number.
     #[inline]
     pub(super) fn path<S: Sink>(
         &mut self,
@@ -204,7 +204,8 @@ impl<'a> Tables<'a> {
         Ok(path)
     }
 
-    /// Makes the path that was walked last, or what was left of it, known. `end`: how it ends, if it was walked to its end.
+    /// Defines the path that was walked last, or what remains of it. `end` says how it ends, if it
+    /// was walked to its end.
     pub(super) fn define<S: Sink>(
         &mut self,
         function: u32,
@@ -237,7 +238,7 @@ impl<'a> Tables<'a> {
         })
     }
 
-    /// Keeps so many blocks of the path that was walked last.
+    /// Keeps the first `blocks` blocks of the path that was walked last.
     pub(super) fn shorten(&mut self, blocks: usize) {
         self.blocks.truncate(blocks);
     }
@@ -250,7 +251,7 @@ impl<'a> Tables<'a> {
             .ok_or(RegenerateError::Early(id))
     }
 
-    /// Puts the blocks of a path into `self.blocks`, and says how it ends.
+    /// Puts the blocks of a path into `self.blocks`, and returns how it ends.
     pub(super) fn walk(
         &mut self,
         function: u32,
@@ -343,7 +344,7 @@ impl<'a> Tables<'a> {
         }
     }
 
-    /// The table of a function, which is made when the function is first entered.
+    /// The table of a function, created when the function is first entered.
     #[inline]
     fn function(&mut self, function: u32) -> &mut Function {
         let position = function as usize;

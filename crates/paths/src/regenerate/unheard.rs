@@ -1,10 +1,10 @@
-//! Paths that nobody wants to know of.
+//! A sink for paths that nobody needs.
 
 use afterimage_ids::{FuncId, NodeId};
 
 use super::{ExecutedPath, Sink};
 
-/// Is told of paths, and keeps nothing.
+/// Receives paths and ignores them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NullSink;
 

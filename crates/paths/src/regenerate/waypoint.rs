@@ -1,4 +1,4 @@
-//! A moment of a run, from which its bits can be read on.
+//! A moment of a run from which reading its bits can continue.
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, TypeId};
 use afterimage_program::Program;
@@ -9,16 +9,23 @@ use super::tables::Target;
 use super::{DEEPEST, RegenerateError, Regenerator, Sink};
 use crate::PathPlan;
 
-/// Where a run is between two words: all that is needed to go on from there. A list of numbers, most of them small; in order:
-/// the blocks executed so far; the word that is kept until the next one comes, or 0; how many calls by the host have not begun, and
-/// their functions; how many activations wait, and each one's function, start, start for exceptions and block; what comes next: 0 for a call by
-/// the host, 1 for a path, its function and start, 2 to 4 for a call of a defined function, an import, or through a table, its function or
-/// type and the calling function.
+/// A run's state between two words: everything needed to continue from there.
+///
+/// It is a list of numbers, most of them small, in this order:
+///
+/// - the blocks executed so far;
+/// - the word held back until the next one arrives, or 0;
+/// - the number of calls by the host that have not begun, and their functions;
+/// - the number of waiting activations and, for each, its function, start, start for exceptions and
+///   block;
+/// - what comes next: 0 for a call by the host; 1 for a path, with its function and start; 2 to 4
+///   for a call of a defined function, of an import, or through a table, with the function or type
+///   and the calling function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waypoint(Vec<u64>);
 
 impl Waypoint {
-    /// What was told as numbers. It is checked when a run goes on from it.
+    /// Takes a list of numbers. It is checked when a run continues from it.
     pub fn from_numbers(numbers: Vec<u64>) -> Self {
         Self(numbers)
     }
@@ -28,28 +35,28 @@ impl Waypoint {
         &self.0
     }
 
-    /// How many blocks were executed before.
+    /// The number of blocks executed before.
     pub fn time(&self) -> u64 {
         self.0.first().copied().unwrap_or(0)
     }
 
-    /// All words before are known to be complete: none is kept.
+    /// Whether all earlier words are known to be complete, so that none is held back.
     pub fn is_between_words(&self) -> bool {
         self.0.get(1) == Some(&0)
     }
 }
 
-/// No run has more blocks: a century would not do.
+/// No run has more blocks: a century would not suffice.
 const LONGEST: u64 = 1 << 62;
 
-/// Starts by numbers that are small: the two that are none come first.
+/// Maps starts to small numbers: the two special values come first.
 fn by_number(start: u32) -> u64 {
     u64::from(start.wrapping_add(2))
 }
 
 impl<'a> Regenerator<'a> {
-    /// Where the run is, behind the words that were fed. A call that needs no more bits begins, and the sink is told of it. O(open
-    /// activations).
+    /// The run's position after the words fed so far. A call that needs no more bits begins and is
+    /// reported to the sink. O(open activations).
     pub fn waypoint<S: Sink>(&mut self, sink: &mut S) -> Result<Waypoint, RegenerateError> {
         self.settle(sink)?;
         Ok(self.told())
@@ -79,7 +86,8 @@ impl<'a> Regenerator<'a> {
         Waypoint(numbers)
     }
 
-    /// Where the run is, behind the words that were fed, of which the last one is complete: at a moment that is told, if it comes there, or at another one.
+    /// The run's position after the words fed so far, the last of which is complete: at the given
+    /// boundary if the run reaches it, otherwise elsewhere.
     ///
     /// # Errors
     /// If the words do not continue the run.
@@ -107,7 +115,8 @@ impl<'a> Regenerator<'a> {
         }
     }
 
-    /// Begins a call that waits for bits without need. More bits are known to follow, so it did begin.
+    /// Begins a call that waits for bits unnecessarily. More bits are known to follow, so the call
+    /// did begin.
     fn settle<S: Sink>(&mut self, sink: &mut S) -> Result<(), RegenerateError> {
         let (None, Some((target, caller))) = (self.current, self.pending) else {
             return Ok(());
@@ -127,10 +136,11 @@ impl<'a> Regenerator<'a> {
         Ok(())
     }
 
-    /// Goes on from where a run was. A sink that did not see the run until then has to be told of [`Regenerator::open`]'s functions.
+    /// Continues from a run's position. A sink that did not observe the run so far must be given
+    /// the functions of [`Regenerator::open`].
     ///
     /// # Errors
-    /// [`RegenerateError::Waypoint`] if it is no moment of a run of this program under this plan.
+    /// [`RegenerateError::Waypoint`] if this is no moment of a run of this program under this plan.
     pub fn resumed(
         program: &'a Program,
         plan: &'a PathPlan,

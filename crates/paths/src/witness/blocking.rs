@@ -4,9 +4,10 @@ use afterimage_ids::EntityRef;
 
 use super::{Placement, TraceGraph};
 
-/// Adds blocking witnesses, so that no branch sees a vertex behind which others write. They stand as far from it as possible, on
-/// the edges that leave the branches (Ball and Larus 1992, section 4.2), where several such vertices share them and where
-/// they tell the ways of the branch apart as well. O(V + E).
+/// Adds blocking witnesses, so that no branch sees a vertex after which others write. They are
+/// placed as far from that vertex as possible, on the edges that leave the branches (Ball and Larus
+/// 1992, section 4.2). There several such vertices share them, and they also tell the ways of the
+/// branch apart. O(V + E).
 pub fn blockers(view: &TraceGraph<'_>, placement: &mut Placement) {
     let graph = view.graph();
     let mut seen = vec![false; graph.vertex_count()];

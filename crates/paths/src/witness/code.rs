@@ -1,23 +1,25 @@
-//! Reading the tokens of a group.
+//! Reads the tokens of a group.
 
 use super::{Token, TokenReader};
 
 /// Tokens up to this width are found in one step.
 const SHORT: u8 = 8;
 
-/// The prefix-free code of a group. A token is known by its rank among the tokens of its group.
+/// The prefix-free code of a group. A token is identified by its rank among the tokens of its
+/// group.
 #[derive(Debug)]
 pub(super) struct Code {
     /// Ascending by width and value: a canonical code.
     tokens: Vec<Token>,
-    /// By the next so many bits as the longest short token has: the rank and width of the token that they begin with.
+    /// By the next bits, as many as the longest short token has: the rank and width of the token
+    /// that they begin with.
     short: Vec<(u32, u8)>,
     short_width: u8,
     longest: u8,
 }
 
 impl Code {
-    /// The code with these words, in any order, repeated or not.
+    /// The code with these words, in any order, possibly repeated.
     pub(super) fn new(mut tokens: Vec<Token>) -> Self {
         tokens.sort_unstable_by_key(|t| (t.width, t.value));
         tokens.dedup();
@@ -46,7 +48,7 @@ impl Code {
         found.ok().map(|rank| rank as u32)
     }
 
-    /// The rank of the next token; `None` if the next bits are none.
+    /// The rank of the next token; `None` if the next bits are not a token.
     #[inline]
     pub(super) fn read<R: TokenReader>(&self, reader: &mut R) -> Option<u32> {
         let (rank, width) = self.short[reader.peek(self.short_width) as usize];
@@ -56,7 +58,7 @@ impl Code {
         reader.take(width).then_some(rank)
     }
 
-    /// The words of one width are consecutive numbers, below the beginnings of longer words.
+    /// Words of one width are consecutive numbers, below the prefixes of longer words.
     #[cold]
     fn read_long<R: TokenReader>(&self, reader: &mut R) -> Option<u32> {
         let next = reader.peek(self.longest);

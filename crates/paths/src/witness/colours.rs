@@ -1,18 +1,19 @@
-//! Which witnesses need different codes: those that some branch has to tell apart. So the edges are coloured.
+//! Colours the edges, so that witnesses that some branch must tell apart get different codes.
 
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
 
 use super::{Placement, TraceGraph};
 
-/// Steps of walking backwards from witnesses to the branches that see them, per edge of the graph. Witnesses
-/// for which they do not suffice get colours of their own.
+/// The number of backward steps per edge of the graph, from witnesses to the branches that see
+/// them. Witnesses beyond this limit get colours of their own.
 const WORK_PER_EDGE: usize = 64;
 
-/// The same, whatever the number of edges.
+/// The least number of steps, whatever the number of edges.
 const LEAST_WORK: usize = 1 << 20;
 
-/// Greedy colouring: witnesses that a branch sees by different edges get different colours. The heaviest come first, and each takes the
-/// smallest colour, so that much of the weight has few colours. By edge. Near-linear.
+/// Colours greedily: witnesses that a branch sees through different edges get different colours.
+/// The heaviest come first, and each takes the smallest possible colour, so that much of the weight
+/// has few colours. By edge. Near-linear.
 ///
 /// The placement must solve the tracing problem.
 pub(super) fn colours(
@@ -64,10 +65,10 @@ impl Colours {
 struct Colouring<'v, 'g> {
     view: &'v TraceGraph<'g>,
     placement: &'v Placement,
-    /// Per vertex the last witness that a search found to be seen from it.
+    /// By vertex: the last witness that a search found to be seen from it.
     seen_by: Vec<u32>,
     stack: Vec<BlockId>,
-    /// Per edge that leaves a branch: the colours that are seen by it.
+    /// By edge that leaves a branch: the colours seen through it.
     below: Vec<Colours>,
     /// Per branch: the colours seen from it.
     at: Vec<Colours>,
@@ -75,8 +76,8 @@ struct Colouring<'v, 'g> {
 }
 
 impl Colouring<'_, '_> {
-    /// The smallest colour for a witness that differs from those it has to be told from; `None` when there
-    /// is no time left to find it.
+    /// The smallest colour for a witness that differs from those it must be told apart from; `None`
+    /// if the step limit is reached.
     fn colour(&mut self, e: EdgeId) -> Option<u32> {
         let ways = self.seen(e)?;
         let graph = self.view.graph();
@@ -102,7 +103,7 @@ impl Colouring<'_, '_> {
         Some(colour)
     }
 
-    /// The edges that leave branches and by which a witness is seen.
+    /// The edges that leave branches and through which a witness is seen.
     fn seen(&mut self, e: EdgeId) -> Option<Vec<EdgeId>> {
         let graph = self.view.graph();
         let mut ways = Vec::new();

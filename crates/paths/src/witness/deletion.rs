@@ -1,24 +1,26 @@
-//! Deleting witnesses that tell nothing apart.
+//! Deletes witnesses that tell nothing apart.
 //!
-//! A spanning tree leaves no undirected cycle silent. Theorem 4.2 of Ball and Larus 1992 asks for less: no directed cycle and no diamond. To
-//! find the cheapest such set is NP-complete, so the hottest witnesses are tried first, once each. On ten real programs that saves 0 to 3 % of
-//! the witnesses with weights by heuristic, and less than 0.5 % with those of the same run: the spanning tree is all but the best there is.
-//! To begin without a tree, with all edges writing, came out the same.
+//! A spanning tree leaves no undirected cycle silent. Theorem 4.2 of Ball and Larus 1992 asks for
+//! less: no directed cycle and no diamond. Finding the cheapest such set is NP-complete, so each
+//! witness is tried once, the hottest first. On ten real programs that saves 0 to 3 % of the
+//! witnesses with heuristic weights, and less than 0.5 % with those of the same run: the spanning
+//! tree is nearly optimal. Starting without a tree, with all edges writing, gave the same result.
 
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
 
 use super::{Placement, TraceGraph};
 
-/// Edges looked at for one attempt; what takes longer is not deleted. Large enough for all but the largest
-/// functions to be looked at whole.
+/// The edges examined in one attempt. A witness that takes longer is not deleted. Large enough to
+/// cover all but the largest functions.
 const WORK: usize = 4096;
 
-/// Deletes witnesses, the heaviest first, as long as those that are left are enough:
-/// - no branch sees a vertex behind which others write;
-/// - no branch reaches a vertex in two ways without writing, so that wherever a run ends, its last path is known;
+/// Deletes witnesses, the heaviest first, as long as the remaining ones suffice:
+/// - no branch sees a vertex after which others write;
+/// - no branch reaches a vertex in two ways without writing, so that the last path is known
+///   wherever a run ends;
 /// - no directed cycle is silent, not even through calls.
 ///
-/// The placement must have these properties, and keeps them. Every attempt costs a constant at most.
+/// The placement must have these properties, and keeps them. Every attempt takes constant time.
 pub fn delete_hot(view: &TraceGraph<'_>, placement: &mut Placement, weight: &[f64]) {
     let mut order: Vec<EdgeId> = placement.edges().collect();
     order.sort_by(|&a, &b| weight[b.index()].total_cmp(&weight[a.index()]));
@@ -39,7 +41,7 @@ pub fn delete_hot(view: &TraceGraph<'_>, placement: &mut Placement, weight: &[f6
 
 /// Vertices found by one search.
 struct Region {
-    /// Per vertex the last search that found it.
+    /// By vertex: the last search that found it.
     found_by: Vec<u32>,
     search: u32,
     list: Vec<BlockId>,
@@ -70,21 +72,21 @@ impl Region {
     }
 }
 
-/// One attempt after the other, in the same memory.
+/// The state of an attempt. Attempts reuse its memory.
 struct Trial<'v, 'g> {
     view: &'v TraceGraph<'g>,
-    /// What reaches the source of the edge silently.
+    /// The vertices that reach the source of the edge silently.
     before: Region,
-    /// What its target reaches silently.
+    /// The vertices that its target reaches silently.
     behind: Region,
-    /// What reaches any of the latter silently.
+    /// The vertices that reach any of the latter silently.
     meeting: Region,
-    /// Edges that may still be looked at.
+    /// The number of edges that may still be examined.
     work: usize,
 }
 
 impl Trial<'_, '_> {
-    /// Whether the edge need not write; `None` if that takes too long to find out.
+    /// Whether the edge need not write; `None` if finding out takes too long.
     fn can_be_silent(&mut self, placement: &Placement, e: EdgeId) -> Option<bool> {
         self.work = WORK;
         let (view, graph) = (self.view, self.view.graph());
@@ -123,8 +125,9 @@ impl Trial<'_, '_> {
             self.meeting.add(v);
         }
         backwards(view, placement, &mut self.meeting, &mut self.work)?;
-        // A branch before the edge has one silent way to the edge. If another one meets what is behind the edge,
-        // there would be a diamond; if a way leads to both, the ways part later.
+        // A branch before the edge has one silent way to the edge. If another way from it meets a
+        // vertex after the edge, there would be a diamond. If one way leads to both, they part
+        // later.
         for &p in self.before.list.iter().filter(|&&p| view.is_branch(p)) {
             for &out in graph.out_edges(p) {
                 self.work = self.work.checked_sub(1)?;
@@ -160,8 +163,8 @@ impl Trial<'_, '_> {
     }
 }
 
-/// Adds to a region what reaches it silently. Behind a vertex where others write a new search for a witness begins, so paths do not lead
-/// through it.
+/// Adds to a region the vertices that reach it silently. After a vertex where others write, a new
+/// search for a witness begins, so paths do not lead through such a vertex.
 fn backwards(
     view: &TraceGraph<'_>,
     placement: &Placement,

@@ -3,12 +3,13 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Weights are rounded to multiples of this part of their sum, and to one such part at least. A code word of a Huffman code is at
-/// most log_φ of its inverse probability long (Buro 1993), which is below 32 with 2^22 words.
+/// Weights are rounded to multiples of this fraction of their sum, and to at least one such part. A
+/// word of a Huffman code is at most log_φ of its inverse probability long (Buro 1993), which is
+/// below 32 with 2^22 words.
 const PARTS: f64 = 65_536.0;
 
-/// The lengths of the words of a prefix-free code that is best for these weights, which are not negative. From 1 to 32 for up to
-/// 2^22 words. O(n log n).
+/// The word lengths of an optimal prefix-free code for these nonnegative weights. From 1 to 32 for
+/// up to 2^22 words. O(n log n).
 pub(super) fn code_lengths(weights: &[f64]) -> Vec<u8> {
     let n = weights.len();
     if n == 1 {
@@ -17,7 +18,7 @@ pub(super) fn code_lengths(weights: &[f64]) -> Vec<u8> {
     let sum: f64 = weights.iter().sum();
     let parts = |weight: f64| {
         let parts = weight / sum * PARTS;
-        // A sum of zero gives no number, and all get one part.
+        // With a sum of zero the quotient is NaN, and every weight gets one part.
         (parts.round() as u64).max(1)
     };
     let mut heap: BinaryHeap<Reverse<(u64, usize)>> = weights
@@ -58,7 +59,7 @@ mod tests {
 
     #[test]
     fn no_word_is_too_long() {
-        // The worst there is: weights of Fibonacci.
+        // The worst case: Fibonacci weights.
         let mut weights = vec![1.0, 1.0];
         for i in 2..100 {
             weights.push(weights[i - 1] + weights[i - 2]);

@@ -1,13 +1,15 @@
 //! Witness tracing (Ball and Larus 1992, section 4).
 //!
-//! Some edges write a *witness* when control goes over them; from the witnesses alone the whole path of a run follows.
-//! On one graph: a [`Placement`] says which edges write, [`solves_by_definition`] and [`solves_by_theorem`] whether they are
-//! enough, [`place`] chooses them, [`assign_tokens`] finds short codes for them, and [`regenerate_simple`]
-//! turns them back into the path. On a whole [`Program`](afterimage_program::Program): there is a
+//! Some edges write a *witness* when control passes over them. The whole path of a run follows from
+//! the witnesses alone. For one graph: a [`Placement`] says which edges write,
+//! [`solves_by_definition`] and [`solves_by_theorem`] decide whether they suffice, [`place`]
+//! chooses them, [`assign_tokens`] finds short codes for them, and [`regenerate_simple`] turns them
+//! back into the path. For a whole [`Program`](afterimage_program::Program) there is a
 //! [`WitnessPlan`], and a [`Regenerator`] reads what a run wrote.
 //!
-//! Beyond the paper: witnesses of a spanning tree's chords that tell nothing apart are deleted, calls of functions
-//! that write nothing are looked through, and codes are as short as what must be told apart allows.
+//! Beyond the paper: spanning-tree witnesses that tell nothing apart are deleted; calls of
+//! functions that write nothing are transparent; codes are as short as the required distinctions
+//! allow.
 
 mod blocking;
 mod code;

@@ -1,13 +1,14 @@
-//! Choosing the edges that write.
+//! Chooses the edges that write.
 
 use afterimage_ids::EntityRef;
 
 use super::{Placement, TraceGraph, blockers, chords, delete_hot};
 
-/// A cheap placement: blocking witnesses, the chords of a maximum spanning tree of what is left, and then
-/// without those witnesses that tell nothing apart. O(E log E), and a constant for every witness.
+/// Finds a cheap placement: blocking witnesses and the chords of a maximum spanning tree of the
+/// rest, minus the witnesses that tell nothing apart. O(E log E), and constant time for every
+/// witness.
 ///
-/// `weight` holds what a witness on each edge costs.
+/// `weight` holds the cost of a witness on each edge.
 pub fn place(view: &TraceGraph<'_>, weight: &[f64]) -> Placement {
     let mut placement = Placement::new(view.graph(), []);
     blockers(view, &mut placement);
@@ -16,7 +17,7 @@ pub fn place(view: &TraceGraph<'_>, weight: &[f64]) -> Placement {
     placement
 }
 
-/// What a placement costs: the sum of its edges' weights.
+/// The cost of a placement: the sum of its edges' weights.
 pub fn cost(placement: &Placement, weight: &[f64]) -> f64 {
     placement.edges().map(|e| weight[e.index()]).sum()
 }

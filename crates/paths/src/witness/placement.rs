@@ -10,7 +10,7 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// The placement of these edges.
+    /// The placement with these edges.
     pub fn new(graph: &FlowGraph, edges: impl IntoIterator<Item = EdgeId>) -> Self {
         let mut this = Self {
             writes: vec![false; graph.edge_count()],
@@ -26,7 +26,7 @@ impl Placement {
         self.writes[edge.index()]
     }
 
-    /// Makes an edge write a witness, or not.
+    /// Sets whether an edge writes a witness.
     pub fn set(&mut self, edge: EdgeId, writes: bool) {
         self.writes[edge.index()] = writes;
     }

@@ -1,4 +1,4 @@
-//! What every function of a program writes, and where.
+//! What each function of a program writes, and where.
 
 use afterimage_graph::{Adjacency, Components, FlowGraph};
 use afterimage_ids::{BlockId, Counts, EdgeId, EntityRef, FuncId};
@@ -10,16 +10,18 @@ use crate::steps::{Written, place as place_steps};
 use crate::writers::Writers;
 use crate::{EntryIds, Spot, Step};
 
-/// Weights by heuristic are raised to this power before codes are made of them, so that what was thought to be rare does not get
-/// all too long codes. On eight real programs that takes 5 % less bits than the weights as they are.
+/// Heuristic weights are raised to this power before codes are derived from them, so that edges
+/// thought to be rare do not get overlong codes. On eight real programs that takes 5 % fewer bits
+/// than the unchanged weights.
 const GUESSES: f64 = 0.6;
 
 /// How witnesses are chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WitnessOptions {
-    /// What a witness on an edge costs.
+    /// The cost of a witness on an edge.
     pub split_cost: SplitCost,
-    /// Delete witnesses of the spanning tree's chords that tell nothing apart; without, the placement is that of the paper.
+    /// Delete witnesses of the spanning tree's chords that tell nothing apart. Without this the
+    /// placement is the paper's.
     pub delete: bool,
 }
 
@@ -43,20 +45,21 @@ pub struct FunctionWitnesses {
 }
 
 impl FunctionWitnesses {
-    /// The edges that write, ascending, with what they write.
+    /// The edges that write, ascending, with their tokens.
     ///
-    /// Edges out of blocks that end with a tail call or a throw never do: such an operator can still fail.
+    /// Edges out of blocks that end with a tail call or a throw never write: such an operator can
+    /// still fail.
     pub fn edges(&self) -> &[(EdgeId, Token)] {
         &self.edges
     }
 
-    /// The edges that write, with what they write and the group whose code that belongs to.
+    /// The edges that write, with their tokens and the group whose code each token belongs to.
     pub(super) fn coded(&self) -> impl Iterator<Item = (EdgeId, Token, u32)> + '_ {
         let edges = self.edges.iter().zip(&self.groups);
         edges.map(|(&(edge, token), &group)| (edge, token, group))
     }
 
-    /// What the function writes first of all when it is entered, by whomever, before its root.
+    /// The token that the function writes first when it is entered by any caller, before its root.
     pub fn entry(&self) -> Option<Token> {
         self.entry
     }
@@ -74,8 +77,8 @@ impl FunctionWitnesses {
 
 /// Witnesses for a whole program, written as one stream of tokens.
 ///
-/// The host writes too: for an import whose address is taken its number among [`WitnessPlan::entry_ids`], when it is called
-/// by whatever way.
+/// The host writes too: when an import whose address is taken is called, in whatever way, it writes
+/// the import's number in [`WitnessPlan::entry_ids`].
 #[derive(Clone, Debug)]
 pub struct WitnessPlan {
     functions: Vec<FunctionWitnesses>,
@@ -105,10 +108,11 @@ fn probes(cfg: &Cfg, witnesses: &FunctionWitnesses, writers: &Writers) -> Vec<(S
 }
 
 impl WitnessPlan {
-    /// Plans for a program, with the counts of an earlier run as weights, if there are any. Near-linear.
+    /// Plans a program's witnesses. The counts of an earlier run serve as weights if given.
+    /// Near-linear.
     ///
     /// # Errors
-    /// If the counts are not of this program.
+    /// If the counts belong to another program.
     pub fn new(
         program: &Program,
         feedback: Option<&Counts>,
@@ -147,8 +151,8 @@ impl WitnessPlan {
         })
     }
 
-    /// The probes of the `i`-th defined function, in the order in which they must be placed where several
-    /// come to stand at the same operator.
+    /// The probes of the `i`-th defined function. Where several share an operator, they must be
+    /// placed in this order.
     pub fn steps(&self, i: usize) -> &[(Spot, Step)] {
         &self.steps[i]
     }
@@ -170,8 +174,9 @@ pub(super) fn number(entry_ids: &EntryIds, function: FuncId) -> Option<Token> {
     (width > 0).then_some(Token { value, width })
 }
 
-/// What a function writes at its entry: its number, or that it was entered, if it may tail-call without writing anything else. Otherwise
-/// functions that replace each other could do so for ever, silently.
+/// The token that a function writes at its entry: its number, or just that it was entered, if it
+/// may tail-call without writing anything else. Otherwise functions could replace each other
+/// silently for ever.
 fn entry_token(function: &Function, entry_ids: &EntryIds) -> Option<Token> {
     let tick = Token { value: 0, width: 1 };
     number(entry_ids, function.id).or_else(|| tail_calls_silently(&function.cfg).then_some(tick))
@@ -210,7 +215,8 @@ fn has_cycle(graph: &FlowGraph) -> bool {
         || Components::compute(&adjacency).count() < graph.vertex_count()
 }
 
-/// A function's graph with what its calls mean. EXIT is foreign, for the caller goes on behind it.
+/// A function's graph with the roles of its calls. EXIT is foreign, because the caller continues
+/// after it.
 fn view<'g>(cfg: &'g Cfg, writes: impl Fn(Callee) -> bool) -> TraceGraph<'g> {
     TraceGraph::new(
         &cfg.graph,

@@ -1,4 +1,4 @@
-//! From the tokens that a run wrote back to its path.
+//! Regenerates a run's path from the tokens that it wrote.
 
 mod calls;
 mod error;
@@ -16,7 +16,7 @@ use super::{Token, WitnessPlan};
 pub use error::WitnessError;
 pub use streams::{PathSink, TokenReader};
 
-/// Most activations that may be open at once.
+/// The maximal number of open activations.
 const DEEPEST: usize = 1 << 26;
 
 /// An activation.
@@ -26,46 +26,48 @@ struct Activation {
     function: u32,
     /// The vertex where it is.
     at: BlockId,
-    /// A token that was read for a branch; its edge is still to come: `wit` of Ball and Larus 1992, Figure 7.
+    /// A token that was read for a branch but whose edge is still to come: `wit` of Ball and Larus
+    /// 1992, Figure 7.
     pending: Option<u32>,
 }
 
 /// What the innermost activation does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// It executes the vertex where it is.
+    /// It executes its current vertex.
     Arrives,
-    /// The call at whose vertex it is has returned, or thrown.
+    /// The call at its current vertex has returned, or thrown.
     Returned { thrown: bool },
 }
 
-/// What became of a step.
+/// The outcome of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Progress {
     /// It wrote nothing.
     Silent,
-    /// What the last token stands for has happened.
+    /// The event that the last token stands for has happened.
     Read,
 }
 
-/// Regenerates the path of a run from its tokens, piece by piece: `regenerate` of Ball and Larus 1992, Figure 7, with a
-/// stack (section 4.2) and tables. O(1) for every stretch of blocks without a decision.
+/// Regenerates the path of a run from its tokens, piece by piece: `regenerate` of Ball and Larus
+/// 1992, Figure 7, with a stack (section 4.2) and tables. O(1) for every stretch of blocks without
+/// a decision.
 #[derive(Debug)]
 pub struct Regenerator<'a> {
     program: &'a Program,
     plan: &'a WitnessPlan,
-    /// By defined function; made when it is first entered.
+    /// By defined function; created when it is first entered.
     tables: Vec<Option<Box<Table>>>,
     stack: Vec<Activation>,
     phase: Phase,
-    /// Calls by the host that were not looked at yet.
+    /// Calls by the host that have not begun yet.
     host_calls: VecDeque<FuncId>,
-    /// How many activations were open when the last token was read.
+    /// The number of activations open when the last token was read.
     depth_at_token: usize,
 }
 
 impl<'a> Regenerator<'a> {
-    /// Begins before the first block.
+    /// Creates a regenerator that stands before the first block.
     pub fn new(program: &'a Program, plan: &'a WitnessPlan) -> Self {
         Self {
             program,
@@ -78,7 +80,7 @@ impl<'a> Regenerator<'a> {
         }
     }
 
-    /// The host calls a function, when all earlier calls by it have ended.
+    /// Adds a call of a function by the host, which begins when all earlier ones have ended.
     pub fn host_call(&mut self, function: FuncId) {
         self.host_calls.push_back(function);
     }
@@ -90,10 +92,11 @@ impl<'a> Regenerator<'a> {
         open.map(|a| program.functions[a.function as usize].id)
     }
 
-    /// Tells the path as far as the tokens there are make it certain: up to what the last of them stands for.
+    /// Reports the path as far as the available tokens determine it: up to the event that the last
+    /// token stands for.
     ///
     /// # Errors
-    /// If they do not continue the run. The regenerator is of no use afterwards.
+    /// If the tokens do not continue the run. The regenerator is unusable afterwards.
     pub fn advance<R: TokenReader, S: PathSink>(
         &mut self,
         reader: &mut R,
@@ -101,7 +104,7 @@ impl<'a> Regenerator<'a> {
     ) -> Result<(), WitnessError> {
         while !reader.is_empty() {
             self.depth_at_token = self.stack.len();
-            // A token is left, so whatever happens before it is read has happened.
+            // A token is left, so everything that happens before it is read has happened.
             while self.step(reader, sink)? == Progress::Silent {}
         }
         Ok(())
@@ -116,7 +119,7 @@ impl<'a> Regenerator<'a> {
         Some((top, table, &self.program.functions[function].cfg))
     }
 
-    /// Everything up to the next decision, and it.
+    /// Processes everything up to and including the next decision.
     #[inline]
     fn step<R: TokenReader, S: PathSink>(
         &mut self,
@@ -137,8 +140,9 @@ impl<'a> Regenerator<'a> {
         }
     }
 
-    /// Follows the innermost activation for as long as it stays in its function: a tight loop, where the time goes. True if it stopped
-    /// because no token is left; false if it has told a vertex at whose end something else happens, an error among it.
+    /// Follows the innermost activation while it stays in its function: the tight loop where the
+    /// time goes. Returns true if it stopped because no token is left. Returns false if it reported
+    /// a vertex at whose end something else happens, including an error.
     #[inline]
     fn go_within<R: TokenReader, S: PathSink>(&mut self, reader: &mut R, sink: &mut S) -> bool {
         let depth = self.stack.len();
@@ -184,7 +188,7 @@ impl<'a> Regenerator<'a> {
         }
     }
 
-    /// What happens at the end of the vertex where the innermost activation is.
+    /// Handles the end of the innermost activation's current vertex.
     #[inline]
     fn end_of_vertex<R: TokenReader, S: PathSink>(
         &mut self,
@@ -217,7 +221,7 @@ impl<'a> Regenerator<'a> {
         }
     }
 
-    /// Goes over an edge.
+    /// Passes over an edge.
     #[inline]
     fn cross<R: TokenReader, S: PathSink>(
         &mut self,
@@ -263,7 +267,7 @@ impl<'a> Regenerator<'a> {
         }
     }
 
-    /// The next bits are no token, or there are none.
+    /// The error if the next bits are no token, or there are none.
     #[cold]
     fn no_token<R: TokenReader>(&self, reader: &R) -> WitnessError {
         if reader.is_empty() {

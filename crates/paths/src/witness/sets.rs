@@ -7,22 +7,22 @@ use afterimage_ids::{BlockId, EdgeId, EntityRef};
 
 use super::{Placement, TraceGraph};
 
-/// What may come first in the trace once control has gone over an edge.
+/// The possible first event in the trace once control has passed over an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Witness {
     /// The witness of an edge.
     Edge(EdgeId),
     /// The end of the trace, in a run that ends at this vertex.
     End(BlockId),
-    /// What others write behind this vertex.
+    /// What others write after this vertex.
     Foreign(BlockId),
 }
 
-/// The witness set of an edge (Ball and Larus 1992, section 4.1), found by walking over everything that can be reached
-/// without writing. O(E).
+/// The witness set of an edge (Ball and Larus 1992, section 4.1), found by walking over everything
+/// that is reachable without writing. O(E).
 ///
-/// `may_end` says where a run may end. On a single procedure that is EXIT; in a program it is every block, for
-/// the host or a trap may end it anywhere.
+/// `may_end` says where a run may end. In a single procedure that is EXIT. In a program it is every
+/// block, because the host or a trap may end the run anywhere.
 pub fn witness_set(
     view: &TraceGraph<'_>,
     placement: &Placement,
@@ -54,11 +54,11 @@ pub fn witness_set(
     }
 }
 
-/// The graph in which every vertex reaches EXIT: with an edge to EXIT added, after the others, from one vertex of every region
-/// that cannot be left. O(V + E).
+/// Completes the graph so that every vertex reaches EXIT. Adds an edge to EXIT, after the others,
+/// from one vertex of every region that cannot be left. O(V + E).
 ///
-/// Without these virtual exits what happens in an endless region would be in no witness set, and the definition and
-/// Theorem 4.2 would disagree.
+/// Without these virtual exits, the events of an endless region would be in no witness set, and the
+/// definition and Theorem 4.2 would disagree.
 pub fn completed(graph: &FlowGraph) -> FlowGraph {
     let edges = graph.edges().map(|e| (graph.from(e), graph.to(e)));
     let added = virtual_exits(graph).into_iter();
@@ -89,7 +89,8 @@ pub fn solves_by_definition(graph: &FlowGraph, placement: &Placement) -> bool {
     })
 }
 
-/// The same by Theorem 4.2: no directed cycle and no diamond among the silent edges. See [`find_ambiguity`] for its cost.
+/// Decides the same by Theorem 4.2: no directed cycle and no diamond among the silent edges. See
+/// [`find_ambiguity`] for its cost.
 pub fn solves_by_theorem(graph: &FlowGraph, placement: &Placement) -> bool {
     let completed = completed(graph);
     let is_virtual = |e: EdgeId| e.index() >= graph.edge_count();

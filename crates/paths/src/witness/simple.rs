@@ -5,13 +5,13 @@ use afterimage_ids::{BlockId, EdgeId};
 
 use super::{Placement, TraceGraph, Witness, witness_set};
 
-/// Why a trace is not one of the graph.
+/// Why a trace does not fit the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SimpleError {
     /// The next witness is in the witness set of no edge, or of several.
     #[error("the trace does not say which way to go from {0}")]
     NoWay(BlockId),
-    /// The path arrived at a vertex without successors that is not EXIT.
+    /// The path reached a vertex without successors that is not EXIT.
     #[error("the path ends at {0} without reaching EXIT")]
     DeadEnd(BlockId),
 }
@@ -22,8 +22,9 @@ pub fn trace_record(placement: &Placement, path: &[EdgeId]) -> Vec<EdgeId> {
     edges.filter(|&e| placement.writes(e)).collect()
 }
 
-/// The path that wrote a trace: `regenerate` of Ball and Larus 1992, Figure 7, on a graph without calls. The path begins with
-/// the root and ends with EXIT. O(path · E): this is what faster ways are compared with.
+/// Regenerates the path that wrote a trace: `regenerate` of Ball and Larus 1992, Figure 7, on a
+/// graph without calls. The path begins with the root and ends with EXIT. O(path · E): the
+/// reference for faster ways.
 ///
 /// # Errors
 /// If no path that ends at EXIT writes this trace.
@@ -37,7 +38,7 @@ pub fn regenerate_simple(
     let mut rest = trace.iter().map(|&e| Witness::Edge(e));
     let mut pc = graph.root();
     let mut path = vec![pc];
-    // The paper's `wit`: read, but its edge is still to come.
+    // The paper's `wit`: a witness already read whose edge is still to come.
     let mut pending = None;
     while pc != exit {
         let way = if let [only] = graph.out_edges(pc) {

@@ -30,12 +30,12 @@ pub(super) enum Leads {
     Throws,
 }
 
-/// What happens at the end of a vertex.
+/// The event at the end of a vertex.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
     /// Only one way leads on.
     Next(EdgeId),
-    /// A token of this code tells which way. `None`: every way leads to the end of the run.
+    /// A token of this code selects the way. `None`: every way leads to the end of the run.
     Branch(Option<u32>),
     Call {
         target: Target,
@@ -47,7 +47,7 @@ pub(super) enum Step {
     Stop,
 }
 
-/// Who is called.
+/// The callee.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Target {
     /// A defined function, by its position.
@@ -56,12 +56,12 @@ pub(super) enum Target {
     Table(TypeId),
 }
 
-/// Where control goes from a vertex as long as there is only one silent way.
+/// Where control goes from a vertex while there is only one silent way.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     start: u32,
     length: u32,
-    /// The last vertex, at whose end something else happens or another run begins.
+    /// The last vertex; at its end something else happens or another run begins.
     pub last: BlockId,
 }
 
@@ -77,15 +77,15 @@ pub(super) struct Table {
     codes: Vec<Code>,
     steps: Vec<Step>,
     runs: Vec<Run>,
-    /// The code of the runs. Runs that end alike share their ends.
+    /// The blocks of the runs. Runs with equal ends share them.
     blocks: Vec<BlockId>,
     /// By branch and rank of a token: the edge to take.
     dense: Vec<Vec<u32>>,
     /// The same for ranks from [`DENSE`] on.
     sparse: HashMap<(BlockId, u32), EdgeId>,
-    /// By token: the edges that write it, without those that have been walked back from wholly.
+    /// By token: the edges that write it, except those whose backward walk is complete.
     writers: HashMap<Coded, Vec<EdgeId>>,
-    /// By vertex: the last walk that came there.
+    /// By vertex: the last walk that reached it.
     walked: Vec<u32>,
     walks: u32,
 }
@@ -140,7 +140,7 @@ impl Table {
         self.ways[edge.index()]
     }
 
-    /// The rank of the next token of a code; `None` if the next bits are no such token.
+    /// The rank of the next token of a code; `None` if the next bits are not such a token.
     #[inline]
     pub(super) fn read<R: TokenReader>(&self, code: u32, reader: &mut R) -> Option<u32> {
         self.codes[code as usize].read(reader)
@@ -151,7 +151,7 @@ impl Table {
         self.steps[v.index()]
     }
 
-    /// The code that is executed from a vertex on without any decision, and the vertex where that ends.
+    /// The blocks executed from a vertex without any decision, and the vertex where that ends.
     #[inline]
     pub(super) fn run(&self, v: BlockId) -> (&[BlockId], BlockId) {
         let run = self.runs[v.index()];
@@ -179,7 +179,7 @@ fn codes(cfg: &Cfg, witnesses: &FunctionWitnesses) -> (Vec<Code>, Vec<Option<Cod
     (codes, tokens)
 }
 
-/// By vertex: the code of the tokens that it sees. They are all of one code.
+/// By vertex: the code of the tokens that it sees, which all belong to one code.
 fn codes_at(cfg: &Cfg, ways: &[Way]) -> Vec<Option<u32>> {
     let graph = &cfg.graph;
     let mut codes = vec![None; graph.vertex_count()];

@@ -9,7 +9,7 @@ use super::colours::colours;
 use super::huffman::code_lengths;
 use super::{Placement, TraceGraph};
 
-/// What is written: a number, in so many bits.
+/// A number and its width in bits: what an edge writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Token {
     /// Less than 2^`width`.
@@ -20,11 +20,12 @@ pub struct Token {
 
 /// The tokens of a placement.
 ///
-/// Witnesses that are connected by silent edges form a *group*. Who reads a token knows where in the graph he is, and so the group; within a group no token
-/// is the beginning of another. Two witnesses of a group may have the same token, if nobody has to tell them apart.
+/// Witnesses that are connected by silent edges form a *group*. The reader of a token knows its
+/// position in the graph, and so the group. Within a group no token is a prefix of another. Two
+/// witnesses of a group may have the same token if nobody has to tell them apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tokens {
-    /// By edge: what it writes, and its group.
+    /// By edge: its token and group.
     tokens: Vec<Option<(Token, u32)>>,
 }
 
@@ -34,15 +35,15 @@ impl Tokens {
         self.tokens[edge.index()].map(|(token, _)| token)
     }
 
-    /// The edges that write, ascending, with what they write and their groups.
+    /// The edges that write, ascending, with their tokens and groups.
     pub fn iter(&self) -> impl Iterator<Item = (EdgeId, Token, u32)> + '_ {
         let edges = self.tokens.iter().enumerate();
         edges.filter_map(|(i, t)| t.map(|(token, group)| (EdgeId::new(i), token, group)))
     }
 }
 
-/// Chooses short tokens: witnesses that a branch sees by different edges get different ones, and those that are
-/// written most, by `weight`, get short ones (Huffman 1952). Near-linear.
+/// Chooses short tokens. Witnesses that a branch sees through different edges get different tokens,
+/// and those written most often, by `weight`, get the shortest (Huffman 1952). Near-linear.
 ///
 /// The placement must solve the tracing problem.
 pub fn assign_tokens(view: &TraceGraph<'_>, placement: &Placement, weight: &[f64]) -> Tokens {
@@ -50,12 +51,12 @@ pub fn assign_tokens(view: &TraceGraph<'_>, placement: &Placement, weight: &[f64
     let colours = colours(view, placement, weight);
     let mut sets = UnionFind::new(graph.vertex_count());
     for e in graph.edges().filter(|&e| !placement.writes(e)) {
-        // Before a foreign vertex nothing is read, and behind it a new group begins.
+        // Nothing is read before a foreign vertex, and a new group begins after it.
         if !view.is_foreign(graph.to(e)) {
             sets.union(graph.from(e).index(), graph.to(e).index());
         }
     }
-    // By group and colour: the weight of all its witnesses.
+    // By group and colour: the total weight of the witnesses.
     let mut groups: BTreeMap<u32, BTreeMap<u32, f64>> = BTreeMap::new();
     let mut places = vec![None; graph.edge_count()];
     for e in placement.edges() {
@@ -78,7 +79,7 @@ pub fn assign_tokens(view: &TraceGraph<'_>, placement: &Placement, weight: &[f64
     }
 }
 
-/// The canonical code of a group: shorter tokens come first in the order of numbers.
+/// The canonical code of a group: tokens in ascending order of width.
 fn code(colours: &BTreeMap<u32, f64>) -> BTreeMap<u32, Token> {
     let weights: Vec<f64> = colours.values().copied().collect();
     let lengths = code_lengths(&weights);

@@ -3,23 +3,25 @@
 use afterimage_graph::FlowGraph;
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
 
-/// What a vertex means for those who read witnesses.
+/// What a vertex means for the reader of witnesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Which way control goes on is for witnesses to say, if there are several.
+    /// Witnesses say how control continues, if there are several ways.
     Plain,
-    /// A call of a function that writes nothing: it is looked through. Which way it goes on is known from the callee.
+    /// A call of a function that writes nothing: it is transparent. The callee determines how
+    /// control continues.
     SilentCall,
-    /// Others write behind this vertex: a call of a function that may write, or EXIT. What comes next in the trace cannot be
-    /// told from a witness of this graph, so no branch may see it (the blocking property, Ball and Larus 1992, section 4.2).
-    /// Which way control goes on is known from the callee.
+    /// Others write after this vertex: it is EXIT, or a call of a function that may write. A
+    /// witness of this graph cannot tell what comes next in the trace, so no branch may see this
+    /// vertex (the blocking property, Ball and Larus 1992, section 4.2). The callee determines how
+    /// control continues.
     Foreign,
 }
 
 /// A graph with the roles of its vertices.
 ///
-/// A *branch* is a plain vertex that several edges leave. Parallel edges are told apart, so this is a little more
-/// than the paper's predicate.
+/// A *branch* is a plain vertex that several edges leave. Parallel edges are told apart, so this is
+/// slightly more than the paper's predicate.
 #[derive(Clone, Debug)]
 pub struct TraceGraph<'a> {
     graph: &'a FlowGraph,
@@ -34,8 +36,8 @@ impl<'a> TraceGraph<'a> {
         Self::new(graph, |_| Role::Plain, |_| false)
     }
 
-    /// A graph with roles. `mute` tells which edges cannot carry a witness: no cycle, directed or not, may consist of
-    /// such edges, and no branch may have one.
+    /// A graph with roles. `mute` selects the edges that cannot carry a witness: no cycle, directed
+    /// or not, may consist of such edges, and no branch may have one.
     pub fn new(
         graph: &'a FlowGraph,
         role: impl FnMut(BlockId) -> Role,
@@ -58,12 +60,12 @@ impl<'a> TraceGraph<'a> {
         self.roles[vertex.index()]
     }
 
-    /// Whether others write behind a vertex.
+    /// Whether others write after a vertex.
     pub fn is_foreign(&self, vertex: BlockId) -> bool {
         self.role(vertex) == Role::Foreign
     }
 
-    /// Whether witnesses have to say how control goes on from a vertex.
+    /// Whether witnesses must say how control continues from a vertex.
     pub fn is_branch(&self, vertex: BlockId) -> bool {
         self.role(vertex) == Role::Plain && self.graph.out_edges(vertex).len() > 1
     }

@@ -5,10 +5,10 @@ use afterimage_ids::{BlockId, EdgeId, EntityRef, LoopId};
 
 use super::{Likelihood, Weights};
 
-/// How often the body of a loop runs per entry, the last, incomplete time included.
+/// How often the body of a loop runs per entry, including the last, incomplete iteration.
 const TURNS: f64 = 11.0;
 
-/// Beyond this the product of nested loops says nothing any more.
+/// Above this, the product of nested loops means nothing any more.
 const LARGEST: f64 = 1e100;
 
 pub(super) fn weights(graph: &FlowGraph, likelihood: &dyn Fn(EdgeId) -> Likelihood) -> Weights {
@@ -33,7 +33,8 @@ pub(super) fn weights(graph: &FlowGraph, likelihood: &dyn Fn(EdgeId) -> Likeliho
     one_path(graph, &search)
 }
 
-/// One execution along a depth-first path: to EXIT if it is reached, else to where the search ends.
+/// One execution along a depth-first path: to EXIT if it is reached, otherwise to where the search
+/// ends.
 fn one_path(graph: &FlowGraph, search: &DepthFirst) -> Weights {
     let mut edges = vec![0.0; graph.edge_count()];
     let mut leaks = vec![0.0; graph.vertex_count()];
@@ -64,34 +65,34 @@ enum Item {
     Loop(LoopId),
 }
 
-/// Where an edge leads, seen from the level at which it is looked at.
+/// The target of an edge, seen from the level at which it is considered.
 enum Target {
     /// Back to the loop's header.
     Header,
     /// On to an item of this level.
     Inside(Item),
-    /// Out of the loop, and out of so many further loops.
+    /// Out of the loop, and out of this many further loops.
     Outside(u32),
 }
 
-/// All weights are first relative to one entry of the innermost loop around the edge's source (its
-/// *level*), and made absolute in the end.
+/// Weights are first relative to one entry of the innermost loop around the edge's source (its
+/// *level*), and made absolute at the end.
 struct Heuristic<'a> {
     graph: &'a FlowGraph,
     likelihood: &'a dyn Fn(EdgeId) -> Likelihood,
     forest: &'a LoopForest,
     search: &'a DepthFirst,
-    /// By level (the outermost last): its items, each before those that it leads to.
+    /// By level (the outermost last): its items, each before its successors.
     items: Vec<Vec<Item>>,
-    /// By level: the edges that leave the loop from it or from loops inside, so far.
+    /// By level: the edges found so far that leave the loop from within it or from inner loops.
     exits: Vec<Vec<EdgeId>>,
-    /// By edge: what flows over it per entry of the outermost loop that it leaves, so far.
+    /// By edge: the flow found so far, per entry of the outermost loop that the edge leaves.
     exit_flow: Vec<f64>,
-    /// By loop: how much of an entry leaks, in the loop itself and in loops inside.
+    /// By loop: how much of an entry leaks in the loop itself and in inner loops.
     loop_leaks: Vec<f64>,
     edges: Vec<f64>,
     leaks: Vec<f64>,
-    /// What flows into each vertex and each loop at its level.
+    /// The flow into each vertex and each loop at its level.
     into_vertex: Vec<f64>,
     into_loop: Vec<f64>,
 }
@@ -106,8 +107,8 @@ impl<'a> Heuristic<'a> {
         let loops = forest.loops().len();
         let mut items = vec![Vec::new(); loops + 1];
         let level = |l: Option<LoopId>| l.map_or(loops, |l| l.index());
-        // Reverse postorder, an inner loop in the place of its header: whatever enters a loop comes
-        // before its header in that order, and whatever a loop leads to comes after.
+        // Reverse postorder, with an inner loop in the place of its header. Whatever enters a loop
+        // comes before its header in that order, and whatever a loop leads to comes after.
         for v in search.reverse_postorder() {
             let inner = forest.innermost(v);
             if let Some(l) = inner.filter(|&l| forest.loops()[l].header == v) {
@@ -181,8 +182,9 @@ impl<'a> Heuristic<'a> {
         self.items[level] = items;
     }
 
-    /// The weight of an exit edge that leaves only this loop: one entry, divided by the number of
-    /// likely exits, those that leave further loops counted less. `None` if there is no likely exit.
+    /// The weight of an exit edge that leaves only this loop: one entry divided by the number of
+    /// likely exits, where exits that leave further loops count less. `None` if there is no likely
+    /// exit.
     fn exit_share(&self, l: Option<LoopId>, items: &[Item]) -> Option<f64> {
         let count = |e: EdgeId| match self.target(l, e) {
             Target::Outside(further) if (self.likelihood)(e).share().is_none() => {
@@ -203,7 +205,7 @@ impl<'a> Heuristic<'a> {
         (exits > 0.0).then(|| 1.0 / exits)
     }
 
-    /// Distributes what arrives at a vertex over the edges that leave it.
+    /// Distributes the flow that arrives at a vertex over the edges that leave it.
     fn branch(
         &mut self,
         l: Option<LoopId>,
@@ -222,7 +224,7 @@ impl<'a> Heuristic<'a> {
         let unlikely = |e: EdgeId| (self.likelihood)(e).share();
         let all_unlikely = out.iter().all(|&e| unlikely(e).is_some());
         let unlikely = |e: EdgeId| if all_unlikely { None } else { unlikely(e) };
-        // However many unlikely edges there are, together they get no more than half.
+        // Unlikely edges get at most half in total, however many there are.
         let unlikely_total: f64 = out.iter().filter_map(|&e| unlikely(e)).sum();
         let damping = 1.0 / (2.0 * unlikely_total).max(1.0);
         let rest = amount * (1.0 - unlikely_total * damping);
@@ -243,7 +245,7 @@ impl<'a> Heuristic<'a> {
             let flow = match unlikely(e) {
                 Some(unlikely) => amount * unlikely * damping,
                 None => match self.target(l, e) {
-                    // A vertex from which every likely way leads out of the loop.
+                    // Every likely way from this vertex leads out of the loop.
                     Target::Outside(_) if exits == likely_count => rest / likely_count,
                     Target::Outside(further) => exit_weight(further),
                     _ => (rest - exit_total) * (self.likelihood)(e).part() / parts,
@@ -254,7 +256,7 @@ impl<'a> Heuristic<'a> {
         }
     }
 
-    /// Lets something flow over an edge to its target at this level.
+    /// Sends flow over an edge to its target at this level.
     fn flow(&mut self, l: Option<LoopId>, e: EdgeId, flow: f64, leaving: &mut f64) {
         match self.target(l, e) {
             Target::Header => {}
@@ -269,8 +271,8 @@ impl<'a> Heuristic<'a> {
         }
     }
 
-    /// Scales a loop so that what leaves it, or leaks, is one entry. Its header is then visited
-    /// `TURNS · scale` times, of which all but one over back edges.
+    /// Scales a loop so that the flow that leaves it, or leaks, is one entry. Its header is then
+    /// visited `TURNS · scale` times, all but once over back edges.
     fn normalise(&mut self, l: LoopId, items: &[Item], scale: f64) {
         for &item in items {
             match item {
@@ -336,8 +338,8 @@ impl<'a> Heuristic<'a> {
         }
     }
 
-    /// Adds the way to the header for what enters an irreducible loop elsewhere: up to here it was
-    /// treated as if it had arrived at the header.
+    /// Adds the way to the header for flow that enters an irreducible loop at another vertex. Until
+    /// now it was treated as if it had arrived at the header.
     fn lead_to_headers(&mut self) {
         let mut arriving: Vec<Vec<(BlockId, f64)>> = vec![Vec::new(); self.forest.loops().len()];
         for e in self.graph.edges() {
@@ -389,7 +391,7 @@ impl<'a> Heuristic<'a> {
     }
 }
 
-/// How much less likely an exit is that leaves further loops around at the same time.
+/// How much less likely an exit is if it leaves further loops at the same time.
 fn further_share(further: u32) -> f64 {
     TURNS.powi(-(further.min(64) as i32))
 }

@@ -6,23 +6,24 @@ use afterimage_graph::{FlowGraph, PostDominatorTree};
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
 use afterimage_program::{BlockEnd, Callee, Cfg, EdgeKind, Program};
 
-/// How likely an edge is to be taken, beyond what loops and the number of branches say.
+/// How likely an edge is to be taken, apart from loops and the number of branches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Likelihood {
     /// Nothing is known.
     Normal,
-    /// It leads to a call that its source does not make anyway: the call heuristic of Ball and Larus (1993).
+    /// It leads to a call that its source does not always make: the call heuristic of Ball and
+    /// Larus (1993).
     Calls,
     /// It leads to a return: the return heuristic of Ball and Larus (1993).
     Returns,
     /// An exception: rare, but it may be part of how a program works.
     Exceptional,
-    /// It leads to the program's end, so that it runs about once in a run, or never.
+    /// It leads to the program's end, so it runs at most about once in a run.
     Cold,
 }
 
 impl Likelihood {
-    /// The share of an unlikely edge in what its source executes.
+    /// An unlikely edge's share of its source's executions.
     pub(super) fn share(self) -> Option<f64> {
         match self {
             Self::Normal | Self::Calls | Self::Returns => None,
@@ -31,7 +32,7 @@ impl Likelihood {
         }
     }
 
-    /// How an edge's part in what a branch has left compares with that of a normal edge.
+    /// An edge's share of what remains for a branch, relative to a normal edge.
     pub(super) fn part(self) -> f64 {
         match self {
             Self::Calls => CALL_PART,
@@ -41,33 +42,34 @@ impl Likelihood {
     }
 }
 
-/// How many blocks without a branch are looked at for a call or a return.
+/// The number of blocks without a branch that are searched for a call or a return.
 const LOOK_AHEAD: usize = 3;
 
-/// Found by trial on nine real programs in C and Rust, where most branches avoid
-/// calls: with 0.4 and 0.5 the quick plans execute 2 % fewer increments than with 1 and 1.
+/// Found by trial on nine real programs in C and Rust, where most branches avoid calls: with 0.4
+/// and 0.5 the quick plans execute 2 % fewer increments than with 1 and 1.
 const CALL_PART: f64 = 0.4;
 
 /// See [`CALL_PART`].
 const RETURN_PART: f64 = 0.5;
 
-/// How a vertex can go on, from the best it can hope for downwards.
+/// How execution can continue from a vertex; the best outcome possible, in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Prospect {
     /// It inevitably runs into `unreachable` or a call that does not return.
     Doomed,
     /// It can stay in the function for ever, and never leaves it.
     Endless,
-    /// It leaves the function, or comes back to normal, by an exception only.
+    /// It leaves the function, or returns to normal execution, only by an exception.
     Throws,
     /// It reaches EXIT without an exception.
     Returns,
 }
 
-/// The likelihood of every edge of a function. `returns` says which functions can return, by index. O(V + E).
+/// Computes the likelihood of every edge of a function. `returns` says which functions can return,
+/// by index. O(V + E).
 ///
-/// An edge is unlikely if it goes from better prospects to worse, if it is a call's exception, and if it
-/// is the return from a function that does not return.
+/// An edge is unlikely if it leads from better prospects to worse, if it is a call's exception
+/// edge, or if it is the return from a function that does not return.
 pub(crate) fn likelihoods(cfg: &Cfg, returns: &[bool]) -> Vec<Likelihood> {
     let never: Vec<bool> = cfg
         .edges
@@ -95,7 +97,7 @@ pub(crate) fn likelihoods(cfg: &Cfg, returns: &[bool]) -> Vec<Likelihood> {
         .collect()
 }
 
-/// Whether control goes straight on from a block to a call or a return.
+/// Whether control goes straight from a block to a call or a return.
 fn leads_to(cfg: &Cfg, mut v: BlockId) -> Likelihood {
     for _ in 0..LOOK_AHEAD {
         match cfg.blocks[v].end {
@@ -111,7 +113,7 @@ fn leads_to(cfg: &Cfg, mut v: BlockId) -> Likelihood {
     Likelihood::Normal
 }
 
-/// Whether an edge is what would follow the return of a function that does not return.
+/// Whether an edge could only follow the return of a function that does not return.
 fn never_taken(cfg: &Cfg, e: EdgeId, returns: &[bool]) -> bool {
     let edge = &cfg.edges[e];
     let follows_return = match cfg.blocks[edge.from].end {

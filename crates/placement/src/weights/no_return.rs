@@ -3,11 +3,13 @@
 use afterimage_ids::{BlockId, EntityRef, FuncId};
 use afterimage_program::{BlockEnd, Callee, EdgeKind, Program};
 
-/// By function index, imports included: whether the function may return, normally or by an exception.
+/// By function index, imports included: whether the function may return, normally or by an
+/// exception.
 ///
-/// `proc_exit` of WASI does not. A defined function may if its EXIT can be reached from its root without returning from
-/// a function that does not: the least solution, so that recursion without a way out does not
-/// return. Compilers mark only some of these functions themselves. O(program).
+/// `proc_exit` of WASI does not. A defined function may return if its EXIT can be reached from its
+/// root without returning from a function that does not. This is the least solution, so recursion
+/// without a way out does not return. Compilers mark only some of these functions themselves.
+/// O(program).
 pub(crate) fn returning_functions(program: &Program) -> Vec<bool> {
     let imports = program.imports.len();
     let mut state = Search {
@@ -93,7 +95,7 @@ mod tests {
     use super::*;
     use afterimage_testkit::graphs::programs::{Ending, call_chain, regular};
 
-    /// Functions that call straight on: each does nothing but its call.
+    /// Functions in a chain of calls: each does nothing but call.
     fn straight(functions: usize, callee: impl Fn(usize) -> usize) -> Program {
         let ending = |f, v| {
             if v == 0 {

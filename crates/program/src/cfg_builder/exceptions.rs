@@ -9,8 +9,8 @@ use crate::EdgeKind;
 use crate::calls::catches_all;
 
 impl CfgBuilder<'_> {
-    /// Lets an exceptional edge lead to the dispatch vertex of the innermost open
-    /// `try_table`. Dispatch vertices reached for the first time get their own edges.
+    /// Directs an exceptional edge to the dispatch vertex of the innermost open `try_table`.
+    /// Dispatch vertices reached for the first time get their own edges.
     pub(super) fn raise(&mut self, mut origin: Pending) {
         for position in (0..self.tries.len()).rev() {
             let at = self.tries[position];
@@ -45,7 +45,7 @@ impl CfgBuilder<'_> {
                     Catch::One { tag, label } | Catch::OneRef { tag, label } => (Some(tag), label),
                     Catch::All { label } | Catch::AllRef { label } => (None, label),
                 };
-                // A clause for a tag that an earlier one took is never chosen.
+                // A clause for a tag that an earlier clause caught is never chosen.
                 if tag.is_none_or(|tag| caught.insert(tag)) {
                     let i = i as u32;
                     // Labels of clauses are counted from outside the `try_table`.

@@ -1,4 +1,4 @@
-//! From the builder's vertices and edges to the numbering of [`Cfg`].
+//! Converts the builder's vertices and edges to the numbering of [`Cfg`].
 
 use afterimage_graph::FlowGraph;
 use afterimage_ids::{BlockId, EntityRef, OpId, PrimaryMap};
@@ -6,8 +6,8 @@ use afterimage_ids::{BlockId, EntityRef, OpId, PrimaryMap};
 use super::{CfgBuilder, RawEdge, Vertex};
 use crate::{Block, BlockEnd, BlockKind, Cfg, Edge};
 
-/// Numbers vertices and edges, after joining blocks that were split for a loop
-/// which nothing branches back to.
+/// Numbers vertices and edges, after joining blocks that were split for a loop to which nothing
+/// branches back.
 pub(super) fn finish(mut builder: CfgBuilder<'_>) -> Cfg {
     let number = Numbering::of(&mut builder);
     let CfgBuilder {
@@ -69,7 +69,8 @@ pub(super) fn finish(mut builder: CfgBuilder<'_>) -> Cfg {
     }
 }
 
-/// The edges by the block that they leave, and there by slot. Linear but for blocks with many edges: most have one or two.
+/// Sorts the edges by the block that they leave, and then by slot. Linear except for blocks with
+/// many edges: most have one or two.
 fn in_order<'e>(edges: &'e [RawEdge], number: &Numbering, blocks: usize) -> Vec<&'e RawEdge> {
     let from = |edge: &RawEdge| number.of_vertex(edge.origin.from).index();
     let mut next = vec![0; blocks + 1];
@@ -96,7 +97,7 @@ fn in_order<'e>(edges: &'e [RawEdge], number: &Numbering, blocks: usize) -> Vec<
 
 /// The final numbers of the builder's vertices.
 struct Numbering {
-    /// Per code block of the builder: whether it was joined to the one before it.
+    /// For each code block of the builder: whether it was joined to the one before it.
     absorbed: Vec<bool>,
     code: Vec<BlockId>,
     dispatch: Vec<BlockId>,

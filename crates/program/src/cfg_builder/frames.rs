@@ -12,7 +12,7 @@ impl CfgBuilder<'_> {
         });
     }
 
-    /// `else`: the then-arm goes on behind the else-arm.
+    /// `else`: the then-arm continues after the else-arm.
     pub(super) fn otherwise(&mut self) {
         self.fall();
         if let Some(frame) = self.frames.last_mut() {
@@ -59,7 +59,7 @@ impl CfgBuilder<'_> {
         self.frames.len() - 1 - depth as usize
     }
 
-    /// Lets an edge lead to the label of a frame.
+    /// Directs an edge to the label of a frame.
     pub(super) fn branch(&mut self, origin: Pending, frame: usize) {
         match &mut self.frames[frame] {
             Frame {

@@ -1,17 +1,17 @@
-//! Symbol names for people.
+//! Readable forms of symbol names.
 
 use std::fmt::{self, Write};
 
-/// The demangled form of a Rust or C++ symbol, without Rust's hash. `None` if it is
-/// neither, or longer than anyone would read: a short symbol can stand for a
-/// name of exponential length.
+/// The demangled form of a Rust or C++ symbol, without Rust's hash. `None` if the symbol is
+/// neither, or its name is too long to read: a short symbol can stand for a name of exponential
+/// length.
 pub fn demangle(raw: &str) -> Option<String> {
     let mut out = Limited(String::new());
     if let Ok(symbol) = rustc_demangle::try_demangle(raw) {
         write!(out, "{symbol:#}").ok()?;
         return Some(out.0);
     }
-    // On some platforms symbols have one more underscore.
+    // On some platforms symbols have an additional underscore.
     let symbol = raw
         .strip_prefix('_')
         .filter(|rest| rest.starts_with("_Z"))
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn a_symbol_that_explodes_is_left_alone() {
-        // Every `S_`-like back reference doubles the type before it.
+        // Every back reference such as `S_` doubles the type before it.
         let mut symbol = String::from("_Z1fP1aM");
         for _ in 0..60 {
             symbol.push_str("S0_");

@@ -1,4 +1,4 @@
-//! From what a user types to a function.
+//! Finds the function that a user's text names.
 
 use std::collections::HashMap;
 
@@ -13,10 +13,10 @@ use crate::source::{FileId, Location, SourceMap};
 /// Why a text does not name a function.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NameError {
-    /// It is an index beyond the last function's.
+    /// The index exceeds the last function's.
     #[error("there is no function {index}; the last is {last}")]
     NoIndex {
-        /// What was asked for.
+        /// The index asked for.
         index: u64,
         /// The index of the last function, or 0 if there is none.
         last: u64,
@@ -24,9 +24,9 @@ pub enum NameError {
     /// It names more than one function.
     #[error("\"{query}\" is ambiguous: {}", listed(candidates))]
     Ambiguous {
-        /// What was asked for.
+        /// The user's text.
         query: String,
-        /// The functions that it could be, with their names.
+        /// The functions that the text could mean, with their names.
         candidates: Vec<(FuncId, String)>,
     },
     /// The linker removed the function.
@@ -49,15 +49,15 @@ pub enum NameError {
         name: String,
         /// `file.c:42`.
         declared: String,
-        /// A line of it that has code.
+        /// A line of the function that has code.
         first: Option<String>,
     },
-    /// No function is called so.
+    /// No function has this name.
     #[error("no function is called \"{query}\"{}", suggestion(nearest))]
     Unknown {
-        /// What was asked for.
+        /// The user's text.
         query: String,
-        /// Names that are spelled similarly, best first.
+        /// Similar names, best first.
         nearest: Vec<String>,
     },
 }
@@ -86,23 +86,30 @@ fn suggestion(nearest: &[String]) -> String {
 #[derive(Debug)]
 pub(super) struct Lookup {
     raw: HashMap<Box<str>, Vec<FuncId>>,
-    /// By the shown name, [squeezed]; of C++ templates also without the type in front.
+    /// By the shown name, [squeezed]; for C++ templates also without the leading type.
     shown: HashMap<Box<str>, Vec<FuncId>>,
-    /// By what the last segment of the path is called.
+    /// By the name of the path's last segment.
     last: HashMap<Box<str>, Vec<FuncId>>,
 }
 
 impl Names {
-    /// The function that a text names. In this order: a decimal index or
-    /// `func[12]`; the name as the module holds it; the name as it is shown;
-    /// `func12`; the name that it is exported by; what only one function can be meant by, if generic arguments, parameters, leading namespaces and
-    /// the type that a C++ template has in front are left out; and a mangled name that the module holds demangled. Blanks do not matter.
+    /// Finds the function that a text names. The first rule that matches wins:
     ///
-    /// The first call demangles all names; later ones take time in proportion to the text and
-    /// to the functions with the same last path segment.
+    /// 1. a decimal index or `func[12]`;
+    /// 2. the name as the module holds it;
+    /// 3. the name as shown;
+    /// 4. `func12`;
+    /// 5. the name of an export;
+    /// 6. a name that is unique if generic arguments, parameters, leading namespaces and the type
+    ///    before a C++ template's name are omitted;
+    /// 7. a mangled name that the module holds demangled.
+    ///
+    /// Blanks do not matter. The first call demangles all names. Later calls take time in
+    /// proportion to the text and to the functions with the same last path segment.
     ///
     /// # Errors
-    /// If no function, or more than one, is called so. `source` tells of functions that have no code of their own.
+    /// If the text names no function or more than one. `source` lists functions that have no code
+    /// of their own.
     pub fn find(&self, query: &str, source: &SourceMap<'_>) -> Result<FuncId, NameError> {
         if let Some(found) = self.search(query) {
             return found;
@@ -113,7 +120,7 @@ impl Names {
         let lookup = self.lookup.get_or_init(|| Lookup::build(self));
         let text = squeezed(query);
         let wanted = Parts::read(&text);
-        // With other arguments it is there.
+        // Functions of this name with other arguments.
         let others = lookup.fitting(self, &wanted.bare());
         let same = |name| {
             others
@@ -140,12 +147,13 @@ impl Names {
         })
     }
 
-    /// The same, without looking for what an unknown name may have meant. `None` unless it is one function's.
+    /// Like [`find`](Self::find), without suggestions for an unknown name. `None` unless exactly
+    /// one function has the name.
     pub fn known(&self, query: &str) -> Option<FuncId> {
         self.search(query)?.ok()
     }
 
-    /// `None` if nothing is called so.
+    /// `None` if no function has this name.
     fn search(&self, query: &str) -> Option<Result<FuncId, NameError>> {
         let lookup = self.lookup.get_or_init(|| Lookup::build(self));
         let bracketed = query
@@ -171,7 +179,7 @@ impl Names {
         if !fitting.is_empty() {
             return Some(self.only(query, fitting));
         }
-        // Linkers demangle the names that they write.
+        // Linkers write demangled names into modules.
         let demangled = demangle(query).filter(|name| name != query)?;
         self.search(&demangled)
     }
@@ -217,7 +225,7 @@ impl Lookup {
                 insert(&mut lookup.raw, raw, function);
             }
             let text = squeezed(shown);
-            // Who names a function does not mean what only goes on to it.
+            // A user who names a function does not mean a thunk that leads to it.
             if raw.is_some() && !shown.contains(" thunk to ") {
                 let parts = Parts::read(&text);
                 insert(&mut lookup.last, parts.last(), function);
@@ -230,7 +238,7 @@ impl Lookup {
         lookup
     }
 
-    /// The functions that somebody may mean who leaves out what can be left out.
+    /// The functions that a user may mean who omits optional parts of a name.
     fn fitting(&self, names: &Names, wanted: &Parts<'_>) -> Vec<FuncId> {
         let same = self.last.get(wanted.last()).map_or(&[][..], Vec::as_slice);
         let fits = |function: &FuncId| {
@@ -241,7 +249,7 @@ impl Lookup {
     }
 }
 
-/// Why a function has no code that the debug information describes, if a query means one.
+/// Explains why the function that a query names has no described code, if there is such a function.
 fn bodiless(query: &str, source: &SourceMap<'_>) -> Option<NameError> {
     let text = squeezed(query);
     let wanted = Parts::read(&text);
@@ -253,12 +261,13 @@ fn bodiless(query: &str, source: &SourceMap<'_>) -> Option<NameError> {
     })
 }
 
-/// Why the function that is declared on a line has no code, if that is so.
+/// Explains why the function declared on a line has no code, if there is such a function.
 pub fn declared_without_code(source: &SourceMap<'_>, file: FileId, line: u32) -> Option<NameError> {
     without_code(source, |_, at| (at.file, at.line) == (file, line))
 }
 
-/// Why a function has no code of its own: the first that `is_it` says is meant, by its name and declaration.
+/// Explains why a function has no code of its own. Takes the first whose name and declaration
+/// satisfy `is_it`.
 fn without_code(
     source: &SourceMap<'_>,
     is_it: impl Fn(&str, Location) -> bool,
@@ -281,7 +290,7 @@ fn without_code(
     })
 }
 
-/// The most functions with other arguments that an error names.
+/// The maximal number of functions with other arguments that an error names.
 const OTHERS: usize = 5;
 
 fn decimal(text: &str) -> Option<u64> {

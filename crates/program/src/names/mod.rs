@@ -1,4 +1,4 @@
-//! What functions, locals and labels are called.
+//! The names of functions, locals and labels.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -19,16 +19,16 @@ pub use lookup::{NameError, declared_without_code};
 
 /// The names in a module.
 ///
-/// A function's name is the first of: its entry in the name section; the first
-/// name that it is exported by, or `module.field` if it is imported; its linkage
-/// name in DWARF; `func[12]`.
+/// A function's name is the first available of: its entry in the name section; the first name under
+/// which it is exported, or `module.field` if it is imported; its linkage name in DWARF;
+/// `func[12]`.
 #[derive(Debug)]
 pub struct Names {
     functions: Vec<FunctionName>,
     locals: Indirect,
     labels: Indirect,
     warnings: Vec<String>,
-    /// Exported functions, by the names that they are exported by.
+    /// Exported functions, by the names of their exports.
     exports: HashMap<Box<str>, FuncId>,
     lookup: OnceLock<lookup::Lookup>,
 }
@@ -42,13 +42,14 @@ struct FunctionName {
 impl Names {
     /// Collects the names of a program. `bytes` is the module that it was parsed from.
     ///
-    /// DWARF is only read for the functions that nothing else names. Linear in the
-    /// name section; demangling happens when a name is asked for.
+    /// DWARF is read only for functions that have no other name. Linear in the name section; a name
+    /// is demangled when it is asked for.
     pub fn build(program: &Program, bytes: &[u8], source: &SourceMap<'_>) -> Self {
         Self::build_with(program, bytes, || source)
     }
 
-    /// The same, with a source map that is asked for only if a function has no other name.
+    /// Like [`build`](Self::build), with a source map that is built only if a function has no other
+    /// name.
     pub fn build_with<'s, 'b: 's>(
         program: &Program,
         bytes: &[u8],
@@ -103,7 +104,7 @@ impl Names {
         names
     }
 
-    /// Reads the custom section "name", keeping what came before an error.
+    /// Reads the custom section "name". Names before an error are kept.
     fn read_section(
         &mut self,
         data: &[u8],
@@ -139,7 +140,8 @@ impl Names {
         Ok(())
     }
 
-    /// The name to show for a function: demangled if it is mangled, `func[12]` if it has none, and `main` for what clang renames so long as nothing else is called that.
+    /// The name to show for a function: demangled if it is mangled, `func[12]` if it has none. A
+    /// `main` that clang renamed is shown as `main` if nothing else has that name.
     pub fn function(&self, function: FuncId) -> &str {
         let fallback = || format!("func[{}]", function.as_u32());
         let Some(name) = self.functions.get(function.index()) else {
@@ -156,12 +158,12 @@ impl Names {
         self.functions.get(function.index())?.raw.as_deref()
     }
 
-    /// The name of a local, parameters counted first.
+    /// The name of a local. Parameters count first.
     pub fn local(&self, function: FuncId, local: u32) -> Option<&str> {
         self.locals.get(function, local)
     }
 
-    /// The first local of a function with a name. O(named locals of the program).
+    /// The first local of a function with the given name. O(named locals of the program).
     pub fn find_local(&self, function: FuncId, name: &str) -> Option<u32> {
         let own = self.locals.spans.iter();
         let own = own.filter(|((of, _), _)| *of == function.as_u32());
@@ -176,7 +178,7 @@ impl Names {
         self.labels.get(function, label)
     }
 
-    /// How many functions there are, imports included.
+    /// All functions, imports included.
     pub fn functions(&self) -> impl ExactSizeIterator<Item = FuncId> + use<> {
         (0..self.functions.len()).map(FuncId::new)
     }
@@ -187,8 +189,9 @@ impl Names {
     }
 }
 
-/// The function that is `main` in the source: clang calls a `main` in C without parameters, and with them, otherwise, because WebAssembly has no function types
-/// to cast between. None if any function is called `main` besides, in whatever module of the source.
+/// The function that is `main` in the source, or `None` if another function is called `main`, in
+/// any module of the source. Clang renames C's `main`, differently with and without parameters,
+/// because WebAssembly cannot cast between function types.
 fn main(raw: &[Option<Box<str>>]) -> Option<usize> {
     let names = || {
         raw.iter()

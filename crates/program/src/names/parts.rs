@@ -1,10 +1,12 @@
-//! The parts of a function's name, in C++ and in Rust: what a user may leave out of it.
+//! Splits function names of C++ and Rust into the parts that a user may omit.
 //!
-//! In: a demangled name, or what a user wrote for one. Out: the segments of its path, each with its generic arguments and parameters. What
-//! stands before a path (the type that a C++ template returns) and after it (`const`) is apart. Whatever the text is, this ends, takes time linear in it, and
-//! loses nothing but blanks.
+//! Input: a demangled name, or a user's form of one. Output: the segments of its path, each with
+//! its generic arguments and parameters. Text before the path (the type that a C++ template
+//! returns) and after it (`const`) is kept separately. For any text this terminates, takes linear
+//! time, and loses nothing but blanks.
 
-/// A name without the blanks that mean nothing, and without the `::` before generic arguments: `f::<A, B>` is `f<A,B>`.
+/// A name without insignificant blanks, and without the `::` before generic arguments: `f::<A, B>`
+/// becomes `f<A,B>`.
 pub(super) fn squeezed(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     let mut blank = false;
@@ -43,13 +45,13 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || "_$'\"#".contains(c)
 }
 
-/// What follows `<impl`.
+/// The text after `<impl`.
 fn implementation(text: &str) -> Option<&str> {
     let rest = text.strip_prefix("<impl")?;
     (!rest.starts_with(is_word)).then(|| rest.trim_start())
 }
 
-/// Where a bracket at the beginning of a text is closed, or the text's end.
+/// The position where a bracket at the beginning of a text is closed, or the text's end.
 fn closed(text: &str) -> usize {
     let mut open: Vec<u8> = Vec::new();
     let bytes = text.as_bytes();
@@ -59,7 +61,7 @@ fn closed(text: &str) -> usize {
             // An arrow, or a comparison in parentheses.
             b'>' if bytes[..i].ends_with(b"-") || open.last() != Some(&b'<') => {}
             b'>' | b')' | b']' | b'}' => {
-                // What was not closed inside is no bracket: `(a<b)`.
+                // An unclosed `<` inside is no bracket: `(a<b)`.
                 let opening = match byte {
                     b'>' => b'<',
                     b')' => b'(',
@@ -79,7 +81,7 @@ fn closed(text: &str) -> usize {
     text.len()
 }
 
-/// What stands before and after a word outside of all brackets.
+/// The text before and after a word outside all brackets.
 fn split<'t>(text: &'t str, word: &str) -> Option<(&'t str, &'t str)> {
     let mut at = 0;
     while let Some(next) = text[at..].chars().next() {
@@ -100,16 +102,17 @@ fn split<'t>(text: &'t str, word: &str) -> Option<(&'t str, &'t str)> {
 /// One segment of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Segment<'t> {
-    /// What it is called.
+    /// Its name.
     pub(super) base: &'t str,
     /// Its generic arguments, in their brackets; empty if there are none.
     arguments: &'t str,
-    /// Its parameters, likewise.
+    /// Its parameters, in their brackets; empty if there are none.
     parameters: &'t str,
 }
 
 impl<'t> Segment<'t> {
-    /// The segment at the beginning of a text, and how long it is. At least one character, unless the text is empty.
+    /// Reads the segment at the beginning of a text. Returns it with its length, which is at least
+    /// one character unless the text is empty.
     fn read(text: &'t str) -> (Self, usize) {
         let first = text.chars().next();
         let mut at = if text.starts_with(ANONYMOUS) {
@@ -155,7 +158,7 @@ impl<'t> Segment<'t> {
         }
     }
 
-    /// Whether a user who wrote `wanted` may mean this.
+    /// Whether a user who wrote `wanted` may mean this segment.
     fn fits(&self, wanted: &Segment<'_>) -> bool {
         let same =
             |own: &str, wanted: &str, more| wanted.is_empty() || same_types(own, wanted, more);
@@ -164,7 +167,8 @@ impl<'t> Segment<'t> {
             && same(self.parameters, wanted.parameters, More::Nothing)
     }
 
-    /// Whether users do not know of it: the versions of a library (`__1`, `__cxx11`, `v2`), and what has no name.
+    /// Whether users do not know the namespace: a library's version (`__1`, `__cxx11`, `v2`), or
+    /// one without a name.
     fn is_inline(&self) -> bool {
         let version = self.base.strip_prefix("__");
         let version = version.or_else(|| self.base.strip_prefix('v'));
@@ -177,14 +181,14 @@ impl<'t> Segment<'t> {
 
 const ANONYMOUS: &str = "(anonymous namespace)";
 
-/// The operators of C++ that are written with signs, the longest first.
+/// The C++ operators that are written as symbols, the longest first.
 const OPERATORS: [&str; 39] = [
     "<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "++", "--", "+=",
     "-=", "*=", "/=", "%=", "^=", "&=", "|=", "->", "()", "[]", "<", ">", "+", "-", "*", "/", "%",
     "^", "&", "|", "~", "!", "=", ",",
 ];
 
-/// How long the name of an operator at the beginning of a text is, without its arguments and parameters.
+/// The length of an operator's name at the beginning of a text, without arguments and parameters.
 fn operator(text: &str) -> Option<usize> {
     const WORD: &str = "operator";
     let rest = text.strip_prefix(WORD)?;
@@ -198,7 +202,8 @@ fn operator(text: &str) -> Option<usize> {
     if let Some(sign) = signs() {
         return Some(WORD.len() + sign.len());
     }
-    // To a type, `new`, `co_await`, or of a literal: all up to the parameters.
+    // A conversion to a type, `new`, `co_await`, or a literal operator: everything up to the
+    // parameters.
     let is_other = rest.starts_with(' ') || rest.starts_with("\"\"");
     is_other.then(|| {
         let mut at = WORD.len();
@@ -213,18 +218,18 @@ fn operator(text: &str) -> Option<usize> {
     })
 }
 
-/// A [squeezed] name in its parts.
+/// A [squeezed] name, split into its parts.
 #[derive(Debug)]
 pub(super) struct Parts<'t> {
     /// Where the path begins, after a type.
     pub(super) start: usize,
     path: Vec<Segment<'t>>,
-    /// What follows the parameters, such as `const`.
+    /// The text after the parameters, such as `const`.
     qualifiers: &'t str,
     omitted: Omitted,
 }
 
-/// Which namespaces a user may have left out of a name, apart from inline ones.
+/// Which namespaces a user may omit from a name, apart from inline ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Omitted {
     /// The path begins at the outermost namespace: the user wrote `::` before it.
@@ -261,7 +266,7 @@ impl<'t> Parts<'t> {
                 found.qualifiers = rest.trim_start();
                 return found;
             }
-            // That was the type before the name.
+            // The text so far was the type before the name.
             at += rest.len() - rest.trim_start_matches([' ', '&', '*']).len();
             let words = ["const ", "volatile "];
             while let Some(word) = words.iter().find(|word| text[at..].starts_with(**word)) {
@@ -277,7 +282,7 @@ impl<'t> Parts<'t> {
         self.path.last().map_or("", |segment| segment.base)
     }
 
-    /// The paths by which users call it.
+    /// The paths by which users refer to it.
     fn ways(&self) -> Ways<'t> {
         let (at, of) = match self.path.iter().rposition(|one| one.base.starts_with('<')) {
             None => return Ways::Plain(self.path.clone()),
@@ -311,7 +316,8 @@ impl<'t> Parts<'t> {
         }
     }
 
-    /// Whether a user who wrote `wanted` may mean this: leading namespaces, generic arguments, parameters and what follows them may be left out.
+    /// Whether a user who wrote `wanted` may mean this name. The user may omit leading namespaces,
+    /// generic arguments, parameters and what follows them.
     pub(super) fn fits(&self, wanted: &Parts<'_>) -> bool {
         if !wanted.qualifiers.is_empty() && wanted.qualifiers != self.qualifiers {
             return false;
@@ -323,7 +329,7 @@ impl<'t> Parts<'t> {
                 ends_in(&of_type, &wanted, omitted)
                     || of_trait.is_some_and(|own| ends_in(&own, &wanted, omitted))
             }
-            // Mangled as it was before 2021, a function of a type itself has the path of the type.
+            // In the mangling before 2021, a type's own function has the path of the type.
             (
                 Ways::Plain(own),
                 Ways::Of {
@@ -347,8 +353,9 @@ impl<'t> Parts<'t> {
         }
     }
 
-    /// The same name without what is in brackets, from which namespaces in the middle may be missing, too: `std::collections::HashMap` for
-    /// `std::collections::hash::map::HashMap`. What fits it is a suggestion, not an answer.
+    /// The name without anything in brackets. Namespaces in its middle may be missing too:
+    /// `std::collections::HashMap` fits `std::collections::hash::map::HashMap`. A name that fits it
+    /// is a suggestion, not an answer.
     pub(super) fn bare(&self) -> Parts<'t> {
         let bare = |segment: &Segment<'t>| Segment {
             base: segment.base,
@@ -364,7 +371,7 @@ impl<'t> Parts<'t> {
     }
 }
 
-/// The paths by which users call a function.
+/// The paths by which users refer to a function.
 enum Ways<'t> {
     Plain(Vec<Segment<'t>>),
     /// Rust's `<Type as Trait>::function`, `<impl Trait for Type>::function` and `<Type>::function`.
@@ -380,7 +387,7 @@ fn is_qualifier(rest: &str) -> bool {
     words.iter().any(|word| rest.starts_with(word))
 }
 
-/// Whether a path ends in another one, apart from inline namespaces and those that may be left out.
+/// Whether a path ends in another path, ignoring inline namespaces and those that may be omitted.
 fn ends_in(path: &[Segment<'_>], end: &[Segment<'_>], omitted: Omitted) -> bool {
     let mut path = path.iter().rev().peekable();
     for (i, wanted) in end.iter().rev().enumerate() {
@@ -398,15 +405,15 @@ fn ends_in(path: &[Segment<'_>], end: &[Segment<'_>], omitted: Omitted) -> bool 
     !end.is_empty() && (omitted != Omitted::Nothing || path.all(Segment::is_inline))
 }
 
-/// Whether a name may have arguments that the user left out.
+/// Whether a name may have arguments that the user omitted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum More {
     Nothing,
-    /// Arguments at its end, which have defaults.
+    /// Trailing arguments that have defaults.
     Defaults,
 }
 
-/// Whether two lists of types or arguments are the same, though `wanted` may lack leading namespaces.
+/// Whether two lists of types or arguments are equal, where `wanted` may lack leading namespaces.
 fn same_types(own: &str, wanted: &str, more: More) -> bool {
     if own == wanted {
         return true;
@@ -424,7 +431,8 @@ fn same_types(own: &str, wanted: &str, more: More) -> bool {
         })
 }
 
-/// The paths, words and signs of a list of types or arguments, in one of the ways in which C++ lets them be written.
+/// The paths, words and symbols of a list of types or arguments, normalised where C++ allows
+/// several spellings.
 fn tokens(text: &str) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     let mut rest = text;
@@ -487,7 +495,7 @@ fn tokens(text: &str) -> Vec<String> {
 
 const LENGTHS: [&str; 6] = ["int", "long", "short", "char", "__int128", "_BitInt"];
 
-/// A path without namespaces that users do not know of, or a number without the letters of its type.
+/// A path without namespaces that users do not know, or a number without its type suffix.
 fn plain(token: &str) -> String {
     if token.starts_with(|c: char| c.is_ascii_digit()) {
         let letters = ['u', 'U', 'l', 'L'];

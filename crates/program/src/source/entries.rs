@@ -1,4 +1,4 @@
-//! Single debugging information entries: what they are called and where they are.
+//! Single debugging information entries: their names and extents.
 
 use gimli::{AttributeValue, DebugInfoOffset, RangeListsOffset, UnitOffset, UnitRef};
 
@@ -11,7 +11,7 @@ pub(super) struct EntryId {
     pub(super) offset: UnitOffset,
 }
 
-/// What an entry, or the entry that it is an instance of, says about a function.
+/// What an entry says about a function, directly or through the entry that it is an instance of.
 #[derive(Debug, Default)]
 pub(super) struct Description {
     linkage_name: Option<String>,
@@ -21,7 +21,7 @@ pub(super) struct Description {
 }
 
 impl Description {
-    /// The name that a linker would see, or else the one that the programmer gave.
+    /// The name that a linker would see, or otherwise the programmer's.
     pub(super) fn into_name(self) -> Option<String> {
         self.linkage_name.or(self.name)
     }
@@ -46,10 +46,10 @@ impl<'a> SourceMap<'a> {
         self.units[unit as usize].dwarf.unit_ref(&self.dwarf)
     }
 
-    /// The file that a unit's entries mean by an index.
+    /// The file that an index means in a unit's entries.
     pub(super) fn file(&self, unit: u32, index: u64) -> Option<FileId> {
         let unit = &self.units[unit as usize];
-        // Before DWARF 5, 0 means that there is none.
+        // Before DWARF 5, index 0 means no file.
         if index == 0 && unit.dwarf.header.version() < 5 {
             return None;
         }
@@ -59,8 +59,8 @@ impl<'a> SourceMap<'a> {
             .flatten()
     }
 
-    /// Describes a function, following its origin and specification. An entry nearer
-    /// to the instance has the last word.
+    /// Describes a function, following its origin and specification. The entry nearest to the
+    /// instance takes precedence.
     pub(super) fn describe(&self, entry: EntryId) -> Description {
         // Honest producers need two steps; hostile ones make cycles.
         const STEPS: usize = 8;
@@ -141,7 +141,7 @@ pub(super) fn file_index(value: &AttributeValue<Slice<'_>>) -> Option<u64> {
     }
 }
 
-/// Whether linkers write this address for code that they removed: 0, −1 or −2.
+/// Whether linkers use this address for removed code: 0, −1 or −2.
 pub(super) fn is_tombstone(address: u64, size: u8) -> bool {
     let last = u64::MAX >> (64 - 8 * u32::from(size.clamp(1, 8)));
     address == 0 || address >= last - 1
@@ -157,7 +157,7 @@ pub(super) struct Extent {
 }
 
 impl Extent {
-    /// Takes an attribute if it is about addresses.
+    /// Takes an attribute into account if it is about addresses.
     pub(super) fn attribute<'a>(
         &mut self,
         unit: UnitRef<'_, Slice<'a>>,

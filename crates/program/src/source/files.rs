@@ -46,7 +46,9 @@ impl FileTable {
         }
     }
 
-    /// Enters the files of a unit's line table. The result is indexed as the table is. `left` is how many bytes the paths may have, 0 once that is not enough; those behind have no file then.
+    /// Adds the files of a unit's line table. The result is indexed like the table. `left` is the
+    /// number of bytes that paths may still take. Once a path exceeds it, it becomes 0, and this
+    /// and later files have none.
     pub(super) fn enter<'a>(
         &mut self,
         dwarf: &gimli::Dwarf<Slice<'a>>,
@@ -73,8 +75,8 @@ impl FileTable {
     }
 }
 
-/// The path of a file, from the unit's working directory, the file's directory and its name,
-/// each of which may be absolute (DWARF 5, section 6.2.4).
+/// Builds the path of a file from the unit's working directory, the file's directory and its name.
+/// Each may be absolute (DWARF 5, section 6.2.4).
 fn full_path<'a>(
     unit: gimli::UnitRef<'_, Slice<'a>>,
     header: &LineProgramHeader<Slice<'a>>,
@@ -111,7 +113,7 @@ pub(super) fn simplified(path: &str) -> String {
     let mut kept: Vec<&str> = Vec::new();
     for (at, part) in rest.split(separator).enumerate() {
         match part {
-            // The first is the root.
+            // The first component is the root.
             "" if at > 0 => {}
             "." => {}
             ".." => match kept.last() {
@@ -125,7 +127,8 @@ pub(super) fn simplified(path: &str) -> String {
     format!("{scheme}{}", kept.join(&separator.to_string()))
 }
 
-/// Appends a path, which replaces all if it is absolute. Windows paths and addresses (`scheme://…`) occur too.
+/// Appends a path. An absolute path replaces everything. Windows paths and URLs (`scheme://…`) also
+/// occur.
 fn join(path: &mut String, part: &str) {
     let drive = part.get(1..3).is_some_and(|p| p == ":\\" || p == ":/");
     let address = part

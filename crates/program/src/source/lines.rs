@@ -1,4 +1,4 @@
-//! Decoding of line tables.
+//! Decodes line tables.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
@@ -19,15 +19,18 @@ pub(super) struct LineReader<'s, 'a> {
     warnings: Vec<String>,
     /// The line tables read so far. Units may share one.
     seen: HashSet<usize>,
-    /// How many more bytes of tables' headers are read, or entries if these are more: hostile units could all name one huge table, or tables that lie within each other.
+    /// How many more bytes of table headers may be read (or entries, if there are more). Hostile
+    /// units could all name one huge table, or tables that overlap.
     budget: usize,
-    /// That was not enough.
+    /// The budget was exceeded.
     is_exhausted: bool,
-    /// How many more bytes of paths are put together: hostile files could all be in a folder with a huge name.
+    /// How many more bytes of paths may be built. Hostile files could all be in a folder with a
+    /// huge name.
     text: usize,
 }
 
-/// A line table. Its header is not kept, but read again when it is run: headers that lie within each other are far larger, decoded, than what they are decoded from.
+/// A line table. Its header is not kept but read again when the table is run: overlapping headers
+/// are far larger decoded than encoded.
 pub(super) struct Table<'a> {
     /// The first unit that names it.
     unit: usize,
@@ -38,51 +41,54 @@ pub(super) struct Table<'a> {
     files: Vec<Option<FileId>>,
 }
 
-/// What running a line table gives.
+/// The result of running a line table.
 #[derive(Default)]
 struct Ran {
     sequences: Vec<Sequence>,
     rows_without_file: usize,
 }
 
-/// A unit rarely shares its table, and then with few others: so often the tables' length is what is read of their headers.
+/// Headers read in total may be this many times the tables' length. A unit rarely shares its table,
+/// and then with few others.
 const HEADERS: usize = 64;
 
-/// A file takes 6 bytes of a table at least, and its path rarely more than 300: so often the tables' length is what paths have together.
+/// Paths in total may be this many times the tables' length. A file takes at least 6 bytes of a
+/// table, and its path rarely exceeds 300.
 const PATHS: usize = 256;
 
-/// Other threads have no part in running line tables that are no longer than this: they would take as long to start.
+/// Line tables up to this total length are run by one thread: other threads would take as long to
+/// start.
 const SHORT: usize = 1 << 16;
 
 /// The rows of a contiguous stretch of code (DWARF 5, section 6.2.2).
 struct Sequence {
     range: Range<OrigOffset>,
     rows: Vec<Row>,
-    /// Whether it is code of the bodies that it lies in.
+    /// Whether the sequence covers the bodies exactly.
     place: InBodies,
 }
 
-/// How a sequence lies in the bodies of functions; the best comes first.
+/// How a sequence relates to the bodies of functions; the best comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum InBodies {
-    /// It is one body, or several.
+    /// It is exactly one body, or several.
     Exact,
-    /// It lies in one body, and is not all of it.
+    /// It lies in one body, but is not all of it.
     Part,
     Across,
 }
 
-/// What all line tables say.
+/// The combined contents of all line tables.
 pub(super) struct Lines<'a> {
     pub(super) files: FileTable,
     /// Ascending, without overlaps.
     pub(super) rows: Vec<Row>,
-    /// Rows of sequences that are parts of a body: theirs, if an entry says so.
+    /// Rows of sequences that are parts of a body. They belong to the body if an entry says so.
     pub(super) parts: Vec<Vec<Row>>,
-    /// The rows of sequences that are no function's code.
+    /// The rows of sequences that match no function's code.
     pub(super) refused: Vec<Row>,
     pub(super) fit: Fit,
-    /// Where the line tables are, to be run again.
+    /// The line tables, to be run again.
     pub(super) tables: Vec<Table<'a>>,
     pub(super) warnings: Vec<String>,
 }
@@ -109,7 +115,7 @@ impl<'s, 'a> LineReader<'s, 'a> {
         self.warnings.push(warning);
     }
 
-    /// Reads a unit's line table, and gives the unit back for later.
+    /// Reads a unit's line table, and returns the unit for later use.
     pub(super) fn unit(&mut self, header: UnitHeader<Slice<'a>>) -> Option<Unit<'a>> {
         let at = header.offset().0;
         if self.is_exhausted {
@@ -153,7 +159,7 @@ impl<'s, 'a> LineReader<'s, 'a> {
         Some(Unit { dwarf: unit, files })
     }
 
-    /// Runs the line tables, several at once where that is worth it.
+    /// Runs the line tables, in parallel where that pays.
     fn run(&mut self) -> Ran {
         let tables = &self.tables;
         let lines = self.sections.custom(".debug_line");
@@ -184,9 +190,9 @@ impl<'s, 'a> LineReader<'s, 'a> {
         ran
     }
 
-    /// Several sequences for one function are common: where a weak or inline function was defined
-    /// in many units, all tables point to the definition that the linker chose.
-    /// The table that fits it is taken, and of equals the first.
+    /// Chooses among several sequences for one function. They are common where a weak or inline
+    /// function was defined in many units: all tables point to the definition that the linker
+    /// chose. The table that fits it is taken; of equals, the first.
     pub(super) fn finish(mut self) -> Lines<'a> {
         let Ran {
             mut sequences,
@@ -257,7 +263,7 @@ impl Ran {
             let address = row.address();
             let sequence = open.get_or_insert_with(|| OpenSequence {
                 start: address,
-                // Nothing that was not removed begins with the code section.
+                // Only removed code begins at the start of the code section.
                 kept: address > 0 && sections.offset(address).is_some(),
                 ..OpenSequence::default()
             });
@@ -278,7 +284,8 @@ impl Ran {
             let location = file
                 .zip(line)
                 .map(|(file, line)| Location { file, line, column });
-            // Of rows of one address the last one holds, but what was said of the address remains said.
+            // Of several rows for one address, the last applies, but a prologue end stated by an
+            // earlier one remains.
             let ends = |last: &LastRow| last.prologue_end && last.address == address;
             let prologue_end = row.prologue_end() || before.as_ref().is_some_and(ends);
             sequence.last = location.map(|location| LastRow {
@@ -293,7 +300,8 @@ impl Ran {
 }
 
 impl<'a> Table<'a> {
-    /// Calls `each` with the places of code that the linker removed. What is broken was said when the table was run.
+    /// Calls `each` with the places of removed code. Errors were reported when the table was first
+    /// run.
     pub(super) fn removed(
         &self,
         debug_line: gimli::DebugLine<Slice<'a>>,
@@ -329,17 +337,17 @@ impl<'a> Table<'a> {
     }
 }
 
-/// A sequence whose end was not read yet.
+/// A sequence whose end was not yet read.
 #[derive(Default)]
 struct OpenSequence {
     start: u64,
     kept: bool,
     rows: Vec<Row>,
-    /// The last row that comes from somewhere: it reaches as far as the next row.
+    /// The last row with a source location: it extends to the next row.
     last: Option<LastRow>,
 }
 
-/// A row whose end was not read yet.
+/// A row whose end was not yet read.
 struct LastRow {
     address: u64,
     location: Location,
@@ -348,7 +356,8 @@ struct LastRow {
 }
 
 impl OpenSequence {
-    /// Ends the last row where the next one begins, and gives it. Addresses that go back make a row empty.
+    /// Ends the last row where the next one begins, and returns it. A decreasing address makes a
+    /// row empty.
     fn advance(&mut self, address: u64, sections: &Sections<'_>) -> Option<LastRow> {
         let last = self.last.take()?;
         let floor = self.rows.last().map(|row| row.range.end);
@@ -371,7 +380,7 @@ impl OpenSequence {
     fn close(self, end: u64, sections: &Sections<'_>) -> Option<Sequence> {
         let (start, end) = (sections.offset(self.start)?, sections.offset(end)?);
         let rows = self.rows;
-        // Whatever the rows claim, they stay within the sequence.
+        // Rows stay within their sequence, whatever they claim.
         let within = rows
             .iter()
             .all(|row| start <= row.range.start && row.range.end <= end);

@@ -1,4 +1,4 @@
-//! From a source line to the code that comes from it.
+//! Finds the code for a source line.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ pub enum LineError {
     /// The module has no line tables.
     #[error(transparent)]
     NoLines(NoDebug),
-    /// The linker removed the code of the line, or of all of the file.
+    /// The linker removed the code of the line, or of the whole file.
     #[error(
         "no code comes from {path}{}: the linker removed {}, which nothing refers to",
         line.map_or_else(String::new, |line| format!(":{line}")),
@@ -39,7 +39,7 @@ pub enum LineError {
         /// The line asked for, if it is not the whole file.
         line: Option<u32>,
     },
-    /// No file is called so.
+    /// No file has this name.
     #[error(
         "no source file ends in \"{query}\"{}{}",
         suggestion(nearest),
@@ -50,19 +50,19 @@ pub enum LineError {
         }
     )]
     UnknownFile {
-        /// What was asked for.
+        /// The user's text.
         query: String,
-        /// Files whose last part is spelled similarly, best first.
+        /// Files with a similar last path component, best first.
         nearest: Vec<String>,
-        /// Where more debug information is, as far as the module says.
+        /// Where more debug information is, according to the module.
         elsewhere: NoDebug,
     },
-    /// Several files are called so.
+    /// Several files have this name.
     #[error("\"{query}\" is ambiguous: {}", candidates.join(", "))]
     AmbiguousFile {
-        /// What was asked for.
+        /// The user's text.
         query: String,
-        /// The paths that end in it.
+        /// The paths that end in the text.
         candidates: Vec<String>,
     },
     /// No code comes from that line of the file.
@@ -72,7 +72,7 @@ pub enum LineError {
         path: String,
         /// The line asked for.
         line: u32,
-        /// The line with code that is nearest to it; the later one of two.
+        /// The nearest line with code; of two equally near, the later one.
         nearest: Option<u32>,
     },
     /// Code comes from that line, but not from that column.
@@ -122,7 +122,8 @@ fn base(path: &str) -> usize {
     path.rfind(SEPARATORS).map_or(0, |slash| slash + 1)
 }
 
-/// Finds the least of the last parts of each file's path that no other of these files ends in. The result is the files whose last part another has, too.
+/// Finds the shortest suffix of each file's path that identifies it among these files. Returns the
+/// files whose last component another file shares.
 fn shorten(paths: &[String], files: &[FileId], starts: &mut [usize]) -> Vec<FileId> {
     let parts = |file: FileId| paths[file.0 as usize].rsplit(SEPARATORS);
     let mut sorted = files.to_vec();
@@ -148,11 +149,11 @@ fn shorten(paths: &[String], files: &[FileId], starts: &mut [usize]) -> Vec<File
 }
 
 impl SourceMap<'_> {
-    /// The file that a path, or the last parts of one, names, among those that code comes from; if these are several, the one
-    /// that is [preferred](Self::preferring).
+    /// Finds the file with code that a path, or the end of a path, names. If several fit, the
+    /// [preferred](Self::preferring) one is chosen.
     ///
     /// # Errors
-    /// If none or more than one does.
+    /// If no file fits, or more than one.
     pub fn find_file(&self, query: &str) -> Result<FileId, LineError> {
         let by_line = self.by_line();
         let mut files: Vec<FileId> = by_line.iter().map(|(location, _)| location.file).collect();
@@ -185,7 +186,7 @@ impl SourceMap<'_> {
         match found[..] {
             [file] => Ok(file),
             [] => {
-                // A file may do no more than declare functions.
+                // A file may contain only declarations.
                 let mut declared = self.declarations().into_iter().map(|at| at.file);
                 if let Some(file) = declared.find(matches) {
                     return Ok(file);
@@ -231,7 +232,8 @@ impl SourceMap<'_> {
             .is_some_and(|prefer| prefer(self.path(file)))
     }
 
-    /// The least of the last parts of a file's path for which [`find_file`](Self::find_file) finds the file. O(files · log) at the first call.
+    /// The shortest end of a file's path with which [`find_file`](Self::find_file) finds the file.
+    /// O(files · log) at the first call.
     pub fn short_path(&self, file: FileId) -> &str {
         let starts = self.short_paths.get_or_init(|| {
             let paths = self.files();
@@ -256,7 +258,7 @@ impl SourceMap<'_> {
     /// The first call sorts the rows by line; a later one takes O(log rows + answer).
     ///
     /// # Errors
-    /// If none does.
+    /// If no code comes from there.
     pub fn code_of_line(
         &self,
         file: FileId,
@@ -348,7 +350,7 @@ impl SourceMap<'_> {
     /// The places that code comes from, ascending, with the positions of their rows.
     fn by_line(&self) -> &[(Location, u32)] {
         self.by_line.get_or_init(|| {
-            // Every row takes a byte of the module or more.
+            // Every row takes at least one byte of the module.
             let numbered = self.rows.iter().zip(0..);
             let mut by_line: Vec<_> = numbered.map(|(row, i)| (row.location, i)).collect();
             by_line.sort_unstable();

@@ -1,9 +1,10 @@
-//! Where the operators of a module come from, by its DWARF debug information.
+//! The source map: which source lines a module's operators come from, according to its DWARF debug
+//! information.
 //!
-//! Read from the original module only: addresses count from the start of the Code
-//! section's payload. The line tables are decoded once, when the map is built; the
-//! entries about functions only when somebody asks about inlining or names. What
-//! cannot be read is left out and listed as a warning.
+//! Reads only the original module: addresses count from the start of the Code section's payload.
+//! The line tables are decoded once, when the map is built. The entries about functions are decoded
+//! only when inlining or names are asked about. Unreadable parts are omitted and listed as
+//! warnings.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -67,11 +68,11 @@ pub struct SourceMap<'a> {
     /// Places whose rows belong to other code, ascending.
     refused: Vec<Location>,
     fit: Fit,
-    /// Bodies with a sequence of a part of them, and an entry that fits.
+    /// The number of bodies with a sequence for a part of them, and a matching entry.
     accepted: usize,
     tables: Vec<lines::Table<'a>>,
     warnings: Vec<String>,
-    /// Which of several files of one name is meant.
+    /// Chooses among several files with one name.
     prefer: Option<Box<Prefer>>,
     /// Where the short paths of files begin.
     short_paths: OnceLock<Vec<usize>>,
@@ -79,7 +80,7 @@ pub struct SourceMap<'a> {
     subprograms: OnceLock<subprograms::Subprograms>,
 }
 
-/// Whether a file with such a path is at hand.
+/// Whether a file with this path is available.
 type Prefer = dyn Fn(&str) -> bool + Send + Sync;
 
 /// A compilation unit.
@@ -90,10 +91,10 @@ struct Unit<'a> {
 }
 
 impl<'a> SourceMap<'a> {
-    /// Reads the line tables of a module. Never fails: a module without DWARF gives an
-    /// empty map, and DWARF that is broken what is left of it and [`warnings`](Self::warnings).
+    /// Reads the line tables of a module. Never fails: a module without DWARF gives an empty map.
+    /// Broken DWARF gives its readable parts and [`warnings`](Self::warnings).
     ///
-    /// O(size of the debug sections · log), whatever they hold.
+    /// O(size of the debug sections · log), whatever they contain.
     pub fn build(bytes: &'a [u8]) -> Self {
         let sections = Sections::read(bytes);
         let section = |id: gimli::SectionId| {
@@ -146,31 +147,33 @@ impl<'a> SourceMap<'a> {
         map
     }
 
-    /// Where several files have the name that somebody writes, the one with such a path is meant: the caller may know which are at hand.
+    /// Prefers files that satisfy `prefer` where a name fits several. The caller may know which
+    /// files are available.
     pub fn preferring(mut self, prefer: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
         self.prefer = Some(Box::new(prefer));
         self
     }
 
-    /// How many bytes of the module are debug information.
+    /// The number of bytes of debug information in the module.
     pub fn debug_bytes(&self) -> u64 {
         let own = self.sections.custom.iter();
         let own = own.filter(|(name, ..)| name.starts_with(".debug_"));
         own.map(|(_, data, _)| data.len() as u64).sum()
     }
 
-    /// Where the debug information is, if the module has none itself.
+    /// Where the debug information is if the module itself has none.
     pub fn missing(&self) -> NoDebug {
         NoDebug::of(|name| self.sections.custom(name).map_or(&[][..], |(data, _)| data))
     }
 
-    /// The lines of [removed functions](Self::removed_functions), ascending: those that no code comes from, between the declaration of such a function and the next
-    /// declaration in the file. Runs the line tables again.
+    /// The lines of [removed functions](Self::removed_functions), ascending. These are the lines
+    /// without code between the declaration of such a function and the next declaration in the
+    /// file. Runs the line tables again.
     pub fn removed_lines(&self) -> Vec<(FileId, u32)> {
         let mut lines = Vec::new();
         for table in &self.tables {
             let _ = table.removed(self.dwarf.debug_line, |file, line| lines.push((file, line)));
-            // Rows of one line follow each other.
+            // Rows of one line are adjacent.
             lines.dedup();
         }
         let there = self
@@ -200,7 +203,8 @@ impl<'a> SourceMap<'a> {
         lines
     }
 
-    /// Takes the rows of sequences that are parts of bodies where an entry tells that they belong to the body, and refuses all others.
+    /// Accepts the rows of a sequence that is part of a body if an entry fits the body exactly.
+    /// Refuses all others.
     fn settle(&mut self, parts: Vec<Vec<Row>>, mut refused: Vec<Row>) {
         let mut taken = Vec::new();
         for rows in parts {
@@ -221,8 +225,8 @@ impl<'a> SourceMap<'a> {
         self.refused.dedup();
     }
 
-    /// The bodies of functions whose line tables belong to other code: something rewrote the module, and did not
-    /// rewrite its debug information. They have no rows.
+    /// The bodies of functions whose line tables belong to other code, because a tool rewrote the
+    /// module but not its debug information. They have no rows.
     pub fn foreign(&self) -> impl Iterator<Item = &Range<OrigOffset>> {
         let accepted = |body: &Range<OrigOffset>| {
             self.accepted > 0 && self.subprograms().fit.is_exact(body.start)
@@ -230,12 +234,12 @@ impl<'a> SourceMap<'a> {
         self.fit.foreign().filter(move |body| !accepted(body))
     }
 
-    /// How many functions the line tables speak of.
+    /// The number of functions that the line tables cover.
     pub fn described(&self) -> usize {
         self.fit.claimed()
     }
 
-    /// The stretches of code whose source is known, ascending, without overlaps.
+    /// The stretches of code with a known source, ascending, without overlaps.
     pub fn rows(&self) -> &[Row] {
         &self.rows
     }

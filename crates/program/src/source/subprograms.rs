@@ -1,4 +1,4 @@
-//! Functions and what the compiler inlined into them.
+//! Functions, and the calls that the compiler inlined into them.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
@@ -11,25 +11,25 @@ use crate::Fit;
 
 mod walk;
 
-/// So many inlined calls of one line in one function are told apart.
+/// The maximal number of inlined calls of one line in one function that are told apart.
 const CALLS: usize = 64;
 
 /// One of the functions that an operator belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InlinedFrame {
-    /// The function's linkage name (mangled), or its name where it has no other.
+    /// The function's linkage name (mangled), or its plain name if it has no other.
     pub function: Option<String>,
     /// Where the function is declared.
     pub declared: Option<Location>,
-    /// Where in this function: the operator's own place for the innermost frame, the
-    /// inlined call for those around it.
+    /// The place in this function: for the innermost frame the operator's own, for outer frames
+    /// that of the inlined call.
     pub location: Option<Location>,
 }
 
 /// A function that was inlined somewhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InlinedFunction {
-    /// Its linkage name (mangled), or its name where it has no other.
+    /// Its linkage name (mangled), or its plain name if it has no other.
     pub name: String,
     /// Where it is declared.
     pub declared: Location,
@@ -43,9 +43,9 @@ pub(super) struct Subprograms {
     /// Ascending by where they begin.
     functions: Vec<Subprogram>,
     calls: Vec<InlinedCall>,
-    /// Which bodies are claimed by functions.
+    /// Which bodies the functions' entries claim.
     pub(super) fit: Fit,
-    /// Functions that the linker removed, and those of them that were inlined before.
+    /// Functions that the linker removed, and those among them that had been inlined.
     removed: Vec<EntryId>,
     inlined: Vec<EntryId>,
     warnings: Vec<String>,
@@ -56,7 +56,7 @@ pub(super) struct Subprograms {
 struct Subprogram {
     range: Range<OrigOffset>,
     entry: EntryId,
-    /// Its inlined calls, ascending by depth and there by where they begin.
+    /// Its inlined calls, ascending by depth and then by start.
     calls: Range<u32>,
 }
 
@@ -71,16 +71,18 @@ struct InlinedCall {
 }
 
 impl SourceMap<'_> {
-    /// The functions that the code at an offset belongs to, the innermost inlined one
-    /// first and the one that the module defines last. Empty if nothing is known.
+    /// The functions that the code at an offset belongs to: the innermost inlined one first, and
+    /// the one that the module defines last. Empty if nothing is known.
     ///
-    /// The first call reads the debugging information entries; a later one takes
-    /// O(depth · log inlined calls).
+    /// The first call reads the debugging information entries; a later one takes O(depth · log
+    /// inlined calls).
     pub fn inlined_frames(&self, offset: OrigOffset) -> Vec<InlinedFrame> {
         self.frames(offset, Description::into_name)
     }
 
-    /// The same, with names as they are written but for what they are defined in. Compilers add the arguments of a generic function, so that `branch<char>` and `branch<u8>` are two.
+    /// Like [`inlined_frames`](Self::inlined_frames), with names as written in the source, without
+    /// their scope. Compilers add the arguments of a generic function, so `branch<char>` and
+    /// `branch<u8>` are different.
     pub fn written_frames(&self, offset: OrigOffset) -> Vec<InlinedFrame> {
         self.frames(offset, Description::into_written_name)
     }
@@ -131,8 +133,8 @@ impl SourceMap<'_> {
         })
     }
 
-    /// Where the code begins that was inlined for calls on a line, or in a column of it: the outermost calls, ascending. O(inlined calls), after the first call of this
-    /// kind.
+    /// Where the code of calls inlined on a line, or in a column of it, begins: the outermost
+    /// calls, ascending. O(inlined calls), after the first call of this kind.
     pub fn inlined_at(&self, file: FileId, line: u32, column: Option<u32>) -> Vec<OrigOffset> {
         let is_here = |call: &InlinedCall| {
             call.call.is_some_and(|call| {
@@ -143,13 +145,13 @@ impl SourceMap<'_> {
         let mut starts = Vec::new();
         for function in &all.functions {
             let calls = &all.calls[function.calls.start as usize..function.calls.end as usize];
-            // Those inside come later. Of the stretches of one call, the first begins it.
+            // Inner calls come later. The first of a call's stretches begins it.
             let mut seen: Vec<&InlinedCall> = Vec::new();
             for call in calls.iter().filter(|call| is_here(call)) {
                 let is_inside = |outer: &&InlinedCall| {
                     outer.entry == call.entry || outer.range.contains(&call.range.start)
                 };
-                // Honest lines have few calls.
+                // Ordinary lines have few calls.
                 if seen.len() < CALLS && !seen.iter().any(is_inside) {
                     seen.push(call);
                     starts.push(call.range.start);
@@ -161,8 +163,9 @@ impl SourceMap<'_> {
         starts
     }
 
-    /// Functions that the linker removed, by their names and declarations: those that nobody called, not copies of others or what was inlined.
-    /// Ascending by declaration. O(functions · log).
+    /// The functions that the linker removed because nothing calls them, by name and declaration.
+    /// Copies of other functions, and functions that were inlined, are excluded. Ascending by
+    /// declaration. O(functions · log).
     pub fn removed_functions(&self) -> Vec<(String, Location)> {
         let there = self.declarations();
         let mut found = Vec::new();
@@ -203,7 +206,7 @@ impl SourceMap<'_> {
         .collect()
     }
 
-    /// Where functions begin that are declared on a line, ascending. O(functions).
+    /// The starts of the functions that are declared on a line, ascending. O(functions).
     pub fn declared_at(&self, file: FileId, line: u32) -> Vec<OrigOffset> {
         let is_here = |function: &&Subprogram| {
             let declared = self.describe(function.entry).declared();
@@ -213,7 +216,8 @@ impl SourceMap<'_> {
         all.map(|function| function.range.start).collect()
     }
 
-    /// Where functions are declared that have code, their own or inlined, or had it before they were optimised.
+    /// The declarations of functions that have code, their own or inlined, or had it before
+    /// optimisation.
     pub(super) fn declarations(&self) -> HashSet<Location> {
         let all = self.subprograms();
         let there = all.functions.iter().map(|function| function.entry);
@@ -247,8 +251,9 @@ impl SourceMap<'_> {
                     subprograms.warnings.push(warning);
                 }
             }
-            // Where the linker chose one of several definitions, all entries point to it. The entry
-            // that ends where the function ends is taken, and of equals the first. Others belong to code that is not there.
+            // If the linker chose one of several definitions, all entries point to it. The entry
+            // that ends where the function ends is taken; of equals, the first. Others belong to
+            // code that is not in the module.
             let functions = &mut subprograms.functions;
             let claims = functions.iter().map(|function| function.range.clone());
             let fit = Fit::of_functions(&self.sections.bodies, claims);

@@ -1,9 +1,9 @@
-//! From a function's code to its statements, in three steps.
+//! Converts a function's code to its statements, in three steps.
 //!
-//! A [walk](super::walk) over the operators finds the statements, and the values within
-//! blocks: what a block reads before writing becomes an *entry value* of that block.
-//! [Resolving](super::resolve) finds out where entry values come from, and
-//! [minimizing](super::minimize) drops what is not needed.
+//! A [walk](super::walk) over the operators finds the statements, and the values within blocks. A
+//! variable that a block reads before writing becomes an *entry value* of that block.
+//! [Resolving](super::resolve) finds where entry values come from, and
+//! [minimizing](super::minimize) removes what is not needed.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ use crate::{Cfg, Function, ParseError, Program};
 /// A local, or a slot of the operand stack: locals come first.
 pub(super) type Variable = u32;
 
-/// What the walk found out.
+/// The result of the walk.
 pub(super) struct Walked<'a> {
     pub(super) cfg: &'a Cfg,
     pub(super) locals: u32,
@@ -28,9 +28,9 @@ pub(super) struct Walked<'a> {
     pub(super) operands: Vec<ValueId>,
     /// The entry values made so far.
     pub(super) entries: HashMap<(BlockId, Variable), ValueId>,
-    /// Per block what it leaves written, ascending by variable, with the last value.
+    /// For each block, the variables that it wrote with their last values, ascending by variable.
     pub(super) writes: PrimaryMap<BlockId, Vec<(Variable, ValueId)>>,
-    /// What edges carry that move slots of the operand stack.
+    /// What edges carry if they move slots of the operand stack.
     pub(super) carried: HashMap<EdgeId, Carried>,
     /// The types of the function's results.
     pub(super) results: Box<[ValType]>,

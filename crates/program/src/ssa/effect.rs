@@ -1,11 +1,11 @@
-//! What operators do besides yielding values.
+//! The effects of operators besides their results.
 
 use wasmparser::{MemArg, Operator, ValType};
 
 use crate::Callee;
 use crate::calls::Transfer;
 
-/// What a statement does besides yielding values. Many also trap.
+/// A statement's effect besides its results. Many statements may also trap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Nothing: it computes its results from its operands.
@@ -14,9 +14,11 @@ pub enum Effect {
     MemoryRead(u32),
     /// Writes to a memory.
     MemoryWrite(u32),
-    /// Reads a value from a memory and writes another one to the same place: an atomic read-modify-write.
+    /// Reads a value from a memory and writes another to the same place: an atomic
+    /// read-modify-write.
     MemoryUpdate(u32),
-    /// Checks an address of a memory, at which nobody else can wait: `memory.atomic.wait` and `memory.atomic.notify`.
+    /// Checks an address of a memory, where no other thread can wait: `memory.atomic.wait` and
+    /// `memory.atomic.notify`.
     MemoryWait(u32),
     /// Copies from one memory to another, or within one.
     MemoryCopy {
@@ -140,7 +142,7 @@ impl Effect {
         )
     }
 
-    /// Whether it may trap because it goes beyond a memory.
+    /// Whether it may trap because it exceeds a memory.
     pub fn may_leave_memory(self) -> bool {
         matches!(
             self,
@@ -153,7 +155,7 @@ impl Effect {
         )
     }
 
-    /// Whether it may trap because it goes beyond a table.
+    /// Whether it may trap because it exceeds a table.
     pub fn may_leave_table(self) -> bool {
         match self {
             Self::TableRead(_)
@@ -171,14 +173,14 @@ impl Effect {
 pub struct MemoryStore {
     /// Where it writes.
     pub at: MemArg,
-    /// How many bytes.
+    /// The number of bytes.
     pub bytes: u64,
-    /// The type of its operands other than the address, and how many these are.
+    /// The type and number of its operands, apart from the address.
     pub values: (ValType, u32),
 }
 
 impl MemoryStore {
-    /// What an operator writes, if it is one.
+    /// What an operator writes, if it is such an operator.
     pub fn of(operator: &Operator<'_>) -> Option<Self> {
         let argument = memory_argument(operator)?;
         let at = argument.at;
@@ -186,7 +188,7 @@ impl MemoryStore {
         if !matches!(effect, Effect::MemoryWrite(_) | Effect::MemoryUpdate(_)) {
             return None;
         }
-        // Operators are named after the type of the values.
+        // Operators are named after the type of their values.
         let types = [
             ("I32", ValType::I32),
             ("I64", ValType::I64),
@@ -204,7 +206,7 @@ impl MemoryStore {
     }
 }
 
-/// The effect of an operator with a memory argument. One that yields nothing is a store.
+/// The effect of an operator with a memory argument. An operator without a result is a store.
 fn access(operator: &Operator<'_>) -> Option<Effect> {
     let MemoryArgument {
         at,
@@ -230,7 +232,7 @@ fn access(operator: &Operator<'_>) -> Option<Effect> {
     })
 }
 
-/// An operator's memory argument, and what is known of the operator.
+/// An operator's memory argument, and other known properties of the operator.
 struct MemoryArgument {
     at: MemArg,
     name: &'static str,
@@ -240,7 +242,7 @@ struct MemoryArgument {
 }
 
 fn memory_argument(operator: &Operator<'_>) -> Option<MemoryArgument> {
-    // The field's name is passed twice: once to be recognised, once to be used, as hygiene demands.
+    // The field's name is passed twice because of macro hygiene: once to match it, once to use it.
     macro_rules! accesses {
         ($(@$proposal:ident $op:ident $({ $($field:ident: $ty:ty),* })? => $visit:ident ($($arity:tt)*))*) => {
             match operator {
@@ -268,8 +270,8 @@ fn memory_argument(operator: &Operator<'_>) -> Option<MemoryArgument> {
     wasmparser::for_each_operator!(accesses)
 }
 
-/// Whether an operator goes beyond a memory whatever its address is, because its offset alone does. `most` is the size in bytes to which a memory
-/// can grow.
+/// Whether an operator exceeds a memory whatever its address is, because its offset alone does.
+/// `most` is the size in bytes to which the memory can grow.
 pub(crate) fn is_out_of_bounds(
     operator: &Operator<'_>,
     most: impl FnOnce(u32) -> Option<u128>,

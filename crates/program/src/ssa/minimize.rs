@@ -1,12 +1,13 @@
-//! Removal of φs that are not needed, and the final numbering.
+//! Removes unneeded φs, and assigns the final numbers.
 
 use afterimage_ids::{EntityRef, PrimaryMap, ValueId};
 
 use super::{Phi, Ssa, ValueDef};
 
-/// Replaces the first by the second of each pair in `copies`; removes φs whose operands are
-/// one value and themselves at most, until there are none (Braun et al. 2013, "Simple and efficient construction
-/// of static single assignment form", algorithm 3); then values that no statement uses.
+/// Replaces the first value of each pair in `copies` by the second. Then removes φs that have only
+/// one operand value besides themselves, until there are none (Braun et al. 2013, "Simple and
+/// efficient construction of static single assignment form", algorithm 3). Finally removes values
+/// that no statement uses.
 pub(super) fn minimize(mut ssa: Ssa, copies: &[(ValueId, ValueId)]) -> Ssa {
     let mut same = Same::new(&ssa, copies);
     let mut work: Vec<usize> = (0..ssa.phis.len()).rev().collect();
@@ -43,11 +44,11 @@ pub(super) fn minimize(mut ssa: Ssa, copies: &[(ValueId, ValueId)]) -> Ssa {
     renumber(ssa)
 }
 
-/// Which values were found to be the same.
+/// Which values turned out to be equal.
 struct Same {
     /// Towards the representative.
     parent: Vec<ValueId>,
-    /// Per representative: the φs that have it, or a value like it, as an operand.
+    /// For each representative: the φs that have it, or an equal value, as an operand.
     users: Vec<Vec<u32>>,
 }
 
@@ -80,7 +81,7 @@ impl Same {
         value
     }
 
-    /// Replaces one value by another, and returns the φs that this concerns.
+    /// Replaces one value by another, and returns the φs that this affects.
     fn merge(&mut self, value: ValueId, by: ValueId) -> Vec<usize> {
         self.parent[value.index()] = by;
         let users = std::mem::take(&mut self.users[value.index()]);
@@ -96,8 +97,8 @@ impl Same {
     }
 }
 
-/// Drops φs, initial values and caught values that nothing uses, and numbers the rest: parameters first,
-/// then by statement, φs last.
+/// Removes φs, initial values and caught values that nothing uses. Numbers the rest: parameters
+/// first, then by statement, φs last.
 fn renumber(mut ssa: Ssa) -> Ssa {
     let mut phi_of = vec![None; ssa.values.len()];
     for (i, phi) in ssa.phis.iter().enumerate() {
@@ -148,7 +149,7 @@ fn renumber(mut ssa: Ssa) -> Ssa {
     }
     for statement in ssa.statements.values_mut() {
         let count = statement.results.end.index() - statement.results.start.index();
-        // Results are kept all, and were made one after the other.
+        // All results are kept, and were created in sequence.
         let start = match count {
             0 => 0,
             _ => number[statement.results.start.index()].index(),

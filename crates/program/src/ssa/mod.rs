@@ -1,13 +1,13 @@
 //! Statements in static single assignment form.
 //!
-//! A statement is an operator that yields a value or has an effect. `local.get`,
-//! `local.set`, `local.tee`, `drop`, `nop`, the markers (`block`, `loop`, `else`, `end`,
-//! `try_table`) and constants are not: the first four only name or forget values, which this
-//! form does away with, and a constant is a value without being a statement.
+//! A statement is an operator that yields a value or has an effect. `local.get`, `local.set`,
+//! `local.tee`, `drop`, `nop`, the markers (`block`, `loop`, `else`, `end`, `try_table`) and
+//! constants are not statements. The first four only name or forget values, which this form makes
+//! superfluous. A constant is a value without a statement.
 //!
-//! Locals and the slots of the operand stack are the variables. A φ stands where
-//! different values of a variable meet; it is not a statement either. A value that
-//! a branch carries is not its operand, but flows to the φ at its target.
+//! Locals and the slots of the operand stack are the variables. A φ stands where different values
+//! of a variable meet; it is not a statement either. A value that a branch carries is not an
+//! operand of the branch but flows to the φ at its target.
 
 use std::ops::Range;
 
@@ -53,7 +53,7 @@ pub struct Value {
 pub enum ValueDef {
     /// The function's parameter with this index.
     Param(u32),
-    /// What the local with this index holds at first: zero or null.
+    /// The initial value of the local with this index: zero or null.
     Initial(u32),
     /// The constant that this operator pushes.
     Constant(OpId),
@@ -66,7 +66,7 @@ pub enum ValueDef {
     },
     /// A φ of this block.
     Phi(BlockId),
-    /// What a handler receives: defined by this edge, which is a
+    /// A value that a handler receives: defined by this edge, which is a
     /// [`Catch`](crate::EdgeKind::Catch).
     Caught {
         /// The edge.
@@ -83,10 +83,10 @@ pub struct Statement {
     pub op: OpId,
     /// The block that it is in.
     pub block: BlockId,
-    /// What it does besides yielding values.
+    /// Its effect besides its results.
     pub effect: Effect,
-    /// The values that it yields, the last one topmost on the stack. Those of a tail call are
-    /// what the function returns.
+    /// The values that it yields; the last is topmost on the stack. Those of a tail call are
+    /// returned by the function.
     pub results: Range<ValueId>,
     /// Positions in the list of all operands.
     operands: Range<u32>,
@@ -95,7 +95,7 @@ pub struct Statement {
 /// Where values meet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Phi {
-    /// The block at whose start it stands.
+    /// The block at whose start it is.
     pub block: BlockId,
     /// The value that it defines.
     pub value: ValueId,
@@ -105,14 +105,14 @@ pub struct Phi {
 }
 
 impl Ssa {
-    /// The values that a statement takes from the stack, the last one topmost. A branch
-    /// takes its condition or index, not the values that it carries.
+    /// The values that a statement takes from the stack; the last is topmost. A branch takes its
+    /// condition or index, not the values that it carries.
     pub fn operands(&self, statement: StmtId) -> &[ValueId] {
         let range = &self.statements[statement].operands;
         &self.operands[range.start as usize..range.end as usize]
     }
 
-    /// The first statement that takes the constant which an operator pushes. O(values and operands).
+    /// The first statement that uses the constant that an operator pushes. O(values and operands).
     pub fn taker_of(&self, constant: OpId) -> Option<OpId> {
         let mut values = self.values.iter();
         let pushed = |value: &Value| value.def == ValueDef::Constant(constant);
@@ -141,8 +141,8 @@ impl Ssa {
         found.ok().map(|i| StmtId::from_u32(i as u32))
     }
 
-    /// The values that the function returns over an edge into EXIT. None for a tail call, whose
-    /// results are returned, and for an exception.
+    /// The values that the function returns over an edge into EXIT. None for an exception, nor for
+    /// a tail call, whose results the function returns.
     pub fn returned(&self, edge: EdgeId) -> &[ValueId] {
         let found = self.returns.binary_search_by_key(&edge, |(edge, _)| *edge);
         found.map_or(&[], |i| &self.returns[i].1)

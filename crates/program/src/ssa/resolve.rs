@@ -1,8 +1,8 @@
-//! Where entry values come from.
+//! Finds where entry values come from.
 //!
-//! Looked up from their uses, so that no φ is made for a variable that is dead: the
-//! pruned form of Choi, Cytron and Ferrante (1991), "Automatic construction of sparse
-//! data flow evaluation graphs".
+//! The search starts from their uses, so no φ is created for a dead variable: the pruned form of
+//! Choi, Cytron and Ferrante (1991), "Automatic construction of sparse data flow evaluation
+//! graphs".
 
 use std::collections::HashMap;
 
@@ -23,7 +23,7 @@ pub(super) fn resolve(mut walked: Walked<'_>) -> Option<Ssa> {
     let mut entries: Vec<_> = std::mem::take(&mut walked.entries).into_iter().collect();
     // The map's order is random; the result's must not be.
     entries.sort_unstable();
-    // Entry values at a φ's place are that φ; the others are values from above.
+    // An entry value at a φ's place is that φ; any other comes from above.
     let root = cfg.graph.root();
     let (at_phis, copies): (Vec<_>, Vec<_>) = entries
         .into_iter()
@@ -87,7 +87,7 @@ pub(super) fn resolve(mut walked: Walked<'_>) -> Option<Ssa> {
 struct Resolver<'a> {
     walked: Walked<'a>,
     sites: Sites,
-    /// The φs whose operands were not looked up yet.
+    /// The φs whose operands were not yet looked up.
     waiting: Vec<(BlockId, Variable, ValueId)>,
     caught: HashMap<(EdgeId, u32), ValueId>,
 }

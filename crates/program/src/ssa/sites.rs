@@ -1,9 +1,9 @@
 //! Where variables get new values: the places of φs.
 //!
-//! A variable's *sites* are the blocks that write it and the iterated dominance
-//! frontier of those (Cytron et al. 1991, "Efficiently computing static single assignment form",
-//! section 4). Its value at the end of a block is that of the nearest site that dominates the
-//! block. Sites are found per variable when it is first asked about.
+//! A variable's *sites* are the blocks that write it and their iterated dominance frontier (Cytron
+//! et al. 1991, "Efficiently computing static single assignment form", section 4). Its value at the
+//! end of a block is that of the nearest site that dominates the block. A variable's sites are
+//! computed at its first query.
 
 use std::collections::HashMap;
 
@@ -15,21 +15,21 @@ use super::build::{Variable, Walked};
 /// The sites of all variables.
 pub(super) struct Sites {
     pub(super) dominators: DominatorTree,
-    /// Per block its dominance frontier.
+    /// The dominance frontier of each block.
     frontiers: Vec<Vec<BlockId>>,
     /// The blocks that write a variable, ascending by variable.
     writes: Vec<(Variable, BlockId)>,
-    /// The blocks that a variable has a new value at the start of, because edges move it there.
+    /// The blocks at whose start a variable has a new value because edges move it there.
     moves: Vec<(Variable, BlockId)>,
     known: HashMap<Variable, VariableSites>,
 }
 
 /// The sites of one variable.
 struct VariableSites {
-    /// The blocks where a φ may stand, ascending. They and the blocks that write are all sites.
+    /// The blocks where a φ may stand, ascending. Together with the blocks that write, they are all
+    /// sites.
     phis: Vec<BlockId>,
-    /// By preorder number in the dominator tree: from there on the nearest dominating site
-    /// is this one.
+    /// By preorder number in the dominator tree: the nearest dominating site from this number on.
     nearest: Vec<(u32, Option<BlockId>)>,
 }
 
@@ -66,7 +66,8 @@ impl Sites {
         self.of(variable).phis.binary_search(&block).is_ok()
     }
 
-    /// The nearest site of a variable that dominates a block, or is it. The root if there is no other.
+    /// The nearest site of a variable that dominates a block or is the block itself. The root if
+    /// there is no other.
     pub(super) fn nearest(&mut self, block: BlockId, variable: Variable) -> Option<BlockId> {
         let (number, _) = self.dominators.preorder_interval(block);
         let nearest = &self.of(variable).nearest;
@@ -75,7 +76,8 @@ impl Sites {
     }
 
     fn of(&mut self, variable: Variable) -> &VariableSites {
-        // Two look-ups, as the borrow checker does not see that an early return ends the first.
+        // Two look-ups, because the borrow checker does not see that an early return ends the
+        // first.
         if !self.known.contains_key(&variable) {
             let sites = self.find(variable);
             self.known.insert(variable, sites);
@@ -96,7 +98,7 @@ impl Sites {
         phis.dedup();
         let mut sites = of(&self.writes);
         sites.extend(&phis);
-        // The root has a value to begin with.
+        // At the root, every variable has a value.
         sites.push(BlockId::new(0));
         sites.sort_unstable();
         sites.dedup();
@@ -119,7 +121,7 @@ impl Sites {
         }
     }
 
-    /// Sweeps the dominator tree in preorder, with a stack of the sites that the sweep is under.
+    /// Sweeps the dominator tree in preorder, with a stack of the sites above the current block.
     fn nearest_of(&self, mut sites: Vec<BlockId>) -> Vec<(u32, Option<BlockId>)> {
         let interval = |site: BlockId| self.dominators.preorder_interval(site);
         sites.sort_unstable_by_key(|site| interval(*site).0);
@@ -152,7 +154,7 @@ fn frontiers(graph: &FlowGraph, dominators: &DominatorTree) -> Vec<Vec<BlockId>>
             let mut runner = Some(block);
             while let Some(v) = runner.filter(|_| runner != above) {
                 let frontier: &mut Vec<BlockId> = &mut frontiers[v.index()];
-                // Another way into the join came by here already, and went on from here.
+                // Another way into the join already came through here and continued.
                 if frontier.last() == Some(&join) {
                     break;
                 }

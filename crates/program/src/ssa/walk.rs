@@ -1,4 +1,4 @@
-//! The walk over the operators: blocks, frames, and what branches carry.
+//! The walk over the operators: blocks, frames, and the values that branches carry.
 
 use std::collections::HashMap;
 
@@ -20,10 +20,10 @@ pub(super) struct Walk<'a> {
     validator: FuncValidator<ValidatorResources>,
     pub(super) walked: Walked<'a>,
     stack: StackWalk<'a>,
-    /// The code block entered last, and the one after it.
+    /// The code block last entered, and the next one.
     block: BlockId,
     next_block: BlockId,
-    /// Per variable: the block that used it last, and its value there.
+    /// For each variable: the block that last used it, and its value there.
     current: Vec<(BlockId, ValueId)>,
     /// The variables that the block wrote, with repetitions.
     written: Vec<Variable>,
@@ -68,7 +68,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Takes the next operator. `None` if it cannot be the program's.
+    /// Processes the next operator. `None` if it cannot be the program's.
     pub(super) fn operator(
         &mut self,
         op: OpId,
@@ -104,7 +104,7 @@ impl<'a> Walk<'a> {
         Some(Ok(()))
     }
 
-    /// What it found out, after the last operator.
+    /// The result of the walk, after the last operator.
     pub(super) fn finish(self) -> Walked<'a> {
         Walked {
             carried: self.stack.carried,

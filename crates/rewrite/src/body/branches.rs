@@ -1,4 +1,4 @@
-//! Branches, calls and their landings: where they lead once there are more labels.
+//! Branches, calls and their landings: their targets once there are more labels.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use crate::map::OriginalPlace;
 use crate::types::TypePool;
 
 impl Writer<'_, '_> {
-    /// A label of the original, as it is numbered where we are now.
+    /// A label of the original, as numbered at the current place.
     pub(super) fn label(&self, depth: u32) -> u32 {
         let outer = self.frames.len().checked_sub(depth as usize + 1);
         let outside = outer.map_or(0, |i| self.frames[i].extras);
@@ -38,7 +38,7 @@ impl Writer<'_, '_> {
         self.frames.push(Frame { extras, ..frame });
     }
 
-    /// What a branch to a label of the original carries through locals.
+    /// The values that a branch to a label of the original carries through locals.
     pub(super) fn carried_through(&self, depth: u32) -> Vec<ValType> {
         let at = self.frames.len().checked_sub(depth as usize + 1);
         let frame = at.map(|at| &self.frames[at]);
@@ -88,7 +88,7 @@ impl Writer<'_, '_> {
             false => Vec::new(),
         };
         let ty = self.context.types.block(&carried, &carried)?;
-        // The engine may make one instruction of it and the load of its condition.
+        // The engine may merge this with the load of its condition.
         let place = OriginalPlace::Operator(OrigOffset(range.start as u32));
         self.map.stops.push((self.out.len() as u32, place));
         self.put(&Instruction::If(ty));
@@ -118,7 +118,7 @@ impl Writer<'_, '_> {
         let mut params = carried.clone();
         params.push(ValType::I32);
         for _ in 0..landings {
-            // Every block takes the index, and hands on what the branch carries.
+            // Every block takes the index, and passes on what the branch carries.
             let ty = self.context.types.block(&params, &carried)?;
             self.put(&Instruction::Block(ty));
         }
@@ -240,7 +240,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// What a clause of a `try_table` puts on the stack.
+    /// The values that a clause of a `try_table` puts on the stack.
     fn caught(&self, catch: &wasmparser::Catch) -> Vec<ValType> {
         let tag_values = |tag: u32| {
             let ty = self.context.tags.get(tag as usize).copied();

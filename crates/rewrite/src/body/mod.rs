@@ -41,7 +41,7 @@ use crate::paths::PathPlaces;
 use crate::shared::SharedLocals;
 use crate::types::{TypePool, val_type};
 
-/// What all bodies of a module share.
+/// The state shared by all bodies of a module.
 pub(crate) struct Context<'a> {
     pub program: &'a Program,
     pub bytes: &'a [u8],
@@ -53,25 +53,28 @@ pub(crate) struct Context<'a> {
     pub layout: Layout,
     /// Index of the probes' memory.
     pub memory: u32,
-    /// The module is for other engines: "inside a host call" is set and cleared around direct calls of imports.
+    /// The module is for other engines: "inside a host call" is set and cleared around direct calls
+    /// of imports.
     pub external: bool,
-    /// What path probes need of the module.
+    /// What path probes need in the module.
     pub path_places: Option<PathPlaces>,
-    /// The function being rewritten keeps nothing of its path in a local, so that none of it is lost when it traps.
+    /// The function being rewritten keeps nothing of its path in a local, so that a trap in it
+    /// loses none of the path.
     pub path_in_memory: bool,
-    /// If the function being rewritten gets hinges: how many branches are between two of them.
+    /// If the function being rewritten gets hinges: the number of branches between two of them.
     pub hinges: Option<u32>,
-    /// The locals that stand for what labels of the function being rewritten carry.
+    /// The locals that replace the values carried by labels of the function being rewritten.
     pub carriers: Option<Carriers>,
-    /// If snapshots are made: the type of what makes them, and the table that it is in.
+    /// If snapshots are taken: the type of the function that takes them, and its table.
     pub snapshots: Option<(u32, u32)>,
-    /// If no fault tells that a half of the ring is full.
+    /// If no fault signals that a half of the ring is full.
     pub tells_full: bool,
     /// If activations capture themselves.
     pub captures: Option<Captures>,
-    /// Between which offsets the engine is not to make one instruction of a load and what takes its value.
+    /// The offsets between which the engine must not merge a load with the operator that uses its
+    /// value.
     pub apart: Option<Range<OrigOffset>>,
-    /// If lines that are written are marked: where.
+    /// If written lines are marked: where.
     pub marks: Option<Marks>,
 }
 
@@ -148,7 +151,8 @@ pub(crate) fn rewrite_body(
     Ok((writer.out, writer.map))
 }
 
-/// Refuses a function that has more of something than engines take: the limits that all of them share (WebAssembly JavaScript Interface, "Limits").
+/// Refuses a function that exceeds a limit which all engines share (WebAssembly JavaScript
+/// Interface, "Limits").
 fn within(
     function: &Function,
     what: &'static str,
@@ -164,7 +168,7 @@ fn within(
     })
 }
 
-/// Which locals the steps of a function need.
+/// The locals that the steps of a function need.
 #[derive(Default)]
 struct Needs {
     poll: bool,
@@ -203,24 +207,24 @@ impl Needs {
     }
 }
 
-/// An open block of the original, and how many blocks of ours were opened just outside it.
+/// An open block of the original, and the number of added blocks opened just outside it.
 #[derive(Clone, Debug)]
 struct Frame {
     /// The block's type; `None` for the function itself.
     ty: Option<wasmparser::BlockType>,
     is_loop: bool,
     extra: u32,
-    /// What goes into and out of it through locals: all, or nothing.
+    /// The values that enter and leave it through locals: all or none.
     through: (Vec<ValType>, Vec<ValType>),
     /// The sum of `extra` of this block and those around it.
     extras: u32,
-    /// To write at the beginning of an `if`'s else-arm.
+    /// The steps at the beginning of an `if`'s else-arm.
     otherwise: Vec<Step>,
-    /// Whether this is an `if` that had no `else` yet.
+    /// Whether this is an `if` without an `else` so far.
     is_if: bool,
     /// What follows the end of a `try_table` with probes on its handlers.
     landings: Option<Landings>,
-    /// Blocks of ours just inside the function's own block.
+    /// Added blocks just inside the function's own block.
     inside: u32,
 }
 
@@ -243,8 +247,8 @@ impl Frame {
 /// The blocks around a `try_table` in which its handlers' probes stand, outermost last closed.
 #[derive(Clone, Debug, Default)]
 struct Landings {
-    /// From the innermost block outwards: the steps, and the label (seen from outside all of
-    /// these blocks) to go on to, or `None` to throw on.
+    /// From the innermost block outwards: the steps, and the label to continue at (seen from
+    /// outside all of these blocks), or `None` to rethrow.
     blocks: Vec<(Vec<Step>, Option<u32>)>,
 }
 
@@ -256,15 +260,15 @@ pub(crate) struct Writer<'a, 'b> {
     scratch: u32,
     /// Local of type i32 that counts loop iterations.
     polls: u32,
-    /// Local of type i64 for what was written of the path.
+    /// Local of type i64 for the pending bits of the path.
     path: u32,
-    /// If it gets any.
+    /// If the function gets hinges.
     pub(crate) hinges: Option<Hinges>,
-    /// If what labels carry goes through locals.
+    /// If values carried by labels go through locals.
     pub(crate) carriers: Option<Carriers>,
     /// If activations capture themselves.
     pub(crate) capture: Option<Capture>,
-    /// Locals for the operands of what writes memory.
+    /// Locals for the operands of operators that write memory.
     pub(crate) written: SharedLocals,
     frames: Vec<Frame>,
     /// Result types of the function.
@@ -366,7 +370,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Wraps the whole body, so that an exception that leaves the function is seen.
+    /// Wraps the whole body, to catch exceptions that leave the function.
     fn open_unwind_wrapper(&mut self) -> Result<(), RewriteError> {
         let results = self.results.clone();
         let outer = self
@@ -412,7 +416,7 @@ impl Writer<'_, '_> {
                 if params.is_empty() && results.is_empty() {
                     self.copy(&range);
                 } else {
-                    // The engine may make one instruction of an `if` and the load of its condition.
+                    // The engine may merge an `if` with the load of its condition.
                     let place = OriginalPlace::Operator(OrigOffset(range.start as u32));
                     self.map.stops.push((self.out.len() as u32, place));
                     let empty = BlockType::Empty;
@@ -505,7 +509,7 @@ impl Writer<'_, '_> {
                 if apart.is_some_and(|loads| loads.contains(&start))
                     && (effect.is_load() || effect.is_store())
                 {
-                    // Another number each time: of two stores of the same the engine would leave one out.
+                    // A different number each time: the engine would drop one of two equal stores.
                     self.mark(i64::from(start.0));
                 }
             }
@@ -515,7 +519,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// Stores something that nobody reads: nothing that may trap is moved over it.
+    /// Stores a value that nobody reads: the engine moves nothing that may trap across it.
     fn mark(&mut self, number: i64) {
         let slot = self.slot(MARK_AT);
         self.put(&Instruction::I32Const(0));
@@ -523,8 +527,8 @@ impl Writer<'_, '_> {
         self.put(&Instruction::I64Store(slot));
     }
 
-    /// What waiting and notifying are on memory that nobody shares: a check of the address, and then a trap, or 0. The engine is built without threads, so
-    /// it has neither.
+    /// Replaces waiting and notifying for memory that is not shared: an address check, then a trap
+    /// or 0. The engine is built without threads, so it has neither operator.
     fn wait(&mut self, operator: &Operator<'_>, memarg: &wasmparser::MemArg, at: OrigOffset) {
         let memory = MemArg {
             offset: memarg.offset,
@@ -532,7 +536,7 @@ impl Writer<'_, '_> {
             memory_index: memarg.memory,
         };
         let notifies = matches!(operator, Operator::MemoryAtomicNotify { .. });
-        // How many waiters, or the expected value and the time.
+        // The number of waiters, or the expected value and the timeout.
         self.put(&Instruction::Drop);
         if !notifies {
             self.put(&Instruction::Drop);
@@ -590,7 +594,8 @@ impl Writer<'_, '_> {
         self.bring(&frame.through.1);
         if let Some(landings) = frame.landings {
             let count = landings.blocks.len() as u32;
-            // Around the landing blocks is one more, which the try_table's own results leave through.
+            // One more block surrounds the landing blocks; the `try_table`'s own results leave
+            // through it.
             self.put(&Instruction::Br(count));
             for (i, (steps, next)) in landings.blocks.into_iter().enumerate() {
                 self.put(&Instruction::End);

@@ -1,4 +1,5 @@
-//! What is put between the operators of a body: counters, words of the path, polls of the stop clock.
+//! The code added between the operators of a body: counters, words of the path, polls of the stop
+//! clock.
 
 use afterimage_ids::BlockId;
 use wasm_encoder::{BlockType, Instruction, MemArg};
@@ -58,7 +59,7 @@ impl Writer<'_, '_> {
                     self.put(&Instruction::End);
                 }
                 Step::LoopPoll(block) => {
-                    // Counts up and is never reset: resetting would cost every iteration a move.
+                    // Counts up and is never reset: a reset would cost every iteration a move.
                     let loops = MemArg {
                         align: 2,
                         ..self.slot(LOOPS_AT)
@@ -117,7 +118,7 @@ impl Writer<'_, '_> {
                 self.put(&save);
             }
             PathStep::Begin { width, bits } => {
-                // Is there room for so many bits below the mark?
+                // Tests whether the new bits fit below the mark.
                 self.put(&get);
                 self.put(&Instruction::I64Const(i64::from(64 - width)));
                 self.put(&Instruction::I64ShrU);
@@ -145,7 +146,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Puts the accumulator into the ring and empties it.
+    /// Puts the accumulator into the ring and clears it.
     fn full_word(&mut self, cursor: u32, (get, set): (&Instruction<'_>, &Instruction<'_>)) {
         let layout = self.context.layout;
         let word = self.slot(layout.buffer());
@@ -198,7 +199,8 @@ impl Writer<'_, '_> {
         self.stop(OriginalPlace::Poll(block));
     }
 
-    /// Calls whoever makes snapshots if the clock says so. What was written of the path is in its global.
+    /// Calls the function that takes snapshots if the clock says so. The pending bits of the path
+    /// are in its global.
     fn snapshot(&mut self, block: BlockId) {
         let Some((ty, table)) = self.context.snapshots else {
             return;
@@ -223,8 +225,8 @@ impl Writer<'_, '_> {
         self.put(&Instruction::End);
     }
 
-    /// Traps if the condition on the stack holds. The engine may make one conditional trap of it, which stands
-    /// at the `if` and not at the `unreachable`.
+    /// Traps if the condition on the stack holds. The engine may merge both into one conditional
+    /// trap, reported at the `if` and not at the `unreachable`.
     fn stop(&mut self, place: OriginalPlace) {
         self.map.stops.push((self.out.len() as u32, place));
         self.map.unlikely.push(self.out.len() as u32);

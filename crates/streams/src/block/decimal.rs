@@ -1,14 +1,16 @@
-//! Floats that are whole numbers, or multiples of a power of ten: the numbers are a column.
+//! Floats that are whole numbers or multiples of a power of ten: the numbers are a column.
 //!
-//! Each value is the float nearest to `number / 10^digits`; the division is IEEE 754's, so it gives the same bits everywhere.
+//! Each value is the float nearest to `number / 10^digits`; the division is IEEE 754's, so it gives
+//! the same bits everywhere.
 
 use super::{Nesting, decode_nested, encode_nested};
 use crate::{StreamError, varint};
 
-/// More digits behind the point are not looked for.
+/// The maximal number of digits after the point.
 const MOST_DIGITS: u8 = 9;
 
-/// Powers of ten, all of which are floats. (`powi` may round differently on different machines.)
+/// Powers of ten, all exactly representable as floats. (`powi` may round differently on different
+/// machines.)
 const POWERS: [f64; MOST_DIGITS as usize + 1] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
 
 /// A block of such floats.
@@ -17,7 +19,7 @@ pub(crate) struct Plan {
     numbers: Vec<u64>,
 }
 
-/// What values are the bits of, and how many digits stand behind the point.
+/// The float type, and the number of digits after the point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Format {
     single: bool,
@@ -50,7 +52,7 @@ impl Format {
         }
     }
 
-    /// The number of which `value` are the bits, if there is one.
+    /// The number whose float has the bits `value`, if there is one.
     fn number(self, value: u64, scale: f64) -> Option<u64> {
         let float = if self.single {
             f64::from(f32::from_bits(u32::try_from(value).ok()?))
@@ -58,16 +60,16 @@ impl Format {
             f64::from_bits(value)
         };
         let number = (float * scale).round();
-        // What does not fit, or is no number, does not come back.
+        // A value that does not fit, or is not a number, does not round-trip.
         let number = varint::zigzag(number as i64 as u64);
         (self.value(number, scale) == value).then_some(number)
     }
 }
 
-/// The block as such floats, if all values are.
+/// The block as such floats, if all values qualify.
 pub(crate) fn plan(values: &[u64]) -> Option<Plan> {
     let largest = *values.iter().max()?;
-    // Small numbers are no floats, though their bits are some.
+    // Small integers are not floats, although their bits are some.
     let single = largest <= u32::MAX.into();
     if largest < if single { 1 << 23 } else { 1 << 52 } {
         return None;
@@ -84,13 +86,13 @@ pub(crate) fn plan(values: &[u64]) -> Option<Plan> {
     formats.into_iter().find_map(plan)
 }
 
-/// Appends the block; the result is the tag's parameter.
+/// Appends the block and returns the tag's parameter.
 pub(crate) fn encode(plan: &Plan, nesting: Nesting, out: &mut Vec<u8>) -> u8 {
     encode_nested(&plan.numbers, nesting, out);
     plan.format.parameter()
 }
 
-/// Takes the block.
+/// Decodes the block.
 pub(crate) fn decode(
     input: &mut &[u8],
     parameter: u8,

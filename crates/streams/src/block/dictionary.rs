@@ -1,5 +1,5 @@
-//! Few distinct values: the values once, in ascending order, and for each place the rank of its value. Both are columns,
-//! so that ranks are packed, in runs, or periodic as they come.
+//! Few distinct values: these values once, in ascending order, and the rank of the value at each
+//! place. Both are columns, so ranks can be packed, in runs, or periodic.
 
 use super::{Nesting, decode_nested, encode_nested};
 use crate::{BLOCK, StreamError, bits, varint};
@@ -7,26 +7,27 @@ use crate::{BLOCK, StreamError, bits, varint};
 /// More distinct values than this are left to other codecs.
 const MOST: usize = 256;
 
-/// What a block's dictionary would be.
+/// The dictionary that a block would have.
 pub(crate) struct Plan {
     distinct: Vec<u64>,
     pub(crate) ranks: Vec<u64>,
 }
 
 impl Plan {
-    /// About how many bytes a block takes, unless its ranks are less than random.
+    /// The approximate size of a block in bytes, unless its ranks have a pattern.
     pub(crate) fn bytes(&self) -> usize {
         let width = bits::length(self.distinct.len() as u64 - 1) as usize;
         self.distinct.len() + self.ranks.len() * width / 8
     }
 }
 
-/// How many distinct values a block's dictionary may have.
+/// The maximal number of distinct values in a block's dictionary.
 pub(crate) fn limit(len: usize) -> usize {
     MOST.min(len / 4)
 }
 
-/// A dictionary of between 2 and `most` distinct values, unless those are their own ranks, or nearly.
+/// Plans a dictionary of between 2 and `most` distinct values, unless they equal, or nearly equal,
+/// their own ranks.
 pub(crate) fn plan(values: &[u64], most: usize) -> Option<Plan> {
     if most < 2 {
         return None;
@@ -50,20 +51,21 @@ pub(crate) fn plan(values: &[u64], most: usize) -> Option<Plan> {
     Some(Plan { distinct, ranks })
 }
 
-/// For each value which of the distinct ones it is, and these in the order in which they come, at most `most`.
+/// The index of each value among the distinct ones, and these in the order of first occurrence; at
+/// most `most`.
 fn number(values: &[u64], most: usize) -> Option<(Vec<u16>, Vec<u64>)> {
-    /// How full the table may be: one in so many places.
+    /// The maximal load of the table: one entry in this many places.
     const ROOM: usize = 4;
     let bits = (most.min(usize::from(u16::MAX)) * ROOM)
         .next_power_of_two()
         .ilog2();
-    // Which of the distinct values is there, plus 1.
+    // The index of a distinct value, plus 1.
     let mut table = vec![0u16; 1 << bits];
     let mut distinct: Vec<u64> = Vec::new();
     let mut numbers = Vec::with_capacity(values.len());
     let mut last = None;
     for &value in values {
-        // Equal values in a row are looked up once.
+        // Equal consecutive values are looked up once.
         if let Some((before, number)) = last
             && before == value
         {
@@ -92,7 +94,7 @@ fn number(values: &[u64], most: usize) -> Option<(Vec<u16>, Vec<u64>)> {
     Some((numbers, distinct))
 }
 
-/// Appends the block; the result is the tag's parameter.
+/// Appends the block and returns the tag's parameter.
 pub(crate) fn encode(plan: &Plan, nesting: Nesting, out: &mut Vec<u8>) -> u8 {
     encode_values(plan, nesting, out);
     encode_nested(&plan.ranks, nesting, out);
@@ -105,7 +107,7 @@ pub(crate) fn encode_values(plan: &Plan, nesting: Nesting, out: &mut Vec<u8>) {
     encode_nested(&plan.distinct, nesting, out);
 }
 
-/// Takes distinct values, at most `most` and [`BLOCK`].
+/// Decodes distinct values, at most `most` and [`BLOCK`].
 pub(crate) fn decode_values(
     input: &mut &[u8],
     most: u64,
@@ -120,7 +122,7 @@ pub(crate) fn decode_values(
     Ok(distinct.into())
 }
 
-/// Puts values for ranks.
+/// Replaces ranks by values.
 pub(crate) fn look_up(distinct: &[u64], out: &mut [u64]) -> Result<(), StreamError> {
     for slot in out {
         *slot = *usize::try_from(*slot)
@@ -131,7 +133,7 @@ pub(crate) fn look_up(distinct: &[u64], out: &mut [u64]) -> Result<(), StreamErr
     Ok(())
 }
 
-/// Takes the block.
+/// Decodes the block.
 pub(crate) fn decode(
     input: &mut &[u8],
     parameter: u8,

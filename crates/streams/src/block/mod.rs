@@ -1,5 +1,5 @@
-//! One block: a tag of a byte, then what its codec writes. A block knows neither its length in values nor, if it stands
-//! last, its length in bytes.
+//! One block: a one-byte tag, then the codec's bytes. A block does not store its number of values
+//! nor, if it comes last, its size in bytes.
 
 mod decimal;
 pub(crate) mod dictionary;
@@ -10,31 +10,32 @@ pub(crate) mod runs;
 use crate::predicted::{self, Model};
 use crate::{BLOCK, Codec, StreamError, varint};
 
-/// How many bits of a tag name the codec; the others are its parameter.
+/// The number of tag bits that name the codec; the others are its parameter.
 const CODEC_BITS: u32 = 3;
 
 /// Shorter blocks give predictors nothing to learn from.
 const PREDICTABLE: usize = 32;
 
-/// Predicted blocks take ten times as long to read as others: they are used where they save one byte in so many.
+/// Predicted blocks take ten times as long to read as others, so they are used only where they save
+/// one byte in this many.
 const PREDICTED_MARGIN: usize = 7;
 
-/// Longer blocks are never shortest with each value in bytes of its own.
+/// In longer blocks, storing each value in bytes of its own is never shortest.
 const PLAIN: usize = 64;
 
-/// So many runs may take as little as a byte.
+/// This many runs may take as little as a byte.
 const PIECES: usize = 2;
 
-/// How deep a block lies in others: columns of a codec are blocks in turn.
+/// How deeply a block is nested in others: columns of a codec are blocks in turn.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Nesting {
     depth: u32,
-    /// The outermost block is predicted by a primed model if by any: its columns are not worth the time.
+    /// The outermost block, if predicted, uses a primed model: its columns are not worth the time.
     primed: bool,
 }
 
 impl Nesting {
-    /// Deeper columns are packed or plain.
+    /// Columns below this depth are packed or plain.
     const DEEPEST: u32 = 3;
 
     /// A block of a long stream.
@@ -61,12 +62,12 @@ impl Nesting {
     }
 }
 
-/// The tag of a codec with a parameter.
+/// Builds the tag of a codec with a parameter.
 pub(crate) fn tag(codec: Codec, parameter: u8) -> u8 {
     codec as u8 | parameter << CODEC_BITS
 }
 
-/// Codec and parameter of a tag.
+/// Splits a tag into codec and parameter.
 pub(crate) fn untag(tag: u8) -> Result<(Codec, u8), StreamError> {
     let codec = match tag & ((1 << CODEC_BITS) - 1) {
         0 => Codec::Plain,
@@ -81,7 +82,8 @@ pub(crate) fn untag(tag: u8) -> Result<(Codec, u8), StreamError> {
     Ok((codec, tag >> CODEC_BITS))
 }
 
-/// Codes between 1 and [`BLOCK`] values, as each codec would that may win by estimate, and keeps the shortest.
+/// Encodes between 1 and [`BLOCK`] values with each codec that, by estimate, may win, and keeps the
+/// shortest result.
 pub(crate) fn encode(values: &[u64], nesting: Nesting, out: &mut Vec<u8>) {
     debug_assert!((1..=BLOCK).contains(&values.len()));
     let limit = if nesting.has_columns() {
@@ -151,7 +153,7 @@ pub(crate) fn encode(values: &[u64], nesting: Nesting, out: &mut Vec<u8>) {
     }
 }
 
-/// Replaces a block by a predicted one if that is enough shorter: whether it did.
+/// Replaces a block by a predicted one if that is sufficiently shorter. Returns whether it did.
 pub(crate) fn replace_predicted(
     block: &mut Vec<u8>,
     write: impl FnOnce(usize, &mut Vec<u8>) -> Option<u8>,
@@ -159,7 +161,7 @@ pub(crate) fn replace_predicted(
     keep_predicted(0, block, write)
 }
 
-/// Appends a predicted block, if `write` can: whether it can.
+/// Appends a predicted block, if `write` can. Returns whether it could.
 pub(crate) fn push_predicted(
     out: &mut Vec<u8>,
     write: impl FnOnce(&mut Vec<u8>) -> Option<u8>,
@@ -173,8 +175,8 @@ pub(crate) fn push_predicted(
     out.len() > at
 }
 
-/// Replaces the block that begins at `start` by a predicted one if that is enough shorter: whether it did. `write` is told how many bytes
-/// it may take.
+/// Replaces the block that begins at `start` by a predicted one if that is sufficiently shorter.
+/// Returns whether it did. `write` receives the maximal number of bytes.
 fn keep_predicted(
     start: usize,
     out: &mut Vec<u8>,
@@ -182,7 +184,7 @@ fn keep_predicted(
 ) -> bool {
     let end = out.len();
     let size = end - start;
-    // What is slow to read has to be worth it. The tag takes a byte.
+    // Slow reading must be worth it. The tag takes a byte.
     let most = (size - size / PREDICTED_MARGIN).saturating_sub(2);
     let shorter = push_predicted(out, |out| write(most, out));
     if shorter {
@@ -191,7 +193,7 @@ fn keep_predicted(
     shorter
 }
 
-/// Appends a block: a tag, whose parameter comes from writing the rest.
+/// Appends a block: a tag, whose parameter `write` returns, and the rest.
 pub(crate) fn push(codec: Codec, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> u8) {
     let at = out.len();
     out.push(0);
@@ -199,7 +201,7 @@ pub(crate) fn push(codec: Codec, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<
     out[at] = tag(codec, parameter);
 }
 
-/// Replaces the block that begins at `start` by another way to code it, if that is shorter.
+/// Replaces the block that begins at `start` by another encoding, if that is shorter.
 pub(crate) fn keep_shorter(
     start: usize,
     codec: Codec,
@@ -215,7 +217,7 @@ pub(crate) fn keep_shorter(
     }
 }
 
-/// Takes a block of as many values as `out` has room for.
+/// Decodes a block of as many values as `out` has room for.
 pub(crate) fn decode(
     input: &mut &[u8],
     out: &mut [u64],
@@ -254,7 +256,7 @@ fn encode_nested(values: &[u64], nesting: Nesting, out: &mut Vec<u8>) {
     }
 }
 
-/// Takes a column.
+/// Decodes a column.
 fn decode_nested(input: &mut &[u8], out: &mut [u64], nesting: Nesting) -> Result<(), StreamError> {
     if out.is_empty() {
         return Ok(());

@@ -1,9 +1,10 @@
-//! Frame of reference with exceptions, over values, differences or differences of differences, each to the value `lag`
-//! places before (patched bit-packing: Zukowski, Héman, Nes and Boncz 2006, section 3.1).
+//! Frame of reference with exceptions, over values, differences or differences of differences, each
+//! to the value `lag` places before (patched bit-packing: Zukowski, Héman, Nes and Boncz 2006,
+//! section 3.1).
 //!
-//! With lag 1 these are the usual deltas. With lag p a period of p costs its first p values, and p interleaved strides cost
-//! 2p. What remains after subtracting a base, and dividing by a common divisor, is packed in equal widths; those few that
-//! do not fit are patched in.
+//! With lag 1 these are the usual deltas. With lag p a period of p costs its first p values, and p
+//! interleaved strides cost 2p. After subtracting a base and dividing by a common divisor, the rest
+//! is packed in equal widths. The few numbers that do not fit are patched in.
 
 mod lags;
 mod plan;
@@ -16,15 +17,15 @@ use crate::{BLOCK, StreamError, bits, varint};
 
 /// Flags of the tag's parameter; its lowest two bits are the order.
 const ORDER: u8 = 3;
-/// From this order on, it is told apart.
+/// From this order on, the order is stored separately.
 const HIGH_ORDER: usize = 3;
-/// Differences of no higher order are taken.
+/// The highest order of differences.
 const HIGHEST_ORDER: usize = 8;
 const LAG: u8 = 1 << 2;
 const SCALE: u8 = 1 << 3;
 const PATCHES: u8 = 1 << 4;
 
-/// Appends the block; the result is the tag's parameter.
+/// Appends the block and returns the tag's parameter.
 pub(crate) fn encode(values: &[u64], plan: Plan, nesting: Nesting, out: &mut Vec<u8>) -> u8 {
     let mut parameter = plan.order.min(HIGH_ORDER) as u8;
     if plan.order >= HIGH_ORDER {
@@ -65,7 +66,7 @@ pub(crate) fn encode(values: &[u64], plan: Plan, nesting: Nesting, out: &mut Vec
         for &at in &patches {
             varint::put(out, (at - next) as u64);
             next = at + 1;
-            // Below the base is as likely as above.
+            // Numbers below the base are as likely as numbers above it.
             varint::put(out, varint::zigzag(numbers[at]));
         }
     }
@@ -79,7 +80,7 @@ pub(crate) fn encode(values: &[u64], plan: Plan, nesting: Nesting, out: &mut Vec
     parameter
 }
 
-/// Takes the block.
+/// Decodes the block.
 pub(crate) fn decode(
     input: &mut &[u8],
     parameter: u8,
@@ -112,7 +113,7 @@ pub(crate) fn decode(
     }
     decode_nested(input, &mut out[..head], nesting)?;
     let body = &mut out[head..];
-    // Patches stand before the numbers, for which they wait.
+    // Patches come before the numbers that they modify.
     let patches = if parameter & PATCHES != 0 {
         skip_patches(input, body.len())?
     } else {
@@ -139,7 +140,7 @@ fn lag(input: &mut &[u8]) -> Result<usize, StreamError> {
     }
 }
 
-/// Takes the patches' bytes, unread, after their number.
+/// Skips the patches' bytes, after reading their number.
 fn skip_patches<'a>(input: &mut &'a [u8], most: usize) -> Result<&'a [u8], StreamError> {
     let count = varint::get(input)?;
     if count >= most as u64 {
@@ -153,7 +154,7 @@ fn skip_patches<'a>(input: &mut &'a [u8], most: usize) -> Result<&'a [u8], Strea
     Ok(&before[..before.len() - input.len()])
 }
 
-/// Puts the exceptions in their places.
+/// Inserts the exceptions in their places.
 fn patch(
     mut patches: &[u8],
     body: &mut [u64],
@@ -174,7 +175,7 @@ fn patch(
     Ok(())
 }
 
-/// Makes values of differences, in place.
+/// Converts differences back to values, in place.
 fn integrate(out: &mut [u64], order: usize, lag: usize) {
     match (order, lag) {
         (1, 1) => {
@@ -208,7 +209,7 @@ fn integrate(out: &mut [u64], order: usize, lag: usize) {
         }
         (0, _) => {}
         _ => {
-            // The differences of each order at the head's end: there the sums begin.
+            // The differences of each order at the head's end, where the sums begin.
             let (head, body) = out.split_at_mut(order);
             let mut differences = [0; HIGHEST_ORDER];
             let differences = &mut differences[..order];

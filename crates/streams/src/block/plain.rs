@@ -2,11 +2,11 @@
 
 use crate::{StreamError, varint};
 
-/// How values are turned into short numbers.
+/// How values are converted to short numbers.
 const VALUES: u8 = 0;
 const DIFFERENCES: u8 = 1;
 
-/// Appends values, or their differences if those are shorter; the result is the tag's parameter.
+/// Appends values, or their differences if those are shorter, and returns the tag's parameter.
 pub(crate) fn encode(values: &[u64], out: &mut Vec<u8>) -> u8 {
     let sizes = |map: fn(u64, u64) -> u64| -> usize {
         steps(values)
@@ -25,7 +25,7 @@ pub(crate) fn encode(values: &[u64], out: &mut Vec<u8>) -> u8 {
     parameter
 }
 
-/// Takes values.
+/// Decodes values.
 pub(crate) fn decode(input: &mut &[u8], parameter: u8, out: &mut [u64]) -> Result<(), StreamError> {
     let mut last = 0u64;
     for slot in out {
@@ -40,7 +40,7 @@ pub(crate) fn decode(input: &mut &[u8], parameter: u8, out: &mut [u64]) -> Resul
     Ok(())
 }
 
-/// Each value with the one before; 0 stands before the first.
+/// Each value with its predecessor; 0 precedes the first.
 fn steps(values: &[u64]) -> impl Iterator<Item = (u64, u64)> {
     let before = std::iter::once(0).chain(values.iter().copied());
     before.zip(values.iter().copied())

@@ -1,8 +1,10 @@
-//! Arithmetic runs: the l:h:s series of Zhang and Gupta 2001, section 3, several to a block or to a whole stream.
+//! Arithmetic runs: the l:h:s series of Zhang and Gupta 2001, section 3, several per block or per
+//! whole stream.
 //!
 //! A stream of any length with few pieces is one such block: no other codec may hold more than
-//! [`BLOCK`](crate::BLOCK) values. Lengths, first values and strides of the pieces are columns, each a block in turn, so
-//! that a loop nest that starts its inner loop at equal distances costs a few bytes.
+//! [`BLOCK`](crate::BLOCK) values. Lengths, first values and strides of the pieces are columns,
+//! each a block in turn. So a loop nest that starts its inner loop at equal distances costs a few
+//! bytes.
 
 use super::{Nesting, decode_nested, encode_nested};
 use crate::{BLOCK, StreamError, varint};
@@ -23,15 +25,15 @@ impl Piece {
     }
 }
 
-/// How a block of one piece, or of several, is written.
+/// How a block of one or several pieces is written.
 pub(super) const CONSTANT: u8 = 0;
 pub(super) const ARITHMETIC: u8 = 1;
 pub(super) const PIECES: u8 = 2;
 
-/// The pieces of a stream, each as long as it gets, if there are at most `limit`.
+/// The pieces of a stream, each as long as possible, if there are at most `limit`.
 ///
-/// A piece that follows another takes a single value, the one that breaks the run before, unless that also begins
-/// a run of three; so a break inside a run does not cost two pieces of false stride.
+/// The piece after a run starts as the single value that breaks the run, unless that value also
+/// begins a run of three. So a break inside a run does not cost two pieces with false strides.
 pub(crate) fn pieces(values: &[u64], limit: usize) -> Option<Vec<Piece>> {
     let mut pieces = Vec::new();
     let mut rest = values;
@@ -69,7 +71,7 @@ pub(crate) fn pieces(values: &[u64], limit: usize) -> Option<Vec<Piece>> {
     Some(pieces)
 }
 
-/// Appends pieces; the result is the tag's parameter.
+/// Appends pieces and returns the tag's parameter.
 pub(crate) fn encode(pieces: &[Piece], nesting: Nesting, out: &mut Vec<u8>) -> u8 {
     if let &[piece] = pieces {
         varint::put(out, piece.first);
@@ -84,7 +86,7 @@ pub(crate) fn encode(pieces: &[Piece], nesting: Nesting, out: &mut Vec<u8>) -> u
         .iter()
         .map(|piece| piece.len - 1)
         .collect();
-    // A first value is told by its distance from where the piece before would have gone on.
+    // A first value is stored as its distance from where the previous piece would have continued.
     let mut expected = 0;
     let firsts: Vec<_> = pieces
         .iter()
@@ -94,7 +96,7 @@ pub(crate) fn encode(pieces: &[Piece], nesting: Nesting, out: &mut Vec<u8>) -> u
             jump
         })
         .collect();
-    // The stride of a single value is free: that of the piece before costs the least.
+    // The stride of a single value is arbitrary; the previous piece's stride costs the least.
     let mut last = 0;
     let strides: Vec<_> = pieces
         .iter()
@@ -111,7 +113,7 @@ pub(crate) fn encode(pieces: &[Piece], nesting: Nesting, out: &mut Vec<u8>) -> u
     PIECES
 }
 
-/// Takes the pieces of `len` values, `len > 0`.
+/// Decodes the pieces of `len` values, `len > 0`.
 pub(crate) fn decode(
     input: &mut &[u8],
     parameter: u8,
@@ -143,7 +145,7 @@ pub(crate) fn decode(
     }
 }
 
-/// Pieces from their columns: lengths (all but the last), first values, strides.
+/// Builds pieces from their columns: lengths (all but the last), first values, strides.
 fn assemble([lens, firsts, strides]: &[Vec<u64>; 3], len: u64) -> Result<Vec<Piece>, StreamError> {
     let (mut left, mut expected) = (len, 0u64);
     let mut pieces = Vec::with_capacity(firsts.len());
@@ -164,7 +166,7 @@ fn assemble([lens, firsts, strides]: &[Vec<u64>; 3], len: u64) -> Result<Vec<Pie
             stride: varint::unzigzag(*stride),
             len,
         };
-        // The encoder, which knows no stride of a single value, went on from its first.
+        // The encoder has no stride for a single value, and continued from the value itself.
         expected = piece.at(if len > 1 { len } else { 0 });
         pieces.push(piece);
     }

@@ -1,9 +1,10 @@
 //! A binary range coder (Martin 1979, in the binary form of Rissanen and Langdon's arithmetic coding), 64 bits wide, with
 //! words of 32 bits.
 
-/// A probability, adapted to the decisions that were made with it.
+/// A probability that adapts to the decisions made with it.
 ///
-/// The upper 22 bits are the probability of `true`, the lower 10 count the decisions: the first ones weigh most.
+/// The upper 22 bits are the probability of `true`; the lower 10 count the decisions: early ones
+/// weigh most.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Probability(u32);
 
@@ -11,10 +12,10 @@ impl Probability {
     /// Before any decision.
     pub(super) const EVEN: Self = Self(1 << 31);
     const COUNT: u32 = (1 << 10) - 1;
-    /// From here on, each decision weighs one part in so many.
+    /// From this many decisions on, each weighs one part in this many.
     const LIMIT: u32 = 60;
 
-    /// In parts of 65536, never none nor all.
+    /// In parts of 65536, never 0 or 65536.
     #[inline]
     fn share(self) -> u64 {
         u64::from(self.0 >> 16).clamp(16, 65_536 - 16)
@@ -25,7 +26,7 @@ impl Probability {
         let count = self.0 & Self::COUNT;
         let share = self.0 >> 10;
         let weight = WEIGHTS[count as usize % WEIGHTS.len()];
-        // What a bit of an escaped number is cannot be foreseen: no branch.
+        // The bits of an escaped number are unpredictable, so this avoids a branch.
         let least = u32::from(bit).wrapping_neg() & ((1 << 22) - 1);
         let step = (u64::from(least.abs_diff(share)) * weight) >> 16;
         let sign = u32::from(!bit).wrapping_neg();
@@ -45,10 +46,11 @@ const WEIGHTS: [u64; 64] = {
     weights
 };
 
-/// Makes one decision after the other: an [`Encoder`] writes those that it is given, a [`Decoder`] finds them, a [`Trainer`] only
-/// lets the model learn. With one interface for all, the model exists once, and cannot disagree with itself.
+/// Makes one decision after the other. An [`Encoder`] writes the given decisions, a [`Decoder`]
+/// finds them, and a [`Trainer`] only lets the model learn. With one interface for all, the model
+/// exists only once and cannot disagree with itself.
 pub(super) trait Coder {
-    /// A decision with the probability `share / 65536` of being true. A decoder does not look at `bit`.
+    /// A decision that is true with probability `share / 65536`. A decoder ignores `bit`.
     fn decide(&mut self, bit: bool, share: u64) -> bool;
 
     /// A decision with a probability that learns from it.
@@ -90,8 +92,8 @@ impl Coder for Trainer {
     }
 }
 
-/// Writes decisions behind what `bytes` holds. The interval is `[low, low + range)`, with `range >= 2^32`
-/// before each decision.
+/// Appends decisions to `bytes`. The interval is `[low, low + range)`, with `range >= 2^32` before
+/// each decision.
 pub(super) struct Encoder<'b> {
     low: u64,
     range: u64,
@@ -107,12 +109,12 @@ impl<'b> Encoder<'b> {
         }
     }
 
-    /// How many bytes there are, but for those that are not known yet.
+    /// The number of bytes, except those that are not determined yet.
     pub(super) fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Adds to `low`. A carry runs into the bytes that are written: their value stays below 1.
+    /// Adds to `low`. A carry propagates into bytes already written: their value stays below 1.
     #[inline]
     fn add(&mut self, amount: u64) {
         let (low, carry) = self.low.overflowing_add(amount);
@@ -132,7 +134,7 @@ impl<'b> Encoder<'b> {
         }
     }
 
-    /// Writes a word if it is known.
+    /// Writes a word once it is determined.
     #[inline(always)]
     fn widen(&mut self) {
         if self.range < 1 << 32 {
@@ -143,7 +145,7 @@ impl<'b> Encoder<'b> {
         }
     }
 
-    /// Writes as many bytes as tell the interval if zeros follow.
+    /// Writes enough bytes to identify the interval if zeros follow.
     pub(super) fn finish(mut self) {
         for kept in 0..=8 {
             let mask = u64::MAX.checked_shr(8 * kept).unwrap_or(0);
@@ -180,9 +182,9 @@ impl Coder for Encoder<'_> {
     }
 }
 
-/// Finds decisions. Behind the end there are zeros without end.
+/// Finds decisions. Zeros follow the end.
 pub(super) struct Decoder<'a> {
-    /// How far the bytes' value lies above the encoder's `low`.
+    /// The distance of the bytes' value above the encoder's `low`.
     offset: u64,
     range: u64,
     rest: &'a [u8],
@@ -200,7 +202,7 @@ impl<'a> Decoder<'a> {
         decoder
     }
 
-    /// Takes a word if it is needed.
+    /// Reads a word if it is needed.
     #[inline(always)]
     fn widen(&mut self) {
         if self.range < 1 << 32 {
@@ -240,7 +242,7 @@ impl Coder for Decoder<'_> {
     #[inline]
     fn few(&mut self, _: u64, count: u32) -> u64 {
         self.range >>= count;
-        // Bytes of an encoder lie below the limit.
+        // An encoder's bytes are below the limit.
         let value = (self.offset / self.range).min((1 << count) - 1);
         self.offset = self.offset.wrapping_sub(value * self.range);
         self.widen();

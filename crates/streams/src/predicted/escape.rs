@@ -1,25 +1,25 @@
-//! A value that no prediction met, by its magnitude: how many bits it has, the bits below the leading one, and the lowest ones
-//! (alignment), are modelled, those between are not.
+//! A value that no prediction matched, by its magnitude. Its number of bits, the bits below the
+//! leading one, and the lowest bits (alignment) are modelled; the bits in between are not.
 
 use super::coder::{Coder, Probability};
 use crate::bits;
 
-/// Numbers of so many bits are modelled whole.
+/// Numbers of up to this many bits are modelled entirely.
 const WHOLE: u32 = 8;
-/// So many bits below the leading one are modelled in longer numbers.
+/// The number of modelled bits below the leading one in longer numbers.
 const HIGH: u32 = 3;
-/// And so many lowest ones.
+/// The number of modelled lowest bits.
 const LOW: u32 = 3;
 
-/// Numbers of three neighbouring lengths are of one class; the last has all others.
+/// Numbers of three neighbouring lengths form a class; the last class has all others.
 const CLASSES: usize = 9;
 
 /// The model of escaped numbers.
 #[derive(Clone, Debug)]
 pub(super) struct Escapes {
-    /// Trees over the number of bits, 0 to 64, by about how many the escaped number before had.
+    /// Trees over the number of bits, 0 to 64, by the class of the previous escaped number.
     lengths: [[Probability; 128]; CLASSES],
-    /// Which of them is next.
+    /// The next tree to use.
     class: usize,
     /// A tree over the numbers below 2^[`WHOLE`].
     whole: [Probability; 1 << WHOLE],
@@ -70,8 +70,8 @@ impl Escapes {
     }
 }
 
-/// Codes the lowest `count` bits of a number, the highest first, each by what stands above it, from a tree's root down. The tree has 2^`count`
-/// entries, or more.
+/// Codes the lowest `count` bits of a number, the highest first, each depending on those above it,
+/// from a tree's root down. The tree has at least 2^`count` entries.
 #[inline(always)]
 fn descend<const SIZE: usize>(
     coder: &mut impl Coder,

@@ -1,4 +1,4 @@
-//! What went before in a block.
+//! The recent past within a block.
 
 /// The last values.
 #[derive(Clone, Copy, Debug, Default)]
@@ -7,13 +7,13 @@ pub(super) struct History {
     pub(super) values: [u64; 2],
     /// The last difference.
     pub(super) difference: u64,
-    /// The one before it, [hashed](hash).
+    /// The difference before it, [hashed](hash).
     difference_before: u64,
-    /// The second and the third last value, [joined](join).
+    /// The second-to-last and the third-to-last value, [joined](join).
     pair_before: u64,
     /// The last value and the one before it, joined.
     pair: u64,
-    /// How the last values were found, two bits each, the last one lowest: see [`Outcome`].
+    /// How the last values were found, two bits each, the latest lowest: see [`Outcome`].
     outcomes: usize,
 }
 
@@ -22,14 +22,14 @@ pub(super) struct History {
 pub(super) enum Outcome {
     /// The first prediction was right.
     First = 0,
-    /// A later one was.
+    /// A later prediction was right.
     Later = 1,
-    /// None was.
+    /// No prediction was right.
     Escape = 2,
 }
 
 impl History {
-    /// How many [`outcomes`](Self::outcomes) there are.
+    /// The number of possible [`outcomes`](Self::outcomes).
     pub(super) const OUTCOMES: usize = 16;
 
     #[inline(always)]
@@ -62,13 +62,13 @@ impl History {
     }
 }
 
-/// Two contexts as one, the first of which is [hashed](hash).
+/// Combines two contexts; the first is [hashed](hash).
 #[inline]
 fn join(hashed: u64, context: u64) -> u64 {
     hashed.rotate_left(29).wrapping_add(context)
 }
 
-/// Spreads a context over all bits, the upper ones best.
+/// Spreads a context over all bits; the upper ones are mixed best.
 #[inline]
 pub(super) fn hash(context: u64) -> u64 {
     let mixed = context.wrapping_mul(0x9e37_79b9_7f4a_7c15);

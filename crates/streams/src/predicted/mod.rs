@@ -1,7 +1,8 @@
-//! Entropy-coded prediction: the predictors of Zhang and Gupta 2005, section 4, told apart by an adaptive arithmetic coder.
+//! Entropy-coded prediction: the predictors of Zhang and Gupta 2005, section 4, selected by an
+//! adaptive arithmetic coder.
 //!
-//! A block is coded by a model that has learnt from nothing but the block itself and, in a long stream, from some blocks that
-//! it was *primed* with; so each block decodes alone.
+//! A block is coded by a model that has learnt only from the block itself and, in a long stream,
+//! from a few blocks that *primed* it. So each block can be decoded alone.
 
 mod coder;
 mod escape;
@@ -20,16 +21,16 @@ use crate::{BLOCK, StreamError, bits, varint};
 
 /// Flags of the tag's parameter.
 const DIFFERENCES: u8 = 1;
-/// How many bytes there are is told: otherwise all that are left.
+/// The number of bytes is stored; otherwise all remaining bytes belong to the block.
 const DELIMITED: u8 = 2;
 
 impl Model {
-    /// A model that has seen nothing, for `len` values, at least one.
+    /// An untrained model for `len` values, at least one.
     pub(crate) fn fresh(len: usize) -> Self {
         Self::new(bits::length(len as u64 - 1).clamp(4, 12))
     }
 
-    /// Learns from a block, however that is coded.
+    /// Learns from a block, whatever its encoding.
     pub(crate) fn train(&mut self, values: &[u64]) {
         self.start_block();
         self.learn_all(values, prefers_differences(values));
@@ -42,7 +43,7 @@ impl Model {
     }
 }
 
-/// A model, and a copy that forgets after each block.
+/// A model, and a copy that is reset after each block.
 pub(crate) struct Repeated {
     model: Model,
     copy: Model,
@@ -60,7 +61,7 @@ impl Repeated {
         }
     }
 
-    /// Appends a block if it takes at most `most` bytes; the result is the tag's parameter.
+    /// Appends a block if it takes at most `most` bytes, and returns the tag's parameter.
     pub(crate) fn encode(&mut self, values: &[u64], most: usize, out: &mut Vec<u8>) -> Option<u8> {
         self.learnt.clear();
         let learnt = &mut self.learnt;
@@ -72,7 +73,8 @@ impl Repeated {
     }
 }
 
-/// Appends a block, which `model` learns on the way, if it takes at most `most` bytes; the result is the tag's parameter.
+/// Appends a block, from which `model` learns, if it takes at most `most` bytes. Returns the tag's
+/// parameter.
 pub(crate) fn encode(
     values: &[u64],
     model: &mut Model,
@@ -88,7 +90,8 @@ pub(crate) fn encode(
     }
 }
 
-/// Appends a block of a model of its own if it takes at most `most` bytes, and tells its length; the result is the tag's parameter.
+/// Appends a block with a model of its own, and the block's length, if it takes at most `most`
+/// bytes. Returns the tag's parameter.
 pub(crate) fn encode_alone(values: &[u64], most: usize, out: &mut Vec<u8>) -> Option<u8> {
     let mut bytes = Vec::new();
     let mut model = Model::fresh(values.len());
@@ -98,11 +101,12 @@ pub(crate) fn encode_alone(values: &[u64], most: usize, out: &mut Vec<u8>) -> Op
     Some(parameter | DELIMITED)
 }
 
-/// How many values are coded before it is asked whether that is worth it.
+/// The number of values coded before checking whether the block pays.
 const STRETCH: usize = 128;
 
-/// Appends a block if it takes at most `most` bytes, and as soon as it is plain that it does not, takes it back; the error is how many
-/// values were coded by then. `learnt` is told where each was.
+/// Appends a block if it takes at most `most` bytes. As soon as it clearly takes more, removes it
+/// and returns the number of values coded so far as the error. `learnt` receives where each value
+/// was learnt.
 #[inline]
 fn encode_within(
     values: &[u64],
@@ -121,7 +125,7 @@ fn encode_within(
             learnt(model.code(&mut encoder, value, differences).1);
         }
         coded += stretch.len();
-        // What follows costs about as much as what went before.
+        // The rest costs about as much as the part so far.
         let bytes = encoder.len() - start;
         if bytes * values.len() * 4 > (most + STRETCH / 8) * coded * 5 {
             out.truncate(start);
@@ -136,7 +140,7 @@ fn encode_within(
     Ok(u8::from(differences) * DIFFERENCES)
 }
 
-/// Takes a block.
+/// Decodes a block.
 pub(crate) fn decode(
     input: &mut &[u8],
     parameter: u8,

@@ -1,11 +1,12 @@
 //! The predictors, and which of them was right: *ranked hits*.
 //!
-//! The predictors of Zhang and Gupta 2005, section 4.4, one size each, in a fixed order: finite contexts (FCM; Sazeides and Smith
-//! 1997) of three values, differential ones (DFCM; Goeman, Vandierendonck and De Bosschere 2001) of two differences, finite ones of
-//! a value, last stride, last values. Each in turn is asked "is it this?", unless one before said the same or it has nothing to
-//! say; the answer is coded with a probability that depends on the predictor, its confidence, how many others agree, and how the
-//! last two values were found. So a hit costs a hundredth of a bit where hits are the rule, and what a miss costs goes down
-//! with its frequency.
+//! The predictors are those of Zhang and Gupta 2005, section 4.4, one size each, in a fixed order:
+//! finite contexts (FCM; Sazeides and Smith 1997) of three values, differential ones (DFCM; Goeman,
+//! Vandierendonck and De Bosschere 2001) of two differences, finite ones of a value, last stride,
+//! last values. Each in turn is asked "is it this?", unless an earlier one said the same or it has
+//! no prediction. The answer's probability depends on the predictor, its confidence, how many
+//! others agree, and how the last two values were found. So a hit costs a hundredth of a bit where
+//! hits are the rule, and a miss costs less the more frequent it is.
 
 use super::coder::{Coder, Probability};
 use super::escape::Escapes;
@@ -13,9 +14,9 @@ use super::history::{History, Outcome};
 use super::table::{SURE, Slot, Table};
 use crate::varint;
 
-/// How many predictors there are.
+/// The number of predictors.
 const PREDICTORS: usize = 6;
-/// How many others can agree, as far as it is counted.
+/// The number of distinguished counts of agreeing predictors.
 const AGREEING: usize = 3;
 /// Levels of confidence.
 const LEVELS: usize = SURE as usize + 1;
@@ -23,7 +24,7 @@ const LEVELS: usize = SURE as usize + 1;
 /// Contexts of answers.
 const HITS: usize = PREDICTORS * LEVELS * AGREEING * History::OUTCOMES;
 
-/// All that is learnt.
+/// Everything that is learnt.
 #[derive(Clone, Debug)]
 pub(crate) struct Model {
     values3: Table,
@@ -38,20 +39,20 @@ pub(crate) struct Model {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Learnt([Slot; 3]);
 
-/// The predictors, being asked.
+/// The state of asking the predictors.
 struct Asking<'m> {
     predictions: [u64; PREDICTORS],
     confidence: [usize; PREDICTORS],
-    /// Those that are to be asked, one bit each.
+    /// Those still to be asked, one bit each.
     left: u32,
     /// How the last two values were found.
     outcomes: usize,
     hits: &'m mut [Probability; HITS],
-    /// How many were wrong.
+    /// The number of wrong answers.
     asked: u32,
 }
 
-/// How many others agree, as far as it is counted, by the set of those.
+/// By the set of other predictors that agree: their number, capped.
 const OTHERS: [u8; 1 << PREDICTORS] = {
     let mut others = [0; 1 << PREDICTORS];
     let mut set = 1;
@@ -68,10 +69,10 @@ const OTHERS: [u8; 1 << PREDICTORS] = {
 };
 
 impl Asking<'_> {
-    /// Asks one after the other: what is found. A decoder does not look at `value`.
+    /// Asks one after the other, and returns the value found. A decoder ignores `value`.
     #[inline(always)]
     fn all(&mut self, coder: &mut impl Coder, value: u64) -> Option<u64> {
-        // Each by code of its own: what it is compared with is known then.
+        // Separate code for each, so that the compiler knows what it is compared with.
         macro_rules! ask {
             ($($at:literal)*) => {
                 $(if let Some(found) = self.one::<$at>(coder, value) {
@@ -83,7 +84,7 @@ impl Asking<'_> {
         None
     }
 
-    /// Asks a predictor, unless it has nothing to say, or one before it said the same.
+    /// Asks a predictor, unless it has no prediction or an earlier one said the same.
     #[inline(always)]
     fn one<const AT: usize>(&mut self, coder: &mut impl Coder, value: u64) -> Option<u64> {
         if self.left >> AT & 1 == 0 {
@@ -107,7 +108,7 @@ impl Asking<'_> {
 }
 
 impl Model {
-    /// A model that knows nothing, for about 2^`log` values.
+    /// An untrained model for about 2^`log` values.
     pub(super) fn new(log: u32) -> Self {
         Self {
             values3: Table::new(log),
@@ -119,13 +120,13 @@ impl Model {
         }
     }
 
-    /// Forgets what went before, as at the beginning of a block, but not what was learnt.
+    /// Resets the history, as at the beginning of a block, but not what was learnt.
     pub(super) fn start_block(&mut self) {
         self.history = History::default();
     }
 
-    /// Codes a value and learns from it. With `differences`, what no prediction meets is told as a difference. Beside the value, the
-    /// answer is where it was learnt.
+    /// Codes a value and learns from it. With `differences`, an unpredicted value is stored as a
+    /// difference. Returns the value and where it was learnt.
     #[inline(always)]
     pub(super) fn code(
         &mut self,
@@ -155,7 +156,7 @@ impl Model {
         (value, Learnt(slots))
     }
 
-    /// Makes this what `from` is, of which it was a copy before it learnt.
+    /// Restores the state of `from`, of which this was a copy before it learnt.
     pub(super) fn unlearn(&mut self, learnt: &[Learnt], from: &Self) {
         for Learnt([values3, differences2, value1]) in learnt {
             self.values3.restore(*values3, &from.values3);
@@ -177,7 +178,7 @@ impl Model {
         }
     }
 
-    /// Where each table keeps what follows.
+    /// The slot of the current context in each table.
     #[inline(always)]
     fn slots(&self) -> [Slot; 3] {
         let history = &self.history;

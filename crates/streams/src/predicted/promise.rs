@@ -1,4 +1,4 @@
-//! Whether predictors are worth a try: a fraction of the work of a model.
+//! Estimates whether predictors are worth a try, at a fraction of a model's cost.
 
 use super::history::hash;
 use crate::{bits, varint};
@@ -6,9 +6,9 @@ use crate::{bits, varint};
 /// Entries of the tables.
 const TABLE: usize = 512;
 
-/// What followed values and differences, and how often it did again.
+/// What followed values and differences, and how often it followed again.
 pub(crate) struct Recurrence {
-    /// Some bits of what followed.
+    /// Some bits of the successor.
     after_value: [u16; TABLE],
     after_difference: [u16; TABLE],
     last: u64,
@@ -16,7 +16,7 @@ pub(crate) struct Recurrence {
 }
 
 impl Recurrence {
-    /// Nothing was seen.
+    /// Creates an empty estimate.
     pub(crate) fn new() -> Self {
         Self {
             after_value: [0; TABLE],
@@ -26,10 +26,10 @@ impl Recurrence {
         }
     }
 
-    /// Whether a value, or its difference to the one before, follows what it followed before.
+    /// Whether a value, or its difference to the previous one, follows the same context as before.
     #[inline]
     fn hit(&mut self, value: u64) -> bool {
-        // The upper bits choose an entry; its content is told by others.
+        // The upper bits choose an entry; other bits identify its content.
         let place = |context: u64| (hash(context) >> (64 - TABLE.ilog2())) as usize;
         let mark = |value: u64| (hash(value) >> 16) as u16 | 1;
         let difference = value.wrapping_sub(self.last);
@@ -42,11 +42,11 @@ impl Recurrence {
         hit
     }
 
-    /// How many eighths of a bit values take, about.
+    /// The approximate cost of values in eighths of a bit.
     pub(crate) fn cost(&mut self, values: &[u64]) -> u64 {
-        /// Of what recurs.
+        /// The cost of a recurring value.
         const HIT: u64 = 2;
-        /// Of the rest, beside its bits.
+        /// The cost of another value, apart from its bits.
         const MISS: u64 = 16;
         let mut cost = 0;
         for &value in values {
@@ -62,7 +62,7 @@ impl Recurrence {
     }
 }
 
-/// Whether one value of eight recurs.
+/// Whether one value in eight recurs.
 pub(crate) fn recurs(values: &[u64]) -> bool {
     let mut recurrence = Recurrence::new();
     let hits = values.iter().filter(|&&value| recurrence.hit(value));

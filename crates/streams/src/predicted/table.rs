@@ -1,8 +1,9 @@
-//! What followed a context the last time.
+//! What followed a context last time.
 
 use super::history::hash;
 
-/// A table from contexts to what followed them, of fixed size; a context may push out another (Sazeides and Smith 1997).
+/// A fixed-size table from contexts to their successors; one context may evict another (Sazeides
+/// and Smith 1997).
 #[derive(Clone, Debug)]
 pub(super) struct Table {
     entries: Box<[Entry]>,
@@ -11,13 +12,14 @@ pub(super) struct Table {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
-    /// What followed.
+    /// The successor.
     value: u64,
-    /// How sure that is, in the lowest two bits, 0 if nothing followed yet; above, more bits of the context's hash.
+    /// The confidence in the lowest two bits, 0 if there was no successor yet; above them, more
+    /// bits of the context's hash.
     mark: u16,
 }
 
-/// A context's place in a table.
+/// A context's position in a table.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Slot {
     index: u16,
@@ -36,7 +38,7 @@ impl Table {
         }
     }
 
-    /// Where a context is.
+    /// The position of a context.
     #[inline]
     pub(super) fn slot(&self, context: u64) -> Slot {
         let hash = hash(context);
@@ -46,7 +48,7 @@ impl Table {
         }
     }
 
-    /// What followed the context, and how sure that is: 0 if nothing did.
+    /// The successor of the context, and the confidence: 0 if there was none.
     #[inline]
     pub(super) fn predict(&self, slot: Slot) -> (u64, usize) {
         let Entry { value, mark } = self.entries[usize::from(slot.index)];
@@ -54,15 +56,15 @@ impl Table {
         (value, if known { usize::from(mark & SURE) } else { 0 })
     }
 
-    /// Learns what followed.
+    /// Learns a successor.
     #[inline]
     pub(super) fn update(&mut self, slot: Slot, value: u64) {
         let Entry { value: held, mark } = &mut self.entries[usize::from(slot.index)];
-        // Which case it is cannot be foreseen: no branch.
+        // The case is unpredictable, so this avoids a branch.
         let confidence = *mark & SURE;
         let known = (*mark & !SURE == slot.mark) & (confidence > 0);
         let right = *held == value;
-        // What was right twice gets a second chance.
+        // A successor that was right twice gets a second chance.
         let stays = known & (confidence == SURE);
         let next = if known & right {
             (confidence + 1).min(SURE)
@@ -73,7 +75,7 @@ impl Table {
         *mark = slot.mark | next;
     }
 
-    /// Makes an entry what it is in another table of the same size.
+    /// Copies an entry from another table of the same size.
     #[inline]
     pub(super) fn restore(&mut self, slot: Slot, from: &Self) {
         let at = usize::from(slot.index);

@@ -1,4 +1,4 @@
-//! Rules about what the sections say, and say about each other.
+//! Rules about the contents of sections, and their agreement with each other.
 
 use std::collections::{BTreeMap, HashMap};
 use std::mem::{Discriminant, discriminant};
@@ -32,7 +32,7 @@ pub(super) fn verify(file: &TraceFile, report: &mut Report) {
     }
 }
 
-/// What the log adds up to.
+/// Totals of the log.
 #[derive(Default)]
 struct Log {
     events: u64,
@@ -54,7 +54,7 @@ fn types(values: &[RawValue]) -> Types {
         .collect()
 }
 
-/// A reference has the same type whether it is null or not.
+/// A reference has the same type whether or not it is null.
 fn null_is_a_reference(ty: Discriminant<RawValue>) -> Discriminant<RawValue> {
     if ty == discriminant(&RawValue::NullRef) {
         discriminant(&RawValue::OpaqueRef)

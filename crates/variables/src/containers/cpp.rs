@@ -1,4 +1,5 @@
-//! What libc++ has besides rows of elements: bits, alternatives, tuples, quantities, functions. The members are those of libc++ 19.
+//! libc++'s types other than sequences of elements: bits, alternatives, tuples, quantities,
+//! functions. The members are those of libc++ 19.
 
 use std::collections::HashSet;
 
@@ -7,9 +8,9 @@ use crate::object::Object;
 use crate::place::{Piece, Place};
 use crate::types::{BitField, TypeRef};
 
-/// So many nodes of a list that does not know its length are counted.
+/// The maximal number of nodes counted in a list that does not store its length.
 const COUNTED: usize = 1 << 16;
-/// So many alternatives of a variant, or parts of a tuple, are looked through.
+/// The maximal number of alternatives of a variant, or parts of a tuple, that are examined.
 const PARTS: u64 = 256;
 
 /// The units of `std::chrono::duration`, by their lengths in seconds.
@@ -24,7 +25,8 @@ const UNITS: [(u64, u64, &str); 7] = [
 ];
 
 impl Reader<'_, '_> {
-    /// `vector<bool>`: bits, the lowest of each word first, which in memory is one bit after the other.
+    /// `vector<bool>`: bits, the lowest of each word first, so that in memory they follow one
+    /// another.
     pub(super) fn vector_of_bits(&self, object: &Object) -> Option<Contents> {
         let of = self.argument(object.type_ref, "_Tp")?;
         let (address, _) = self.pointer(&self.part(object, "__begin_")?)?;
@@ -55,7 +57,7 @@ impl Reader<'_, '_> {
         }))
     }
 
-    /// As a number with all its bits, the highest one first.
+    /// Shown as a number with all its bits, the highest first.
     pub(super) fn bitset(&self, object: &Object) -> Option<Contents> {
         let count = number_at_end(&self.name(object)?)?;
         let mut text = String::from("0b");
@@ -86,7 +88,7 @@ impl Reader<'_, '_> {
         let number = self.part(&held, "__index")?;
         let index = self.number(&number)?;
         let bytes = self.variables.sized(number.type_ref).ok()?;
-        // The number of no alternative has all bits set.
+        // All bits set means no alternative.
         if index.count_ones() == u32::try_from(8 * bytes).ok()? {
             return Some(Contents::Text("valueless".to_owned()));
         }
@@ -112,7 +114,7 @@ impl Reader<'_, '_> {
         let mut items = Items::default();
         for leaf in record.members.iter().filter(|member| member.base) {
             let leaf = self.variables.member(&leaves, leaf, self.machine).ok()?;
-            // What is empty is the base class of its leaf.
+            // An empty part is the base class of its leaf.
             let value = self.part(&leaf, "__value_").or_else(|| {
                 let record = self.record(leaf.type_ref)?;
                 let own = record.members.first()?;
@@ -143,7 +145,7 @@ impl Reader<'_, '_> {
             let next = self.part(&self.at(node, at)?, "__next_")?;
             self.pointer(&next).map(|(to, _)| to)
         };
-        // It does not know how long it is.
+        // It does not store its length.
         let mut seen = HashSet::new();
         let mut damaged = None;
         let mut at = first;
@@ -158,7 +160,7 @@ impl Reader<'_, '_> {
             }
             match next(at).filter(|_| self.is_there(at)) {
                 Some(to) => at = to,
-                // The last of those that were counted is none, which is found again below.
+                // The last node counted is the end, which is found again below.
                 None => break,
             }
         }
@@ -172,14 +174,14 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// A pointer that does not own: what it points to may be gone.
+    /// A pointer that does not own its target, which may be gone.
     pub(super) fn weak_ptr(&self, object: &Object) -> Option<Contents> {
         let (address, to) = self.pointer(&self.part(object, "__ptr_")?)?;
         let (control, _) = self.pointer(&self.part(object, "__cntrl_")?)?;
         if control == 0 {
             return self.pointing(0, to);
         }
-        // After the pointer to its virtual functions: how many owners there are, less one.
+        // After the pointer to its virtual functions: the number of owners, less one.
         match control.checked_add(4).and_then(|at| self.word(at)) {
             Some(0xffff_ffff) => Some(Contents::Text("expired".to_owned())),
             Some(owners) if owners < 1 << 31 => self.pointing(address, to),
@@ -187,7 +189,8 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// What a function calls: the name that the pointer in it has, or the type of what it holds.
+    /// The callee of a function object: the name of the function pointer in it, or the type of the
+    /// object that it holds.
     pub(super) fn function(&self, object: &Object) -> Option<Contents> {
         let held = self.part(object, "__f_")?;
         let (policy, to) = self.pointer(&self.part(&held, "__policy_")?)?;
@@ -252,7 +255,8 @@ impl Reader<'_, '_> {
     }
 }
 
-/// The type of what a `std::function` calls, from the name of the function that does it: the first argument of `__default_alloc_func`.
+/// The type of the target of a `std::function`, from the name of the function that calls it: the
+/// first argument of `__default_alloc_func`.
 fn callable(name: &str) -> Option<&str> {
     let (_, rest) = name.split_once("__default_alloc_func<")?;
     let mut open = 0u32;

@@ -1,22 +1,24 @@
-//! Rust's pointers that count their owners, and those that carry a length or a table of methods. The members are those of Rust 1.95.
+//! Rust's reference-counted pointers, and those with a length or a method table. The members are
+//! those of Rust 1.95.
 
 use super::{Contents, DEEPEST, Items, Reader};
 use crate::object::Object;
 use crate::types::{TypeKind, TypeRef};
 
-/// What a pointer has besides its address.
+/// What a pointer contains besides its address.
 enum Extra {
     Nothing,
     Length(u64),
-    /// The address of a table of methods: what drops the value, its size and its alignment come first.
+    /// The address of a method table, which starts with the drop function, the size and the
+    /// alignment.
     Methods(u64),
 }
 
-/// How many bytes the two counts before a shared value take.
+/// The size in bytes of the two counts before a shared value.
 const COUNTS: u64 = 8;
 
 impl Reader<'_, '_> {
-    /// Where a pointer points to, of which type, and what else it has.
+    /// The target address of a pointer, its target type, and the extra word.
     fn fat_pointer(&self, object: &Object) -> Option<(u64, TypeRef, Extra)> {
         let mut object = object.clone();
         for _ in 0..DEEPEST {
@@ -49,7 +51,7 @@ impl Reader<'_, '_> {
     /// `Weak`, whose value may be gone.
     pub(super) fn weak(&self, object: &Object) -> Option<Contents> {
         let (address, ..) = self.fat_pointer(&self.part(object, "ptr")?)?;
-        // Weak::new() points nowhere.
+        // Weak::new() has no target.
         if address == u64::from(u32::MAX) {
             return Some(Contents::Text("dangling".to_owned()));
         }
@@ -61,11 +63,11 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// A value after its counts. `unowned` says that there are no owners.
+    /// A value after its counts. `unowned` is the note for a value without owners.
     fn shared(&self, object: &Object, unowned: &'static str) -> Option<Contents> {
         let (address, inner, extra) = self.fat_pointer(&self.part(object, "ptr")?)?;
         let whole = self.at(inner, address)?;
-        // The counts come first, whatever the order of the members in the source.
+        // The counts come first, whatever the order of members in the source.
         match self.word(address) {
             None => return Some(Items::damaged("its value is outside the memory")),
             Some(0) => return Some(Items::damaged(unowned)),
@@ -103,7 +105,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// What has a table of methods: rustc describes the table, and of which type it is.
+    /// A value with a method table: rustc describes the table and its type.
     fn of_methods(&self, address: u64, methods: u64) -> Option<Contents> {
         let (name, concrete) = self.variables.concrete(methods)?;
         Some(Contents::Pointer {
@@ -113,7 +115,7 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// `Ref` and `RefMut`, which stand for what they borrow.
+    /// `Ref` and `RefMut`, which stand for the borrowed value.
     pub(super) fn borrow(&self, object: &Object) -> Option<Contents> {
         self.part(object, "borrow")?;
         match self.fat_pointer(&self.part(object, "value")?)? {

@@ -1,11 +1,11 @@
-//! The containers that are known: their names, what was tested, and who reads them.
+//! The known containers: their names, the versions tested, and the functions that read them.
 
 use super::Printer;
 
 const LIBCXX: &str = "libc++ 19";
 const RUST: &str = "Rust 1.95";
 
-/// The containers that are known.
+/// The known containers.
 pub(super) const PRINTERS: [Printer; 46] = [
     Printer {
         library: LIBCXX,

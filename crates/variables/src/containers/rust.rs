@@ -1,4 +1,5 @@
-//! What Rust's standard library wraps values in: cells, locks, texts of the system, ranges. The members are those of Rust 1.95.
+//! Wrappers of Rust's standard library: cells, locks, OS strings, ranges. The members are those of
+//! Rust 1.95.
 
 use std::time::Duration;
 
@@ -7,7 +8,8 @@ use crate::object::Object;
 use crate::types::TypeKind;
 
 impl Reader<'_, '_> {
-    /// What an `Option` has: the outer `None` if it is none or cannot be read, the inner one if it has nothing.
+    /// The contents of an `Option`. The outer `None` means that it is not one or cannot be read;
+    /// the inner `None` that it is empty.
     pub(super) fn some(&self, object: &Object) -> Option<Option<Object>> {
         let record = self.record(object.type_ref)?;
         let [variants] = &record.variants[..] else {
@@ -22,7 +24,7 @@ impl Reader<'_, '_> {
         Some(self.part(&held, "__0"))
     }
 
-    /// A small number that is below zero for a mutable borrow or a writer.
+    /// A small number that is negative for a mutable borrow or a writer.
     fn signed(&self, object: &Object) -> Option<i32> {
         self.number(object).map(|bits| bits as u32 as i32)
     }
@@ -41,7 +43,7 @@ impl Reader<'_, '_> {
     pub(super) fn mutex(&self, object: &Object) -> Option<Contents> {
         self.part(object, "poison")?;
         let value = self.parts(object, &["data", "value"])?;
-        // Without threads it is a truth value, with them a number.
+        // It is a boolean without threads, and a number with them.
         let lock = self.part(object, "inner")?;
         let lock = self
             .part(&lock, "locked")
@@ -98,7 +100,7 @@ impl Reader<'_, '_> {
 
     pub(super) fn linked_list(&self, object: &Object) -> Option<Contents> {
         let count = self.number(&self.part(object, "len")?)?;
-        // The type of nodes is that of the boxes that the list owns.
+        // The node type is that of the boxes that the list owns.
         let marker = self.part(object, "marker")?;
         let owned = self.argument(marker.type_ref, "T")?;
         let owned = self.variables.describe(self.variables.plain(owned).ok()?);
@@ -112,7 +114,7 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// Bytes in a vector, which are text, though perhaps not UTF-8.
+    /// Bytes in a vector that are text, though perhaps not UTF-8.
     pub(super) fn os_string(&self, object: &Object) -> Option<Contents> {
         let mut inner = self.part(object, "inner")?;
         while let Some(inside) = self.part(&inner, "inner") {
@@ -148,7 +150,7 @@ impl Reader<'_, '_> {
         }
         let held = self.part(&held, "value")?;
         let name = self.name(object)?;
-        // A truth value is kept as a number.
+        // A boolean is stored as a number.
         if name != "AtomicBool" && name != "Atomic<bool>" {
             return Some(Contents::Held(Some(held)));
         }

@@ -1,6 +1,7 @@
-//! Slices of Zig and D: structures of a length and a pointer, as many programs have some of their own. Only where the producer of the unit is a compiler of that language are they more.
+//! Slices of Zig and D: structures of a length and a pointer. Many programs have such structures of
+//! their own, so they count as slices only if a compiler of that language produced the unit.
 //!
-//! Tried with debug information of that form, not with the compilers themselves.
+//! Tested with debug information of that form, not with the compilers themselves.
 
 use crate::Variables;
 use crate::object::Object;
@@ -8,7 +9,7 @@ use crate::place::Machine;
 use crate::sequence::Sequence;
 use crate::types::{Encoding, Record, TypeKind, TypeRef};
 
-/// A language whose slices are known.
+/// A language with known slices.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Language {
     Zig,
@@ -16,7 +17,8 @@ enum Language {
 }
 
 impl Variables<'_> {
-    /// The elements of a slice of Zig (`ptr`, `len`) or D (`length`, `ptr`). `None` if it is none, or its elements are not where the memory is.
+    /// The elements of a slice of Zig (`ptr`, `len`) or D (`length`, `ptr`). `None` if the object
+    /// is not one, or its elements are outside memory.
     pub(crate) fn foreign_slice(
         &self,
         object: &Object,
@@ -62,7 +64,7 @@ impl Variables<'_> {
         }
         let described = self.describe(self.plain(element).ok()?).ok()?;
         let is_text = match language {
-            // Zig has no type for characters.
+            // Zig has no character type.
             Language::Zig => described.name.as_deref() == Some("u8"),
             Language::D => {
                 matches!(
@@ -80,7 +82,7 @@ impl Variables<'_> {
         Some(Sequence::plain(address, count, is_text, element))
     }
 
-    /// The language of the unit that a type is in, by what made it.
+    /// The language of a type's unit, by its producer.
     fn language(&self, of: TypeRef) -> Option<Language> {
         let unit = self.debug.first(of.entry?.unit)?;
         let producer = unit.value(gimli::DW_AT_producer);

@@ -1,4 +1,4 @@
-//! Opening the units of a module.
+//! Opens the units of a module.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
@@ -75,7 +75,7 @@ impl<'a> Debug<'a> {
                     .map_err(|error| error.to_string())
             })
             .and_then(|mut unit| {
-                // Line tables are read elsewhere; this crate needs none.
+                // Line tables are read elsewhere; this crate does not need them.
                 let program = unit.line_program.take();
                 let pays = program.is_none_or(|program| budgets.lines.pays(program.header()));
                 pays.then_some(unit)
@@ -104,17 +104,17 @@ impl<'a> Debug<'a> {
     }
 }
 
-/// What may still be read again and again.
+/// The budgets for data that units may share.
 struct Budgets<'a> {
     abbreviations: Budget<'a>,
     lines: LineBudget,
 }
 
-/// Line tables are read once per unit with their header: hostile units could all name one huge header.
+/// A line table's header is read once per unit. Hostile units could all name one huge header.
 struct LineBudget {
     seen: HashSet<usize>,
     left: usize,
-    /// Whether all could be paid so far. If not, no further unit is read.
+    /// Whether the budget has lasted. If not, no further unit is read.
     lasts: bool,
 }
 
@@ -130,7 +130,7 @@ impl LineBudget {
         }
     }
 
-    /// Pays for a header that was read.
+    /// Charges the budget for a header.
     fn pays(&mut self, header: &gimli::LineProgramHeader<Slice<'_>>) -> bool {
         if self.seen.insert(header.offset().0) {
             return true;

@@ -1,4 +1,4 @@
-//! Visiting entries. They nest without limit, so nothing recurses.
+//! Visits entries. They nest without limit, so nothing recurses.
 
 use gimli::{DwTag, UnitOffset};
 
@@ -8,15 +8,16 @@ use crate::DebugError;
 /// What to do after an entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Go on with its children.
+    /// Continue with its children.
     Into,
-    /// Go on behind its children.
+    /// Continue after its children.
     Over,
 }
 
 impl<'a> Debug<'a> {
-    /// Visits an entry (at depth 0) and those below it, or a whole unit. `wanted` says of which tags the attributes
-    /// are read; `visit` may leave out what is below an entry. The result is how many bytes of entries were read.
+    /// Visits an entry (at depth 0) and those below it, or a whole unit. `wanted` selects the tags
+    /// whose attributes are read; `visit` may skip an entry's descendants. Returns the number of
+    /// bytes of entries read.
     pub(crate) fn walk(
         &self,
         unit: u32,

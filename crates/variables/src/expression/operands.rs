@@ -1,4 +1,4 @@
-//! Values that operations take from elsewhere: addresses, memory, arguments, types.
+//! Operands that operations take from elsewhere: addresses, memory, arguments, types.
 
 use gimli::{Operation, UnitOffset};
 
@@ -11,8 +11,8 @@ impl<'a> Run<'_, 'a> {
     /// The address of a static variable.
     pub(super) fn data(&mut self, address: u64) -> Result<(), Unavailable> {
         let top = u64::MAX >> (64 - self.address_bits);
-        // What linkers leave of an address of removed data (lld: −1, −2 in some sections; older ones 0, where
-        // nothing lies either).
+        // Linkers' replacements for addresses of removed data (lld: −1, or −2 in some sections;
+        // older ones 0, where nothing lies either).
         if address == 0 || address >= top - 1 {
             return Err(Unavailable::Removed);
         }
@@ -41,7 +41,7 @@ impl<'a> Run<'_, 'a> {
         Ok(())
     }
 
-    /// What an argument was when the function was entered.
+    /// The value of an argument when the function was entered.
     pub(super) fn entry_value(&mut self, expression: Slice<'a>) -> Result<(), Unavailable> {
         let encoding = self.context.debug.unit(self.unit).encoding();
         let mut rest = expression;
@@ -69,7 +69,8 @@ impl<'a> Run<'_, 'a> {
         let name = entry
             .value(gimli::DW_AT_name)
             .and_then(|name| self.context.debug.text(unit, name));
-        // LLVM names the types that its expressions need after their bits, which may be fewer than their bytes hold.
+        // LLVM names the types that its expressions need after their bits, which may be fewer than
+        // their bytes hold.
         let named = name.and_then(|name| {
             name.strip_prefix("DW_ATE_")?
                 .rsplit_once('_')?

@@ -1,4 +1,4 @@
-//! Operations by name and kind.
+//! Operations, by name and kind.
 
 use gimli::Operation;
 
@@ -29,7 +29,7 @@ pub(super) fn two_operands(operation: &Operation<Slice<'_>>) -> Option<Binary> {
     })
 }
 
-/// What an operation without meaning here is called.
+/// The name of an operation without a meaning here.
 pub(super) fn name(operation: &Operation<Slice<'_>>) -> &'static str {
     match operation {
         Operation::Register { .. } | Operation::RegisterOffset { .. } => "a machine register",

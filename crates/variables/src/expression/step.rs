@@ -1,4 +1,4 @@
-//! What each operation does.
+//! The effect of each operation.
 
 use gimli::Operation;
 
@@ -10,7 +10,7 @@ use crate::place::Place;
 use crate::scalar::{Binary, Scalar, binary};
 
 impl<'a> Run<'_, 'a> {
-    /// Carries out an operation. The result is how far to jump.
+    /// Executes an operation. Returns the distance to jump.
     pub(super) fn step(
         &mut self,
         operation: Operation<Slice<'a>>,
@@ -19,7 +19,7 @@ impl<'a> Run<'_, 'a> {
             return self.binary(operation).map(|()| None);
         }
         match operation {
-            // A frame is looked for without one.
+            // A frame base is evaluated without a frame.
             Operation::WasmLocal { .. } | Operation::WasmStack { .. }
                 if self.context.frame.is_some() && self.context.has_foreign_locals() =>
             {

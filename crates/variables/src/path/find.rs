@@ -1,4 +1,4 @@
-//! From a name to a variable.
+//! Finds the variable with a name.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -15,8 +15,9 @@ use crate::{DebugError, Path, PathError, Variables};
 use super::Step;
 
 impl Variables<'_> {
-    /// The variable that an expression begins with at an offset of a function, and the expression from there on. In a method
-    /// of C++ a name that is no variable of the method means a member of its object, as in the source: `x` is `this->x`.
+    /// Finds the variable with which an expression begins at an offset of a function, and the
+    /// expression from there on. In a C++ method, a name that is not a variable of the method means
+    /// a member of its object, as in the source: `x` is `this->x`.
     ///
     /// # Errors
     /// As [`find`](Self::find).
@@ -42,7 +43,7 @@ impl Variables<'_> {
         }
     }
 
-    /// The object `this` of the innermost function at an offset, if a name means a member of it.
+    /// The object `this` of the innermost function at an offset, if it has a member with this name.
     fn object_of(
         &self,
         name: &str,
@@ -67,8 +68,8 @@ impl Variables<'_> {
         Ok(self.has_member(to, name)?.then_some(this))
     }
 
-    /// The variable that a name means at an offset of a function: the innermost one in scope, or else a global one. Without a
-    /// function, a global one.
+    /// Finds the variable that a name means at an offset of a function: the innermost one in scope,
+    /// or otherwise a global one. Without a function, a global one.
     ///
     /// # Errors
     /// If there is none; [`PathError::NotInScope`] if the function has one elsewhere.
@@ -100,7 +101,7 @@ impl Variables<'_> {
                 let mut nearest = nearest(&name, names.iter().map(String::as_str));
                 globals.retain(|global| !nearest.contains(global));
                 nearest.append(&mut globals);
-                // The function itself is described.
+                // The function itself does have debug information.
                 let lacks = lacks.filter(|why| !matches!(why, DebugError::Undescribed { .. }));
                 Err(PathError::NoVariable {
                     name,
@@ -112,7 +113,8 @@ impl Variables<'_> {
         }
     }
 
-    /// The nearest code of a function where it has a variable of this name. O(variables of the function).
+    /// The nearest code of a function with a variable of this name in scope. O(variables of the
+    /// function).
     fn elsewhere(
         &self,
         function: &FunctionScopes,

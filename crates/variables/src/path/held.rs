@@ -1,4 +1,5 @@
-//! What containers hold, by path expressions: `*opt`, `p->x` of a smart pointer, `map["key"]`, `v.size`.
+//! The contents of containers in path expressions: `*opt`, `p->x` for a smart pointer,
+//! `map["key"]`, `v.size`.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -9,29 +10,30 @@ use crate::place::{Machine, Piece, Place};
 use crate::types::TypeRef;
 use crate::{Limits, PathError, Rank, Variables, quoted};
 
-/// What is between brackets.
+/// The text between brackets.
 pub(super) enum Key<'k> {
     Number(i64),
     Text(&'k str),
 }
 
-/// So many elements of a container that has them one by one are looked through.
+/// The maximal number of elements examined in a container that enumerates them one by one.
 const LOOKED: u64 = 1 << 16;
 
-/// So many containers that hold one value are in each other.
+/// The maximal nesting of containers that hold one value.
 const NESTED: usize = 8;
 
-/// How a program asks for a number of elements.
+/// The names by which programs ask for a number of elements.
 const COUNTS: [&str; 3] = ["size", "len", "length"];
 
-/// No elements, only how many there are.
+/// No elements, only their number.
 const NONE: Limits = Limits {
     elements: 0,
     ..Limits::DEFAULT
 };
 
 impl Variables<'_> {
-    /// What a smart pointer points to, an optional holds, or a cell or a lock has. `None` for what does not hold one value.
+    /// The contents of a smart pointer, an optional, a cell or a lock. `None` for anything that
+    /// does not hold one value.
     pub(super) fn inside(
         &self,
         object: &Object,
@@ -53,7 +55,7 @@ impl Variables<'_> {
         }))
     }
 
-    /// How many elements a container has, if the name asks for that.
+    /// The number of elements in a container, if the name asks for it.
     pub(super) fn count_of(
         &self,
         object: &Object,
@@ -90,7 +92,7 @@ impl Variables<'_> {
         }))
     }
 
-    /// An element of a container by its position, or in a map by its key.
+    /// An element of a container by its position or, in a map, by its key.
     pub(super) fn keyed(
         &self,
         object: Object,
@@ -104,7 +106,7 @@ impl Variables<'_> {
                 Key::Number(index) => u64::try_from(*index).unwrap_or(0).saturating_add(1),
                 Key::Text(_) => LOOKED,
             };
-            // Whether it is a map is known from its elements only.
+            // Only its elements show whether it is a map.
             let few = Limits {
                 elements: elements.min(LOOKED),
                 ..Limits::DEFAULT
@@ -137,7 +139,7 @@ impl Variables<'_> {
                 }
                 (Some(Contents::Held(None)), _) => return Err(PathError::Empty),
                 (Some(Contents::Pointer { address: 0, .. }), _) => return Err(PathError::Null),
-                // What an array in a smart pointer has is after its first element.
+                // The elements of an array in a smart pointer follow its first element.
                 (Some(Contents::Pointer { address, to, .. }), Key::Number(index))
                     if self.record(to.type_ref)?.is_none() =>
                 {
@@ -236,7 +238,7 @@ impl Variables<'_> {
                     ..Limits::DEFAULT
                 };
                 let own = self.render(own, &limits, machine).text;
-                // A pointer to characters has its address first.
+                // A pointer to characters starts with its address.
                 let text = match own.strip_prefix("0x").and_then(|own| own.split_once(' ')) {
                     Some((_, text)) => text,
                     None => &own,

@@ -1,4 +1,4 @@
-//! From the name of a member to the member.
+//! Finds members by their names.
 
 use std::collections::VecDeque;
 
@@ -8,14 +8,15 @@ use crate::place::Machine;
 use crate::types::{Member, Record, TypeKind, TypeRef};
 use crate::{DebugError, PathError, Variables};
 
-/// So many smart pointers and cells in each other are looked into for a member.
+/// The maximal nesting of smart pointers and cells that are searched for a member.
 const OWNERS: usize = 8;
 
-/// So many anonymous members and base classes are searched for a member.
+/// The maximal number of anonymous members and base classes that are searched for a member.
 const SEARCHED: usize = 1 << 12;
 
 impl Variables<'_> {
-    /// Whether objects of a type have a member of this name, inherited or of an anonymous part.
+    /// Whether objects of a type have a member with this name, possibly inherited or in an
+    /// anonymous part.
     pub(super) fn has_member(&self, of: TypeRef, name: &str) -> Result<bool, PathError> {
         let mut waiting = vec![of];
         for _ in 0..SEARCHED {
@@ -38,7 +39,7 @@ impl Variables<'_> {
         .into())
     }
 
-    /// A member of an object, of what it owns if it has none of this name, or how many elements it has.
+    /// A member of an object; otherwise one of the object that it owns, or its number of elements.
     pub(super) fn named_member(
         &self,
         object: Object,
@@ -65,7 +66,7 @@ impl Variables<'_> {
         Err(first.unwrap_or(PathError::Null))
     }
 
-    /// What a member is looked for in: what a pointer points to, the object itself otherwise.
+    /// The object to search for a member: a pointer's target, otherwise the object itself.
     fn owner(
         &self,
         object: Object,
@@ -95,7 +96,7 @@ impl Variables<'_> {
     ) -> Result<Object, PathError> {
         let mut known = Vec::new();
         let mut searched = 0;
-        // Anonymous members and base classes are searched as they lie nearer, level by level.
+        // Anonymous members and base classes are searched level by level, the nearest first.
         let mut waiting = VecDeque::from([object.clone()]);
         while let Some(inside) = waiting.pop_front() {
             searched += 1;
@@ -139,7 +140,8 @@ impl Variables<'_> {
         })
     }
 
-    /// The variant of this name, if it is the active one; or the member of this name of the active one.
+    /// The variant with this name, if it is the active one; or the active variant's member with
+    /// this name.
     fn variant(
         &self,
         object: &Object,

@@ -1,4 +1,4 @@
-//! From a path expression to an object.
+//! Evaluates path expressions.
 
 use std::sync::Arc;
 
@@ -13,10 +13,11 @@ use crate::types::TypeKind;
 use crate::{PathError, Variable, Variables};
 
 impl Variables<'_> {
-    /// The object that a path expression means at an offset of a function, or, without one, among the global variables.
+    /// The object of a path expression at an offset of a function or, without one, among the global
+    /// variables.
     ///
     /// # Errors
-    /// If a part of it names nothing, or nothing that has a value.
+    /// If a part of it names nothing, or something without a value.
     pub fn resolve(
         &self,
         path: &Path,
@@ -27,7 +28,8 @@ impl Variables<'_> {
         self.resolve_begun((&variable, &path), place.map(|(_, at)| at), machine)
     }
 
-    /// The object of a path expression whose variable was found at this offset ([`begin`](Self::begin)), whatever the moment.
+    /// The object of a path expression whose variable was found at this offset by
+    /// [`begin`](Self::begin), independently of the moment.
     ///
     /// # Errors
     /// As [`resolve`](Self::resolve).
@@ -41,10 +43,10 @@ impl Variables<'_> {
         self.follow(path, object, machine)
     }
 
-    /// Takes the steps of a path from an object on.
+    /// Applies the steps of a path to an object.
     ///
     /// # Errors
-    /// If one of them leads nowhere.
+    /// If a step cannot be applied.
     pub fn follow(
         &self,
         path: &Path,
@@ -74,7 +76,7 @@ impl Variables<'_> {
         Ok(object)
     }
 
-    /// What a C++ reference refers to; any other object itself.
+    /// The object to which a C++ reference refers; any other object itself.
     fn referred(&self, object: Object, machine: &dyn Machine) -> Result<Object, PathError> {
         let described = self.describe(self.plain(object.type_ref)?)?;
         match described.kind {

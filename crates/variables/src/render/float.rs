@@ -1,16 +1,18 @@
-//! Floating-point numbers of every format, as the shortest decimal number that is nearer to them than to any other number of their format.
+//! Formats floating-point numbers of every format, as the shortest decimal number that is nearer to
+//! them than to any other number of their format.
 //!
-//! `f32` and `f64` print themselves. For the others this is the algorithm of Steele and White (1990) in the form of Burger and Dybvig (1996, section 3): exact, with integers as long as
-//! the exponent asks for, at most some 16,500 bits.
+//! `f32` and `f64` format themselves. The others use the algorithm of Steele and White (1990) in
+//! the form of Burger and Dybvig (1996, section 3): exact, with integers as long as the exponent
+//! requires, at most about 16,500 bits.
 
 use std::cmp::Ordering;
 
 /// A binary format of IEEE 754.
 #[derive(Clone, Copy)]
 pub(super) struct Format {
-    /// How many bits its exponent has.
+    /// The number of bits of its exponent.
     exponent: u32,
-    /// How many bits follow the leading one.
+    /// The number of bits after the leading one.
     fraction: u32,
 }
 
@@ -30,11 +32,12 @@ pub(super) const QUADRUPLE: Format = Format {
     fraction: 112,
 };
 
-/// What bits mean.
+/// The class of a number.
 enum Class {
     NotANumber,
     Infinite,
-    /// So many times two to this power; and whether the number below is only half as far away as the one above.
+    /// A mantissa times two to this power; and whether the next lower number is only half as far
+    /// away as the next higher one.
     Finite(u128, i32, bool),
 }
 
@@ -64,7 +67,8 @@ impl Format {
         }
     }
 
-    /// The number with the fewest digits that no other number of the format is nearer to, written as Rust writes an `f64`.
+    /// The number with the fewest digits that is nearer to this number than to any other of the
+    /// format, written as Rust writes an `f64`.
     pub(super) fn text(self, bits: u128) -> String {
         let sign = if self.is_negative(bits) { "-" } else { "" };
         match self.class(bits) {
@@ -81,7 +85,7 @@ impl Format {
         }
     }
 
-    /// The `f64` that is nearest, with ties to even.
+    /// The nearest `f64`, with ties to even.
     pub(super) fn nearest(self, bits: u128) -> f64 {
         let magnitude = match self.class(bits) {
             Class::NotANumber => f64::NAN,
@@ -98,7 +102,7 @@ impl Format {
 /// An integer times a power of two, rounded once.
 fn scaled(mantissa: u128, exponent: i32) -> f64 {
     let length = 128 - mantissa.leading_zeros() as i32;
-    // How many bits an f64 of this size has: fewer below its least normal number.
+    // The number of bits of an f64 of this size: fewer below its smallest normal number.
     let least = (exponent + length - 53).max(-1074);
     let drop = (least - exponent).clamp(0, 127) as u32;
     if length < drop as i32 {
@@ -110,7 +114,7 @@ fn scaled(mantissa: u128, exponent: i32) -> f64 {
         (_, Ordering::Greater) => true,
         (_, Ordering::Equal) => kept & 1 == 1,
     };
-    // Both factors are exact, so is their product, unless it is too large.
+    // Both factors are exact, and so is their product, unless it is too large.
     let at = exponent + drop as i32;
     let (first, second) = (at / 2, at - at / 2);
     match at {
@@ -123,7 +127,7 @@ fn power(exponent: i32) -> f64 {
     2f64.powi(exponent.clamp(-1022, 1023))
 }
 
-/// Digits as a number; the point is after the first `point` of them.
+/// Digits as a number; the point comes after the first `point` of them.
 fn written(digits: &str, point: i32) -> String {
     let exponent = point - 1;
     if !(-4..16).contains(&exponent) {
@@ -144,9 +148,10 @@ fn written(digits: &str, point: i32) -> String {
     }
 }
 
-/// The shortest digits of `mantissa · 2^exponent`, and how many of them are before the point.
+/// The shortest digits of `mantissa · 2^exponent`, and the number of them before the point.
 fn shortest(mantissa: u128, exponent: i32, narrow: bool) -> (String, i32) {
-    // The number is r / s, and the ends of what rounds to it are (r - below) / s and (r + above) / s.
+    // The number is r / s, and the ends of the interval that rounds to it are (r - below) / s and
+    // (r + above) / s.
     let above_bits = exponent.max(0) as u32;
     let below_bits = (-exponent).max(0) as u32;
     let extra = u32::from(narrow);
@@ -154,7 +159,7 @@ fn shortest(mantissa: u128, exponent: i32, narrow: bool) -> (String, i32) {
     let mut s = Natural::of(1).shifted(below_bits + 1 + extra);
     let mut below = Natural::of(1).shifted(above_bits);
     let mut above = below.clone().shifted(extra);
-    // An even mantissa is what its ends round to.
+    // The ends of the interval round to an even mantissa.
     let even = mantissa & 1 == 0;
     let is_high = |r: &Natural, above: &Natural, s: &Natural| match r.plus(above).cmp(s) {
         Ordering::Equal => even,
@@ -169,7 +174,7 @@ fn shortest(mantissa: u128, exponent: i32, narrow: bool) -> (String, i32) {
     };
     ten(point, &mut [&mut s]);
     ten(-point, &mut [&mut r, &mut below, &mut above]);
-    // The estimate is at most one too small, or, after rounding up, two.
+    // The estimate is too small by at most one or, after rounding up, two.
     while is_high(&r, &above, &s) {
         point += 1;
         s.multiply(10);
@@ -203,7 +208,7 @@ fn shortest(mantissa: u128, exponent: i32, narrow: bool) -> (String, i32) {
     }
 }
 
-/// A natural number: digits to the base 2^32, the lowest first, the highest not 0.
+/// A natural number: digits in base 2^32, the lowest first, the highest not 0.
 #[derive(Clone, PartialEq, Eq)]
 struct Natural(Vec<u32>);
 
@@ -252,7 +257,7 @@ impl Natural {
         Self(digits)
     }
 
-    /// Takes away one that is not larger.
+    /// Subtracts a number that is not larger.
     fn subtract(&mut self, other: &Self) {
         let mut borrow = false;
         for (at, digit) in self.0.iter_mut().enumerate() {
@@ -283,7 +288,7 @@ mod tests {
         fraction: 23,
     };
 
-    /// Bits in no order, and those at the ends of the format.
+    /// Pseudo-random bits, and those at the ends of the format.
     fn samples(width: u32) -> impl Iterator<Item = u128> {
         let mut state = 0x9e37_79b9_7f4a_7c15_u128;
         let random = (0..2000).map(move |_| {
@@ -324,7 +329,7 @@ mod tests {
         }
     }
 
-    /// What glibc prints with `%.36Lg`, as far as it is needed.
+    /// As printed by glibc with `%.36Lg`, with as many digits as needed.
     #[test]
     fn numbers_of_quadruple_precision_are_exact() {
         for (bits, text) in [
@@ -346,7 +351,7 @@ mod tests {
                 0x7ffe_ffff_ffff_ffff_ffff_ffff_ffff_ffff,
                 "1.189731495357231765085759326628007e4932",
             ),
-            // 0.1 as a double: another number than 0.1.
+            // 0.1 as a double, which is another number than 0.1.
             (
                 0x3ffb_9999_9999_9999_a000_0000_0000_0000,
                 "0.1000000000000000055511151231257827",

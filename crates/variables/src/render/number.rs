@@ -1,10 +1,11 @@
-//! Numbers, names of constants, and what else fits in sixteen bytes.
+//! Numbers, names of constants, and other values of at most sixteen bytes.
 
 use super::float::{self, Format};
 use super::string;
 use crate::types::{BitField, Encoding, TypeKind, cut};
 
-/// The text of a value. `bits` is zero above the value's width, which is that of the bit-field or of the type.
+/// The text of a value. `bits` is zero above the width of the value, which is that of the bit-field
+/// or of the type.
 pub(super) fn text(
     kind: &TypeKind,
     name: Option<&str>,
@@ -17,7 +18,7 @@ pub(super) fn text(
         None => 8 * bytes.min(16) as u32,
     };
     match kind {
-        // What takes no bytes has one value only: Rust's `()`.
+        // A type without bytes has only one value: Rust's `()`.
         TypeKind::Base(_) if bytes == 0 => name.unwrap_or("{}").to_owned(),
         TypeKind::Base(encoding) => base(*encoding, name, bits, width),
         TypeKind::Enumeration {
@@ -63,7 +64,8 @@ fn base(encoding: Encoding, name: Option<&str>, bits: u128, width: u32) -> Strin
                 Encoding::SignedChar => signed_value(bits, width),
                 _ => bits as i128,
             };
-            // Above 127 a byte is a part of a character, or of another encoding. Of a bit-field, the value counts.
+            // Above 127, a byte is part of a character, or belongs to another encoding. For a
+            // bit-field, the value counts.
             let character = u8::try_from(value).ok().filter(u8::is_ascii);
             match character.map(char::from) {
                 Some(c) => format!("{value} {}", string::quoted_character(c)),
@@ -78,7 +80,7 @@ fn base(encoding: Encoding, name: Option<&str>, bits: u128, width: u32) -> Strin
         (Encoding::Boolean, _) => match bits {
             0 => "false".into(),
             1 => "true".into(),
-            // Not a truth value, so it is shown as it is.
+            // Not a valid boolean, so it is shown as a number.
             other => other.to_string(),
         },
         (Encoding::Float, 32) => {
@@ -117,7 +119,7 @@ fn base(encoding: Encoding, name: Option<&str>, bits: u128, width: u32) -> Strin
     }
 }
 
-/// A complex number from its parts.
+/// Formats a complex number from its parts.
 pub(crate) fn complex(real: &str, imaginary: &str) -> String {
     let (sign, imaginary) = match imaginary.strip_prefix('-') {
         Some(positive) => ('-', positive),
@@ -126,7 +128,7 @@ pub(crate) fn complex(real: &str, imaginary: &str) -> String {
     format!("{real} {sign} {imaginary}i")
 }
 
-/// The format of a floating-point type that is neither `float` nor `double`.
+/// The format of a floating-point type other than `float` and `double`.
 pub(super) fn float_format(name: Option<&str>, width: u32) -> Option<Format> {
     match (width, name) {
         (16, Some("__bf16")) => Some(float::BRAIN),
@@ -136,8 +138,9 @@ pub(super) fn float_format(name: Option<&str>, width: u32) -> Option<Format> {
     }
 }
 
-/// A value that no constant of its enumeration has, as constants that it has the bits of: `READ | WRITE`. `None` unless the constants are flags: each consists of bits that have a name of
-/// their own, most of them of one such bit, and they do not just count from 0 or 1 upwards.
+/// Formats a value that is no constant of its enumeration as a combination of constants: `READ |
+/// WRITE`. `None` unless the constants are flags: each consists of bits that have names of their
+/// own, most consist of one such bit, and they do not simply count from 0 or 1 upwards.
 fn flags(enumerators: &[(String, u128)], bits: u128) -> Option<String> {
     let single = |value: &u128| value.count_ones() == 1;
     let values = || enumerators.iter().map(|(_, value)| *value);
@@ -146,7 +149,7 @@ fn flags(enumerators: &[(String, u128)], bits: u128) -> Option<String> {
     let named = values().filter(single).fold(0, |all, value| all | value);
     let most = values().max()?;
     let positive = values().filter(|value| *value > 0);
-    // Flags that happen to do so are seldom in this order.
+    // Flags that happen to count are rarely in this order.
     let counts =
         most > 2 && positive.clone().count() as u128 == most && positive.clone().is_sorted();
     let composed = values().all(|value| value & !named == 0);
@@ -167,7 +170,7 @@ fn flags(enumerators: &[(String, u128)], bits: u128) -> Option<String> {
     Some(parts.join(" | "))
 }
 
-/// The value in two's complement of so many bits.
+/// The value in two's complement with `width` bits.
 pub(super) fn signed_value(bits: u128, width: u32) -> i128 {
     let unused = 128 - width.clamp(1, 128);
     ((bits << unused) as i128) >> unused
@@ -214,7 +217,7 @@ mod tests {
         assert_eq!([wide(0xe9), wide(0)], ["233 'é'", "0"]);
     }
 
-    /// An enumeration with these values, and a value of it as text.
+    /// The text of a value of an enumeration with these constants.
     fn constant(values: &[u128], bits: u128) -> String {
         let names = ('A'..).map(String::from);
         let kind = TypeKind::Enumeration {
@@ -234,7 +237,7 @@ mod tests {
         assert_eq!(constant(&[1, 2, 4], 8), "8");
         assert_eq!(constant(&[1, 0x8000_0000], 0x8000_0001), "A | B");
         assert_eq!(constant(&[0, 1, 2], 3), "B | C");
-        // These count.
+        // These count upwards.
         assert_eq!(constant(&[0, 1, 2, 3, 4, 5], 7), "7");
         assert_eq!(constant(&[1, 2, 3, 4], 5), "5");
         assert_eq!(constant(&[0, 5, 6], 7), "7");

@@ -1,4 +1,4 @@
-//! Values that are one number, which can be counted and compared.
+//! Values that are a single number, which can be counted and compared.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -11,32 +11,34 @@ use crate::place::Machine;
 use crate::types::{Encoding, Type, TypeKind, TypeRef};
 use crate::{PathError, Variables};
 
-/// A value that is one number: an integer, a character, a truth value, a floating-point number, a pointer, a constant of an enumeration.
+/// A value that is a single number: an integer, a character, a boolean, a floating-point number, a
+/// pointer, or an enumeration constant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Number {
     /// The type's name.
     pub type_name: String,
     /// The bits, zero above the value's width. Values of one type are equal if their bits are.
     pub bits: u128,
-    /// Where it stands among others of its type.
+    /// Its order among values of its type.
     pub rank: Rank,
-    /// The value as C would write it: a constant's name, an address without what is there.
+    /// The value as C would write it: a constant's name, or an address without its contents.
     pub text: String,
 }
 
-/// What numbers of one type are compared by.
+/// The key by which numbers of one type are compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rank {
-    /// Of a type with negative numbers.
+    /// Of a signed type.
     Signed(i128),
-    /// Of a type without.
+    /// Of an unsigned type.
     Unsigned(u128),
-    /// Of a floating-point type; of one with more digits than `f64` has, the `f64` that is nearest.
+    /// Of a floating-point type; the nearest `f64` if the type has more digits.
     Float(f64),
 }
 
 impl Rank {
-    /// Numerically; floating-point numbers in IEEE 754's total order. What is of different kinds is told apart, no more.
+    /// Numerical order; for floating-point numbers IEEE 754's total order. Values of different kinds
+    /// are ordered by kind alone.
     pub fn order(&self, other: &Self) -> Ordering {
         let kind = |rank: &Self| match rank {
             Self::Signed(_) => 0,
@@ -84,14 +86,14 @@ impl NumberType {
 /// Most parts of an aggregate that an error names.
 const PARTS: usize = 8;
 
-/// So many containers of one value are in each other.
+/// The maximal nesting of containers with one value.
 const NESTED: usize = 8;
 
 impl Variables<'_> {
-    /// An object as one number. A C++ reference stands for what it refers to.
+    /// An object as a single number. A C++ reference stands for its target.
     ///
     /// # Errors
-    /// [`PathError::Aggregate`] if it consists of parts, whatever they hold; or if it has no value.
+    /// [`PathError::Aggregate`] if it has several parts, whatever they hold; or if it has no value.
     pub fn number(&self, object: &Object, machine: &dyn Machine) -> Result<Number, PathError> {
         let described = self.describe(self.plain(object.type_ref)?)?;
         match described.kind {
@@ -102,7 +104,8 @@ impl Variables<'_> {
         }
     }
 
-    /// An object as an operand of a condition: one number, also where a cell, a lock or an optional holds it or it has a unit. A complex number is none, as it has no order.
+    /// An object as an operand of a condition: a single number, also if it is in a cell, a lock or
+    /// an optional, or has a unit. A complex number does not qualify, because it has no order.
     ///
     /// # Errors
     /// As [`number`](Self::number).
@@ -221,7 +224,7 @@ impl Variables<'_> {
         })
     }
 
-    /// That an object consists of parts, and how they are written.
+    /// The error for an object with several parts, with the ways to write them.
     fn aggregate(&self, plain: TypeRef, object: &Object) -> Result<PathError, PathError> {
         let described = self.describe(plain)?;
         let mut parts = match &described.kind {

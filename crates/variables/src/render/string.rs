@@ -4,13 +4,13 @@ use crate::Unavailable;
 use crate::place::{Machine, Piece, read};
 use crate::types::{Encoding, Type, TypeKind};
 
-/// So many bytes are read at once.
+/// The number of bytes read at once.
 const CHUNK: usize = 64;
 
-/// So many equal bytes in a row are counted.
+/// Runs of at least this many equal bytes are counted.
 pub(super) const COUNTED: usize = 8;
 
-/// Whether strings are made of such values: characters of one byte.
+/// Whether values of this type form strings: one-byte characters.
 pub(super) fn is_character(described: &Type) -> bool {
     let encoding = match described.kind {
         TypeKind::Base(encoding) => encoding,
@@ -29,7 +29,7 @@ pub(super) fn terminated(address: u64, most: usize, machine: &dyn Machine) -> St
     while bytes.len() < most {
         let mut chunk = [0; CHUNK];
         let at = address.saturating_add(bytes.len() as u64);
-        // Near the end of memory a chunk may not be there, but the string may.
+        // Near the end of memory, a whole chunk may not exist, though the string does.
         let size = if machine.memory(at, &mut chunk) {
             CHUNK
         } else if machine.memory(at, &mut chunk[..1]) {
@@ -53,7 +53,7 @@ pub(super) fn terminated(address: u64, most: usize, machine: &dyn Machine) -> St
     format!("{}…", quoted(&bytes))
 }
 
-/// The string of so many bytes at an address.
+/// The string of `length` bytes at an address.
 pub(super) fn counted(address: u64, length: u64, most: usize, machine: &dyn Machine) -> String {
     let shown = usize::try_from(length).unwrap_or(usize::MAX).min(most);
     let mut bytes = vec![0; shown];
@@ -64,7 +64,8 @@ pub(super) fn counted(address: u64, length: u64, most: usize, machine: &dyn Mach
     format!("{}{more}", quoted(&bytes))
 }
 
-/// Text in quotation marks from code units of two or four bytes: UTF-16 or UTF-32. What is no character is written as its number.
+/// Text in quotation marks from code units of two or four bytes: UTF-16 or UTF-32. Invalid units
+/// are written as numbers.
 pub(super) fn wide(units: &[u32], bytes: u64) -> String {
     let decoded: Vec<Result<char, u32>> = match bytes {
         2 => char::decode_utf16(units.iter().map(|unit| *unit as u16))
@@ -91,7 +92,7 @@ pub(super) fn wide(units: &[u32], bytes: u64) -> String {
     text
 }
 
-/// So many code units at an address. `None` if they are not all there.
+/// The code units at an address. `None` if they do not all exist.
 pub(super) fn units(
     address: u64,
     count: usize,
@@ -103,7 +104,7 @@ pub(super) fn units(
     found.then(|| of_bytes(&held, bytes))
 }
 
-/// The code units that these bytes are.
+/// The code units in these bytes.
 pub(super) fn of_bytes(held: &[u8], bytes: u64) -> Vec<u32> {
     let units = held.chunks_exact(usize::try_from(bytes).unwrap_or(1).max(1));
     let unit = |unit: &[u8]| {
@@ -114,7 +115,7 @@ pub(super) fn of_bytes(held: &[u8], bytes: u64) -> Vec<u32> {
     units.map(unit).collect()
 }
 
-/// The string of code units at an address, up to a zero one.
+/// The string of code units at an address, up to a zero unit.
 pub(super) fn wide_terminated(
     address: u64,
     bytes: u64,
@@ -134,7 +135,8 @@ pub(super) fn wide_terminated(
     format!("{}…", wide(&found, bytes))
 }
 
-/// The text that an array of code units begins with, without the zeros at its end. `None` if no text begins there.
+/// The text at the beginning of an array of code units, without trailing zeros. `None` if it does
+/// not begin with text.
 pub(super) fn wide_array(units: &[u32], bytes: u64, more: bool) -> Option<String> {
     let end = units.iter().rposition(|unit| *unit != 0);
     let all = &units[..end.map_or(0, |last| last + 1)];
@@ -148,10 +150,10 @@ pub(super) fn wide_array(units: &[u32], bytes: u64, more: bool) -> Option<String
     is_text.then(|| format!("{}{more}", wide(all, bytes)))
 }
 
-/// The characters of an array of them.
+/// The contents of a character array.
 pub(super) struct Characters {
     bytes: Vec<u8>,
-    /// There are more.
+    /// Whether there are more.
     more: bool,
 }
 
@@ -170,8 +172,9 @@ pub(super) fn array(
 }
 
 impl Characters {
-    /// The string that they are, without the zeros at its end. `None` if no text begins there: bytes then that happen to have a type of
-    /// characters. What is behind the text's own end may be anything: buffers are written again and again.
+    /// The string, without trailing zeros. `None` if it does not begin with text: the bytes then
+    /// only happen to have a character type. Anything may follow the text's own end, because
+    /// buffers are overwritten again and again.
     pub(super) fn text(&self) -> Option<String> {
         let end = self.bytes.iter().rposition(|byte| *byte != 0);
         let all = &self.bytes[..end.map_or(0, |last| last + 1)];
@@ -180,7 +183,7 @@ impl Characters {
         let visible = |c: char| !c.is_control() || matches!(c, '\x07'..='\r' | '\x1b');
         let is_text = match std::str::from_utf8(first) {
             Ok(text) => text.chars().all(visible),
-            // The last character may go on behind what was read.
+            // The last character may continue after the bytes read.
             Err(error) => length.is_none() && self.more && error.error_len().is_none(),
         };
         if !is_text || (first.is_empty() && !all.is_empty()) {
@@ -190,20 +193,21 @@ impl Characters {
         Some(format!("{}{more}", quoted(all)))
     }
 
-    /// How many of them in a row are equal, from each first one on.
+    /// The runs of equal bytes, with their lengths.
     pub(super) fn runs(&self) -> impl Iterator<Item = (u8, usize)> {
         let runs = self.bytes.chunk_by(|a, b| a == b);
         runs.map(|run| (run[0], run.len()))
     }
 }
 
-/// Text in quotation marks; what is not UTF-8 and what cannot be seen is escaped as in C, which reads it back as these bytes.
+/// Text in quotation marks. Bytes that are not UTF-8, and invisible characters, are escaped as in
+/// C, which reads them back as the same bytes.
 pub fn quoted(bytes: &[u8]) -> String {
     let mut text = String::from("\"");
     let mut questions = 0;
     for chunk in bytes.utf8_chunks() {
         for c in chunk.valid().chars() {
-            // Two question marks and one of these are another character.
+            // Two question marks and one of these form a trigraph.
             if questions > 1 && "=/'()!<>-".contains(c) {
                 text.insert(text.len() - 1, '\\');
             }
@@ -219,7 +223,7 @@ pub fn quoted(bytes: &[u8]) -> String {
     text
 }
 
-/// Always with three digits: C takes up to three, and for `\x` all that follow.
+/// Always three digits: C reads up to three, but for `\x` all that follow.
 fn octal(byte: u8, text: &mut String) {
     text.push_str(&format!("\\{byte:03o}"));
 }
@@ -232,7 +236,7 @@ pub(super) fn quoted_character(c: char) -> String {
     text
 }
 
-/// Writes a character as in C between these quotation marks.
+/// Writes a character as in C between quotation marks of this kind.
 fn escape(c: char, quotation: char, text: &mut String) {
     let known = match c {
         '\x07' => Some("\\a"),
@@ -249,7 +253,7 @@ fn escape(c: char, quotation: char, text: &mut String) {
     match known {
         Some(known) => text.push_str(known),
         None if c == quotation => text.extend(['\\', c]),
-        // C gives these no other name.
+        // C has no other name for these.
         None if code < 0xa0 && c.is_control() && quotation == '\'' => octal(code as u8, text),
         None if code < 0xa0 && c.is_control() => {
             let mut bytes = [0; 4];
@@ -257,7 +261,7 @@ fn escape(c: char, quotation: char, text: &mut String) {
                 octal(byte, text);
             }
         }
-        // Quotation marks of the other kind are themselves.
+        // Quotation marks of the other kind need no escape.
         None if c.is_ascii() || c.escape_debug().eq([c]) => text.push(c),
         None if code <= 0xffff => text.push_str(&format!("\\u{code:04x}")),
         None => text.push_str(&format!("\\U{code:08x}")),
@@ -311,7 +315,7 @@ mod tests {
         assert_eq!(text(b"\0\0", false).as_deref(), Some(r#""""#));
         assert_eq!(text(b"ab", true).as_deref(), Some(r#""ab"…"#));
         assert_eq!(text("é".as_bytes(), false).as_deref(), Some(r#""é""#));
-        // Cut in the middle of a character, or broken.
+        // Truncated in the middle of a character, or broken.
         assert_eq!(text(b"a\xc3", true).as_deref(), Some(r#""a\303"…"#));
         // A buffer that held something longer before.
         assert_eq!(text(b"a\0\xff\0", false).as_deref(), Some(r#""a\000\377""#));

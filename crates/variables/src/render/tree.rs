@@ -4,25 +4,25 @@ use std::fmt;
 
 use crate::PathError;
 
-/// How much of a value is shown. What is left out is counted ([`Rendered::omitted`]).
+/// How much of a value is shown. Omitted parts are counted ([`Rendered::omitted`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How many records, arrays and followed pointers may be in each other.
+    /// The maximal nesting of records, arrays and followed pointers.
     pub depth: u8,
-    /// How many elements of an array.
+    /// The number of elements of an array.
     pub elements: u64,
-    /// How many bytes of a string; 0 for none.
+    /// The number of bytes of a string; 0 for none.
     pub string: usize,
-    /// How many pointers in a row are followed.
+    /// The number of pointers followed in a row.
     pub pointers: u8,
-    /// Whether the text is shown that a pointer to characters points to.
+    /// Whether to show the text to which a character pointer points.
     pub pointed: bool,
-    /// How many parts in all.
+    /// The total number of parts.
     pub parts: usize,
 }
 
 impl Limits {
-    /// Those of a value among others.
+    /// The limits for a value among others.
     pub const DEFAULT: Self = Self {
         depth: 6,
         elements: 32,
@@ -39,42 +39,42 @@ impl Default for Limits {
     }
 }
 
-/// A value, or a part of one, as it is shown.
+/// A value, or a part of one, in displayed form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rendered {
-    /// The name of the member, `[3]` for an element, `*` for what a pointer points to; nothing for the whole.
+    /// The member's name, `[3]` for an element, `*` for a pointer's target; `None` for the whole.
     pub name: Option<String>,
     /// The type's name.
     pub type_name: String,
-    /// What it is.
+    /// The structure of the value.
     pub shape: Shape,
-    /// The value, unless it consists of children; for a pointer to characters, with the string.
+    /// The value, unless it consists of children; for a character pointer, with the string.
     pub text: String,
     /// The parts.
     pub children: Vec<Self>,
-    /// How many further parts there are.
+    /// The number of omitted parts.
     pub omitted: u64,
 }
 
-/// What a value is made of.
+/// The structure of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// A number, a name, a string.
     Scalar,
-    /// An address; the child, if there is one, is what is there.
+    /// An address; the child, if any, is its target.
     Pointer,
     /// Named members.
     Record,
-    /// One of several alternatives: the child, whose name is that of the alternative.
+    /// One of several alternatives: the child, which has the alternative's name.
     Variant,
     /// Elements.
     Sequence,
-    /// There is no value, and this is why.
+    /// There is no value, for this reason.
     Missing(Box<PathError>),
 }
 
 impl Rendered {
-    /// Whether its members have numbers: rustc calls those of a tuple `__0`, `__1` and so on.
+    /// Whether its members are numbered: rustc calls those of a tuple `__0`, `__1` and so on.
     fn is_tuple(&self) -> bool {
         let mut children = self.children.iter().enumerate();
         let numbered = |(i, child): (usize, &Self)| {

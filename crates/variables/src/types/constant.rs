@@ -5,7 +5,7 @@ use gimli::AttributeValue;
 use super::Encoding;
 use crate::debug::{Entry, Value};
 
-/// How the bits of a base type are understood.
+/// The interpretation of a base type's bits.
 pub(super) fn encoding(entry: &Entry<'_>) -> Encoding {
     let Some(AttributeValue::Encoding(encoding)) = entry.value(gimli::DW_AT_encoding) else {
         return Encoding::Other;
@@ -19,13 +19,13 @@ pub(super) fn encoding(entry: &Entry<'_>) -> Encoding {
         gimli::DW_ATE_boolean => Encoding::Boolean,
         gimli::DW_ATE_float => Encoding::Float,
         gimli::DW_ATE_complex_float => Encoding::Complex,
-        // What clang and GCC write for the complex integers of GNU C.
+        // Clang and GCC use this for GNU C's complex integers.
         gimli::DW_ATE_lo_user => Encoding::ComplexInteger,
         _ => Encoding::Other,
     }
 }
 
-/// A constant, negative ones in two's complement.
+/// A constant; negative ones in two's complement.
 pub(super) fn constant(value: Value<'_>) -> Option<u128> {
     Some(match value {
         AttributeValue::Sdata(value) => i128::from(value) as u128,

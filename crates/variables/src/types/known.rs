@@ -1,4 +1,4 @@
-//! The types that were read so far.
+//! The types read so far.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -10,17 +10,18 @@ use super::{Encoding, Type, TypeKind, TypeRef};
 use crate::DebugError;
 use crate::debug::{Debug, EntryId};
 
-/// The lengths that a [`TypeRef`] names, from 1. They are one's for all that is open: what was found with one reader of a module is shown with another.
+/// The lengths that a [`TypeRef`] names, from 1. They are global to the process, because an object
+/// found with one reader of a module may be shown with another.
 static LENGTHS: Mutex<Vec<Arc<Lengths>>> = Mutex::new(Vec::new());
 
-/// So many of the last lengths are compared with new ones: those of the activations that are open.
+/// New lengths are compared with this many of the latest ones: those of the open activations.
 const RECENT: usize = 16;
 
 fn all_lengths() -> MutexGuard<'static, Vec<Arc<Lengths>>> {
     LENGTHS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The types that were read so far. Each takes memory in proportion to its entry and those below it.
+/// The types read so far. Each takes memory in proportion to its entry and those below it.
 #[derive(Default)]
 pub(crate) struct Types {
     read: Mutex<ReadTypes>,
@@ -37,7 +38,7 @@ impl Types {
         self.read.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A type with the lengths that its arrays have at a moment.
+    /// A type with the lengths of its arrays at a moment.
     pub(crate) fn of_moment(&self, type_ref: TypeRef, lengths: Lengths) -> TypeRef {
         let mut all = all_lengths();
         let mut recent = all.iter().rev().take(RECENT);

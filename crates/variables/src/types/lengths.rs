@@ -1,5 +1,6 @@
-//! Arrays whose length the program computes (DWARF 5, section 5.5): the debug information names the variable, or gives the
-//! expression, that holds it. A type then is that of a moment: [`TypeRef`] names the lengths that were found.
+//! Arrays with computed lengths (DWARF 5, section 5.5): the debug information names the variable,
+//! or gives the expression, that holds the length. Such a type belongs to a moment: [`TypeRef`]
+//! names the lengths that were found.
 
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ use crate::{DebugError, PathError, Unavailable, Variables};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Lengths {
     arrays: Vec<(EntryId, Vec<Option<u64>>)>,
-    /// Why one is not known.
+    /// Why a length is unknown.
     why: Option<Unavailable>,
 }
 
@@ -32,7 +33,8 @@ impl Lengths {
 }
 
 impl Variables<'_> {
-    /// The type of a variable with the lengths that its arrays have at a moment. O(types that it is made of, one in the other).
+    /// The type of a variable with the lengths of its arrays at a moment. O(nesting depth of its
+    /// types).
     pub(crate) fn with_lengths(
         &self,
         variable: &Variable,
@@ -76,7 +78,7 @@ impl Variables<'_> {
         }
     }
 
-    /// The dimensions of an array, with those that are computed. `None` if there is none of these.
+    /// The dimensions of an array, including computed ones. `None` if it has no computed ones.
     fn dimensions(
         &self,
         array: EntryId,
@@ -123,7 +125,7 @@ impl Variables<'_> {
         Ok(is_computed.then_some(found))
     }
 
-    /// What the variable holds that an attribute refers to, or what its expression comes to.
+    /// The value of the variable to which an attribute refers, or of its expression.
     fn computed(
         &self,
         id: EntryId,
@@ -164,7 +166,7 @@ impl Variables<'_> {
         u64::try_from(held).map(Some).map_err(|_| outside)
     }
 
-    /// The instance of a variable, in what is inlined at a place.
+    /// The instance of a variable in code inlined at a place.
     fn instance(
         &self,
         origin: EntryId,
@@ -188,7 +190,7 @@ impl Variables<'_> {
         Ok(None)
     }
 
-    /// That the size of a type is not known, and why.
+    /// The error for a type of unknown size, with the reason.
     pub(crate) fn incomplete(&self, of: TypeRef) -> Result<PathError, DebugError> {
         let type_name = self.type_name(of)?;
         let lengths: Option<Arc<Lengths>> = self.types.lengths(of);

@@ -1,4 +1,4 @@
-//! What a type is called, as C would write it.
+//! The names of types, as C would write them.
 
 use super::{Encoding, RecordKind, TypeKind, TypeRef, Types};
 use crate::DebugError;
@@ -6,10 +6,10 @@ use crate::debug::Debug;
 
 use super::size::CHAIN;
 
-/// Functions as parameters are shown without their own parameters below this depth.
+/// Below this depth, function types in parameters are shown without their own parameters.
 const NESTED: u32 = 2;
 
-/// So many parameters of a function are shown.
+/// The maximal number of a function's parameters that are shown.
 const PARAMETERS: usize = 16;
 
 impl Types {
@@ -24,7 +24,8 @@ impl Types {
         type_ref: TypeRef,
         depth: u32,
     ) -> Result<String, DebugError> {
-        // What stands where a variable's name would, growing outwards from there; and what stands before it all.
+        // The declarator, which grows outwards from the place of a variable's name; and the
+        // qualifiers before everything.
         let (mut declarator, mut qualifiers) = (String::new(), String::new());
         let mut at = type_ref;
         for _ in 0..CHAIN {
@@ -98,7 +99,7 @@ impl Types {
                     at = *result;
                 }
                 kind => {
-                    // Clang calls all complex types this.
+                    // Clang uses this name for all complex types.
                     let name = match (described.name.as_deref(), kind, described.bytes) {
                         (Some("complex"), TypeKind::Base(Encoding::Complex), Some(bytes)) => {
                             Some(match bytes {

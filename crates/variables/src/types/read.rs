@@ -1,4 +1,4 @@
-//! From entries to types.
+//! Reads types from entries.
 
 use std::cell::Cell;
 
@@ -9,16 +9,16 @@ use super::{Encoding, RecordKind, Type, TypeKind, TypeRef};
 use crate::DebugError;
 use crate::debug::{Debug, Entry, EntryId, Next};
 
-/// What reading types has cost so far.
+/// The cost of reading types so far.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Spent {
-    /// How many bytes their names take: entries may share one long name.
+    /// The total size of their names in bytes: entries may share one long name.
     names: usize,
-    /// How many bytes of entries were read: types may be in each other, each with all that is in it.
+    /// The number of bytes of entries read: types may be nested, each with all its contents.
     entries: usize,
 }
 
-/// Reads types, within what the size of the debug information allows.
+/// Reads types, within limits set by the size of the debug information.
 pub(super) struct Reader<'d, 'a> {
     pub(super) debug: &'d Debug<'a>,
     pub(super) spent: Cell<Spent>,
@@ -27,7 +27,7 @@ pub(super) struct Reader<'d, 'a> {
 impl<'a> Reader<'_, 'a> {
     pub(super) fn read(&self, id: EntryId) -> Result<Type, DebugError> {
         let mut entry = self.debug.entry(id)?;
-        // A type that has a unit of its own.
+        // A type with a unit of its own.
         if let Some(signature) = entry.value(gimli::DW_AT_signature)
             && let Some(own) = self.debug.reference(id.unit, signature)
         {
@@ -133,7 +133,7 @@ impl<'a> Reader<'_, 'a> {
                 let count = entry
                     .number(gimli::DW_AT_count)
                     .or_else(|| u64::try_from(length?).ok());
-                // Some compilers write −1 for "not known".
+                // Some compilers write −1 for "unknown".
                 found.push(count.filter(|count| *count < u64::from(u32::MAX)));
             }
             Ok(if depth == 0 { Next::Into } else { Next::Over })

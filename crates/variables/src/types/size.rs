@@ -1,13 +1,14 @@
-//! How many bytes a type takes.
+//! The sizes of types in bytes.
 
 use super::{TypeKind, TypeRef, Types};
 use crate::DebugError;
 use crate::debug::Debug;
 
-/// No program writes types as long as this; circles are longer.
+/// The maximal length of a chain of types. No program writes longer ones; cycles are longer.
 pub(crate) const CHAIN: usize = 256;
 
-/// How many bytes a value takes. `None` for functions, incomplete types and arrays of unknown length.
+/// The size of a value in bytes. `None` for functions, incomplete types and arrays of unknown
+/// length.
 pub(crate) fn size(
     types: &Types,
     debug: &Debug<'_>,
@@ -37,7 +38,8 @@ pub(crate) fn size(
                 at = *element;
             }
             TypeKind::MemberPointer { to, .. } if described.bytes.is_none() => {
-                // Of data an offset; of functions two words (the Itanium C++ ABI, section 2.3).
+                // A pointer to a data member is an offset; to a function member, two words (the
+                // Itanium C++ ABI, section 2.3).
                 let word = at.entry.map_or(4, |entry| {
                     u64::from(debug.unit(entry.unit).header.address_size())
                 });

@@ -1,16 +1,16 @@
-//! What is to be written of a stretch of the run, input by input, before it is coded.
+//! The data to be written for a stretch of the run, input by input, before coding.
 
 use rustc_hash::FxHashMap;
 
 use super::patterns::Patterns;
 use super::sites::EXECUTION_BITS;
 
-/// Which execution of which node a label names, once absolutely and once by how many executions ago it was.
+/// The executions that labels name, both as absolute numbers and as distances back.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Executions {
     /// The number of the execution.
     pub absolute: Vec<u64>,
-    /// How many executions of that node have begun since, it not included.
+    /// The number of that node's executions begun since, excluding it.
     pub ages: Vec<u64>,
 }
 
@@ -27,36 +27,38 @@ impl Executions {
     }
 }
 
-/// Who wrote the first byte of what is read at one execution: a pattern, and of its first part which execution that was.
+/// The writer of the first byte read in one execution: a pattern, and the execution of the
+/// pattern's first part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Label {
     pub pattern: u32,
     /// The number of the execution.
     pub execution: u64,
-    /// How many executions of that node have begun since, it not included.
+    /// The number of that node's executions begun since, excluding it.
     pub age: u64,
 }
 
-/// What is told of an input.
+/// The stored data for an input.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Column {
-    /// Which input of all nodes.
+    /// The number of the input, among those of all nodes.
     pub input: u32,
-    /// For a read: the execution of the node that the first of its labels belongs to; one for each execution follows.
+    /// For a read: the node's execution to which the first label belongs; one for each later
+    /// execution follows.
     pub first: u64,
-    /// Where these are, chunk by chunk.
+    /// The positions of the labels, chunk by chunk.
     pub chunks: Vec<u32>,
-    /// Where the last chunk ends.
+    /// The end of the last chunk.
     pub end: u32,
-    /// By part of the pattern, from the second one on: which executions these were.
+    /// By part of the pattern, from the second one on: its executions.
     pub parts: Vec<Executions>,
-    /// For a variable: the executions at which its definition, which is far away, becomes another one.
+    /// For a variable: the executions at which its distant definition changes.
     pub far_at: Vec<u64>,
     /// The nodes of these definitions.
     pub far_nodes: Vec<u32>,
     /// Their executions.
     pub far: Executions,
-    /// The executions at which the value itself is kept.
+    /// The executions at which the value itself is stored.
     pub cut_at: Vec<u64>,
     /// These values.
     pub cut: Vec<u64>,
@@ -64,19 +66,19 @@ pub(crate) struct Column {
     pub cut_high: Vec<u64>,
 }
 
-/// What is told of one copy from memory to memory: runs of bytes that come from elements of the same size, written by the same write in
-/// executions that are the same or one apart.
+/// The data of one memory copy: runs of bytes that come from elements of equal size. The same write
+/// stored them, in executions that are equal or consecutive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
-    /// How many bytes an element has.
+    /// The number of bytes in an element.
     pub length: u64,
-    /// How many elements.
+    /// The number of elements.
     pub count: u64,
-    /// Where the first comes from, as a place.
+    /// The origin of the first element, as a place.
     pub place: u32,
-    /// The first one's execution.
+    /// The first element's execution.
     pub execution: u64,
-    /// What is added to the execution from one element to the next.
+    /// The difference of executions from one element to the next.
     pub step: u64,
 }
 
@@ -87,21 +89,21 @@ pub(crate) struct Copies {
     pub site: u32,
     /// The executions of the node.
     pub at: Vec<u64>,
-    /// How many runs each has.
+    /// The number of runs of each.
     pub counts: Vec<u64>,
     pub runs: Vec<Run>,
 }
 
-/// The labels of a stretch: of each column in chunks, so that no column has to be moved when it grows.
+/// The labels of a stretch. Each column is in chunks, so that growth does not move it.
 ///
-/// Most labels have the pattern of the one before, and are one word.
+/// Most labels have the pattern of the previous one, and take one word.
 #[derive(Debug, Default)]
 pub(crate) struct Labels {
     words: Vec<u64>,
     used: usize,
 }
 
-/// Where a column's next label goes.
+/// The position of a column's next label.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Room {
     next: u32,
@@ -111,20 +113,21 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// Up to where the last chunk is filled.
+    /// The position up to which the last chunk is filled.
     pub(crate) fn filled(self) -> u32 {
         self.next
     }
 }
 
 impl Labels {
-    /// Room that is taken at once, enough for the usual epoch: it costs nothing before it is used, and nothing has to be moved.
+    /// The room reserved at once, enough for the usual epoch. Unused room costs nothing, and
+    /// nothing has to be moved.
     const ROOM: usize = 3 << 21;
-    /// Marks a label: age and execution stand above.
+    /// Marks a label; age and execution are in the upper bits.
     const LABEL: u64 = 1;
     /// Marks the execution of a label whose age is the next word.
     const OLD: u64 = 2;
-    /// Bits of a label's age.
+    /// The number of bits of a label's age.
     const AGE: u32 = u64::BITS - EXECUTION_BITS - 1;
 
     /// Appends a label to a column.
@@ -135,7 +138,7 @@ impl Labels {
         }
     }
 
-    /// Appends a label that is one word, if there is room.
+    /// Appends a label that takes one word, if there is room.
     #[inline(always)]
     pub(crate) fn fits(&mut self, label: Label, room: &mut Room) -> bool {
         let fits = label.age >> Self::AGE == 0 && label.pattern == room.pattern;
@@ -183,12 +186,13 @@ impl Labels {
         room.next += 1;
     }
 
-    /// How many words the chunk of a column has that comes behind so many: few at first, because most columns are short.
+    /// The length in words of the chunk of a column that follows `before` words: short at first,
+    /// because most columns are short.
     fn length(before: usize) -> usize {
         8 << (2 * before.min(3))
     }
 
-    /// How many words a column's labels take. O(chunks).
+    /// The number of words of a column's labels. O(chunks).
     pub(crate) fn words_of(column: &Column) -> usize {
         match column.chunks.split_last() {
             Some((&last, before)) => {
@@ -199,7 +203,7 @@ impl Labels {
         }
     }
 
-    /// Tells a column's labels, in order.
+    /// Reports a column's labels, in order.
     #[inline]
     pub(crate) fn each(&self, column: &Column, mut tell: impl FnMut(Label)) {
         let last = column.chunks.len().wrapping_sub(1);
@@ -214,7 +218,7 @@ impl Labels {
             &self.words[start..end]
         });
         let mut pattern = 0;
-        // Whose age follows.
+        // The execution whose age follows.
         let mut old = None;
         for &word in words {
             if let Some(execution) = old.take() {
@@ -240,22 +244,22 @@ impl Labels {
     }
 }
 
-/// All of a stretch.
+/// All data of a stretch.
 #[derive(Debug, Default)]
 pub(crate) struct Buffers {
     pub columns: Vec<Column>,
     pub labels: Labels,
     pub copies: Vec<Copies>,
-    /// Where a copying site is in `copies`.
+    /// The position of each copying site in `copies`.
     pub of_site: FxHashMap<u32, usize>,
     /// The patterns that labels name.
     pub patterns: Patterns,
-    /// How many numbers are kept.
+    /// The number of stored numbers.
     pub size: usize,
 }
 
 impl Buffers {
-    /// Without what it holds, but with the room for labels.
+    /// Clears it, but keeps the room for labels.
     pub(crate) fn emptied(self) -> Self {
         let mut labels = self.labels;
         labels.used = 0;

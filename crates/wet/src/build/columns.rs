@@ -1,4 +1,4 @@
-//! Where what is told of inputs is put, before it is coded.
+//! Collects the data of inputs before coding.
 
 use std::collections::hash_map::Entry;
 
@@ -6,19 +6,19 @@ use super::buffers::{Buffers, Column, Copies, Executions, Label, Room};
 use super::patterns::Part;
 use super::sites::Def;
 
-/// The columns of the inputs of all nodes, of the epoch at hand.
+/// The columns of all nodes' inputs in the current epoch.
 pub(super) struct Columns {
-    /// By input: where its next label goes.
+    /// By input: the position of its next label.
     labels: Vec<Room>,
-    /// By input: where its column is, plus 1.
+    /// By input: the position of its column, plus 1.
     of_input: Vec<u32>,
-    /// The parts of the read at hand.
+    /// The parts of the current read.
     parts: Vec<Part>,
     buffers: Buffers,
 }
 
 impl Columns {
-    /// Of so many inputs.
+    /// Columns for this many inputs.
     pub(super) fn new(inputs: usize) -> Self {
         Self {
             labels: vec![Room::default(); inputs],
@@ -28,13 +28,13 @@ impl Columns {
         }
     }
 
-    /// How many numbers wait to be written.
+    /// The number of numbers waiting to be written.
     #[inline(always)]
     pub(super) fn size(&self) -> usize {
         self.buffers.size
     }
 
-    /// Takes what waits to be written, and goes on in `empty`.
+    /// Returns the data waiting to be written, and continues with `empty`.
     pub(super) fn take(&mut self, empty: Buffers) -> Buffers {
         for column in &mut self.buffers.columns {
             let input = column.input as usize;
@@ -44,7 +44,7 @@ impl Columns {
         std::mem::replace(&mut self.buffers, empty)
     }
 
-    /// The column of an input, of whose node this is the execution at hand.
+    /// The column of an input, given the current execution of its node.
     #[inline]
     fn column(&mut self, input: u32, execution: u64) -> &mut Column {
         let place = &mut self.of_input[input as usize];
@@ -60,7 +60,7 @@ impl Columns {
         &mut columns[*place as usize - 1]
     }
 
-    /// A read comes from one write, or several, as its pattern says.
+    /// Records the writer of a read or, by its pattern, several writers.
     #[inline(always)]
     pub(super) fn label(&mut self, input: u32, execution: u64, label: Label) {
         let room = &mut self.labels[input as usize];
@@ -78,7 +78,8 @@ impl Columns {
         self.column(input, execution).chunks = chunks;
     }
 
-    /// A read comes from several writes: how many bytes from which, and how often their nodes were executed so far.
+    /// Records several writers of a read: the number of bytes from each, and the executions of
+    /// their nodes so far.
     pub(super) fn labels(&mut self, input: u32, execution: u64, parts: &[(u8, Def, u64)]) {
         let places = parts.iter().map(|&(length, def, _)| (length, def.place()));
         self.parts.clear();
@@ -103,7 +104,8 @@ impl Columns {
         self.buffers.size += others.len();
     }
 
-    /// A variable's definition is far away: which execution of which node, of so many so far.
+    /// Records the distant definition of a variable: the node, its execution, and the number of its
+    /// executions so far.
     #[inline]
     pub(super) fn far(&mut self, input: u32, execution: u64, (node, by, count): (u32, u64, u64)) {
         let column = self.column(input, execution);
@@ -115,7 +117,7 @@ impl Columns {
         }
     }
 
-    /// A value is kept, and if there is one its upper half.
+    /// Records a value, with its upper half if there is one.
     #[inline]
     pub(super) fn keep(&mut self, input: u32, execution: u64, low: u64, high: Option<u64>) {
         let column = self.column(input, execution);
@@ -125,7 +127,7 @@ impl Columns {
         self.buffers.size += 1;
     }
 
-    /// A site copies: what, `add` appends.
+    /// Records a copy at a site; `add` appends its data.
     pub(super) fn copy(&mut self, site: u32, execution: u64, add: impl FnOnce(&mut Copies)) {
         let copies = &mut self.buffers.copies;
         let place = match self.buffers.of_site.entry(site) {

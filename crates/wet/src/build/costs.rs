@@ -1,4 +1,4 @@
-//! How much work it is to compute a value from what is stored: counted in evaluations of nodes, from above.
+//! The cost of computing a value from the stored data: an upper bound, in evaluations of nodes.
 
 use afterimage_machine::{Code, NodeCode, NodeEnd, Register};
 
@@ -12,14 +12,15 @@ fn bit(input: usize) -> Mask {
     1 << input.min(63)
 }
 
-/// The inputs that values of a node depend on.
+/// The inputs on which a node's values depend.
 #[derive(Debug)]
 pub(super) struct Masks {
-    /// Per instruction: for a read, those that its address needs, and the lanes that it keeps; for a write, those that what is written needs; else those of its result.
+    /// By instruction: for a read, the inputs that its address and its unchanged lanes need; for a
+    /// write, those that the written value needs; otherwise those of its result.
     pub insts: Box<[Mask]>,
-    /// Per output of the node.
+    /// By output of the node.
     pub outputs: Box<[Mask]>,
-    /// Per argument or result at the node's end.
+    /// By argument or result at the node's end.
     pub end: Box<[Mask]>,
 }
 
@@ -48,7 +49,7 @@ impl Masks {
             let mut operands = [inst.a, inst.b, inst.c];
             let count = match (read_from(inst.code), write_to(inst.code)) {
                 (Some(ReadFrom::Memory), _) => match inst.code {
-                    // What is kept of a vector is needed as the address is.
+                    // A vector's unchanged lanes are needed like the address.
                     Code::LoadVector(load) => 1 + usize::from(load.keeps()),
                     _ => 1,
                 },
@@ -92,7 +93,7 @@ impl Masks {
     }
 }
 
-/// What the inputs of a node's execution cost.
+/// The costs of the inputs of a node's execution.
 pub(super) struct Costs([u32; 64]);
 
 impl Costs {
@@ -100,13 +101,15 @@ impl Costs {
         Self([0; 64])
     }
 
-    /// Before an execution of a node. Its inputs are [set](Self::set) before they are asked for.
+    /// Prepares for an execution of a node. Its inputs are [set](Self::set) before they are
+    /// queried.
     #[inline(always)]
     pub(super) fn clear(&mut self) {
         self.0[63] = 0;
     }
 
-    /// An input has this cost, unless its value is to be kept, which is the answer. What depends on one that is not `TOLD` is to be kept.
+    /// Sets the cost of an input. Returns whether its value must be stored; it then costs nothing.
+    /// With `TOLD` false, everything that depends on the input must be stored.
     #[inline(always)]
     pub(super) fn put<const TOLD: bool>(&mut self, input: usize, cost: u32) -> bool {
         let keep = TOLD && cost > DEAREST;
@@ -121,7 +124,7 @@ impl Costs {
         keep
     }
 
-    /// The first 63 are asked for alone.
+    /// The first 63 have costs of their own.
     #[inline(always)]
     fn set(&mut self, input: usize, cost: u32) {
         if input < 63 {
@@ -131,7 +134,7 @@ impl Costs {
         }
     }
 
-    /// What a value costs that depends on these inputs.
+    /// The cost of a value that depends on these inputs.
     #[inline(always)]
     pub(super) fn of(&self, mut mask: Mask) -> u32 {
         let mut cost = 0;

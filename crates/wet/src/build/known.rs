@@ -1,4 +1,4 @@
-//! The nodes as the builder knows them, laid out for being asked at each step of a run: what is asked often lies close together.
+//! The nodes as the builder needs them at each step of a run: data used often lies close together.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use super::sites::{Numbers, Site};
 use crate::def::Origin;
 use crate::model::{Event, NodeModel, ReadFrom, WriteTo, read_from, write_to};
 
-/// What is known of all nodes.
+/// The data of all nodes.
 #[derive(Clone)]
 pub(super) struct NodeTable {
     nodes: PrimaryMap<NodeId, Node>,
@@ -21,7 +21,7 @@ pub(super) struct NodeTable {
     given: Vec<Mask>,
 }
 
-/// So many of some things of all nodes, from here on.
+/// A range in a list of all nodes' items.
 #[derive(Clone, Copy)]
 struct Span {
     start: u32,
@@ -29,7 +29,7 @@ struct Span {
 }
 
 impl Span {
-    /// What was appended to a list that had so many.
+    /// The range appended to a list of the given former length.
     fn behind<T>(before: usize, list: &[T]) -> Self {
         Self {
             start: before as u32,
@@ -50,45 +50,45 @@ pub(super) struct Node {
     actions: Span,
     outputs: Span,
     given: Span,
-    /// The number of its first input among those of all nodes.
+    /// The number of its first input, among those of all nodes.
     pub inputs: u32,
-    /// How many inputs it has.
+    /// The number of its inputs.
     pub count: u32,
-    /// How many variables its function has.
+    /// The number of its function's variables.
     pub of_function: u32,
-    /// How many instructions it has.
+    /// The number of its instructions.
     pub insts: u32,
-    /// How many words of the tape tell an execution of it.
+    /// The number of tape words for an execution.
     pub words: u32,
-    /// How many blocks it has.
+    /// The number of its blocks.
     pub blocks: u32,
-    /// Nothing is told of what it reads.
+    /// Whether its reads are not stored.
     pub left_out: bool,
-    /// Values have upper halves.
+    /// Whether values have upper halves.
     pub wide: bool,
-    /// It gives something to another activation, or lets one begin or end.
+    /// Whether it passes values to another activation, or begins or ends one.
     pub gives: bool,
-    /// It ends with a call.
+    /// Whether it ends with a call.
     pub calls: bool,
-    /// How many values the function returns, if it returns what the call gives that the node ends with.
+    /// The number of results, if the function returns the results of the call at the node's end.
     pub returns: Option<u32>,
 }
 
-/// What an instruction does to what outlives its node, or reads of it.
+/// An instruction's effect on state that outlives its node, or its read of such state.
 #[derive(Clone, Copy)]
 pub(super) struct Action {
     /// See [`Masks::insts`].
     pub mask: Mask,
-    /// For a read, which input; for a write, which site.
+    /// For a read, the number of the input; for a write, of the site.
     pub number: u32,
-    /// Which memory or global.
+    /// The number of the memory or global.
     pub index: u32,
-    /// For a copy, which memory is copied from.
+    /// For a copy, the memory copied from.
     pub from: u32,
     /// The instruction's position.
     pub inst: u32,
     pub what: What,
-    /// How many bytes, if it is one value.
+    /// The number of bytes, if it is a single value.
     pub length: u8,
 }
 
@@ -101,12 +101,12 @@ pub(super) enum What {
     Copy,
     GetGlobal,
     SetGlobal,
-    /// It reads what is neither memory nor a global.
+    /// It reads something other than memory and globals.
     Elsewhere,
 }
 
 impl What {
-    /// How many words of the tape tell it.
+    /// The number of words that it takes on the tape.
     fn words(self, wide: bool) -> u32 {
         let value = 1 + u32::from(wide);
         match self {
@@ -151,7 +151,7 @@ impl Action {
 }
 
 impl NodeTable {
-    /// With the nodes come the numbers of their inputs and writes, which begin behind `sites`.
+    /// Adds nodes, and numbers their inputs and their writes, which follow `sites`.
     pub(super) fn new(
         program: &Program,
         codes: &PrimaryMap<NodeId, NodeCode>,
@@ -210,7 +210,7 @@ impl NodeTable {
                 of_function: code.variables,
                 insts: code.insts.len() as u32,
                 words,
-                // A path has no cycle.
+                // A path has no cycle, so this fits.
                 blocks: blocks as u32,
                 left_out: false,
                 wide: code.wide,
@@ -230,7 +230,7 @@ impl NodeTable {
         (known, numbers)
     }
 
-    /// Leaves the nodes of functions out.
+    /// Excludes the nodes of functions.
     pub(super) fn leave_out(
         &mut self,
         codes: &PrimaryMap<NodeId, NodeCode>,
@@ -241,12 +241,12 @@ impl NodeTable {
         }
     }
 
-    /// How many nodes there are.
+    /// The number of nodes.
     pub(super) fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// How many inputs all nodes have.
+    /// The number of inputs of all nodes.
     pub(super) fn inputs(&self) -> usize {
         let nodes = self.nodes.values();
         let counts = nodes.map(|node| (node.count + Event::COUNT) as usize);
@@ -264,7 +264,7 @@ impl NodeTable {
         &self.variables[node.variables.range()]
     }
 
-    /// What its instructions do, in order.
+    /// The actions of its instructions, in order.
     #[inline]
     pub(super) fn actions(&self, node: &Node) -> &[Action] {
         &self.actions[node.actions.range()]
@@ -284,7 +284,7 @@ impl NodeTable {
 }
 
 impl Node {
-    /// Which of its inputs tells of an event.
+    /// The input that an event sets.
     pub(super) fn of_event(&self, event: Event) -> usize {
         self.count as usize + event as usize
     }

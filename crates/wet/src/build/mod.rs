@@ -1,4 +1,4 @@
-//! Building a whole execution trace: the run is followed, and of every input is told where it comes from.
+//! Builds a whole execution trace: follows the run and records where every input comes from.
 
 mod buffers;
 mod columns;
@@ -34,58 +34,62 @@ use variables::Activations;
 #[cfg(test)]
 pub(crate) use {buffers::Room, buffers::Run, sites::Site as SiteOf};
 
-/// How many steps back within its activation the definition of a variable is looked for.
+/// The maximal number of steps back within its activation at which a variable's definition is
+/// searched.
 pub(crate) const NEAR: u64 = 64;
-/// A value is kept if it would take more evaluations of nodes than this to compute it.
+/// A value is stored if computing it would take more evaluations of nodes than this.
 const DEAREST: u32 = 200;
-/// What is never computed.
+/// The cost of values that are never computed.
 const KEPT: u32 = 250;
-/// Bytes for who wrote words and bytes of memories last, of pages that are not packed: those of 21 MiB whose words are told apart.
+/// The memory in bytes for the last writers of words and bytes, on unpacked pages: those of 21 MiB
+/// with separate words.
 const ROOM: usize = 48 << 20;
-/// The same of a stretch, which is built alone while somebody waits.
+/// The same for a stretch, which is built alone while somebody waits.
 const STRETCH_ROOM: usize = 256 << 20;
 
-/// Reads what a machine did off a [`tape`], and collects what is to be stored.
+/// Reads the machine's actions from a [`tape`], and collects the data to be stored.
 pub(crate) struct Builder<'a> {
     program: &'a Program,
     known: Arc<NodeTable>,
     numbers: Arc<Numbers>,
     /// The node of each site.
     nodes: Box<[NodeId]>,
-    /// How often each node was executed.
+    /// The number of executions of each node.
     counts: PrimaryMap<NodeId, u64>,
     memories: Vec<Shadow>,
     globals: Vec<Entry>,
     activations: Activations,
-    /// The node that was executed last.
+    /// The node executed last.
     current: Current,
     costs: Costs,
     columns: Columns,
     /// Calls of the host so far.
     host_calls: u64,
-    /// The node ended with a call, which has not begun.
+    /// The node ended with a call, which has not begun yet.
     calls: bool,
-    /// How many activations an exception ended since the node did.
+    /// The number of activations ended by an exception since the node's end.
     unwound: u64,
-    /// Parts of the load at hand: how many bytes, who wrote them, how often that node was executed so far.
+    /// Parts of the current load: the number of bytes, their writer, and the number of executions
+    /// of its node so far.
     parts: Vec<(u8, Def, u64)>,
     /// Executed instructions.
     pub(crate) statements: u64,
     /// Executed blocks.
     pub(crate) time: u64,
-    /// A number does not fit into a definition.
+    /// Whether a number did not fit into a definition.
     pub(crate) overflow: bool,
-    /// What was written before is not known.
+    /// Whether earlier writes are unknown.
     resumed: bool,
 }
 
-/// Where a run goes on that is not followed from its beginning.
+/// Where a run continues that is not followed from its beginning.
 pub(crate) struct Resumed<'a> {
-    /// How often nodes were executed.
+    /// The number of executions of each node.
     pub counts: &'a [(NodeId, u64)],
-    /// The open activations, the outermost first: the node with the call that each waits for, and how many variables it has.
+    /// The open activations, the outermost first: the node with the call that each waits for, and
+    /// the number of its variables.
     pub open: Vec<(NodeId, usize)>,
-    /// How many arguments the call has that is about to begin.
+    /// The number of arguments of the call about to begin.
     pub arguments: usize,
     /// Calls of the host so far.
     pub host_calls: u64,
@@ -97,12 +101,12 @@ pub(crate) struct Resumed<'a> {
 #[derive(Clone, Copy)]
 struct Current {
     node: NodeId,
-    /// How often it was executed, this time included.
+    /// The number of its executions, including this one.
     count: u64,
 }
 
 impl<'a> Builder<'a> {
-    /// Before the run. `blocks` are how many each node has.
+    /// Creates a builder before the run. `blocks` has the number of blocks of each node.
     pub(crate) fn new(
         program: &'a Program,
         codes: &PrimaryMap<NodeId, NodeCode>,
@@ -112,7 +116,7 @@ impl<'a> Builder<'a> {
     ) -> Self {
         let node = NodeId::new(0);
         let outside = Site { node, write: 0 };
-        // What is there before the run, and the host.
+        // The initial contents, and the host.
         let sites = vec![outside; HOST as usize + 1];
         let (known, numbers) = NodeTable::new(program, codes, blocks, sites);
         Self {
@@ -140,7 +144,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// In the middle of a run.
+    /// Moves to the middle of a run.
     pub(crate) fn resume(&mut self, resumed: Resumed<'_>) {
         self.resumed = true;
         for &(node, count) in resumed.counts {
@@ -158,7 +162,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Who wrote what last.
+    /// The last writers of everything.
     pub(crate) fn writers(mut self) -> LastWriters {
         self.memories.iter_mut().for_each(Shadow::pack);
         LastWriters {
@@ -169,7 +173,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Tells nothing of what functions read and compute: what others take from them is kept.
+    /// Stores nothing of what these functions read and compute: values that others take from them
+    /// are stored.
     pub(crate) fn leave_out(
         &mut self,
         codes: &PrimaryMap<NodeId, NodeCode>,
@@ -178,7 +183,7 @@ impl<'a> Builder<'a> {
         Arc::make_mut(&mut self.known).leave_out(codes, is_left_out);
     }
 
-    /// What was written before this moment is not to be asked for: the window begins.
+    /// Begins the window: nothing written before this moment can be queried.
     pub(crate) fn begin(&mut self) {
         let waiting = self.take(Buffers::default());
         self.columns.take(waiting.emptied());
@@ -190,23 +195,23 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// How many numbers wait to be written.
+    /// The number of numbers waiting to be written.
     pub(crate) fn size(&self) -> usize {
         self.columns.size()
     }
 
-    /// Takes what waits to be written, and goes on with the room that `empty` has.
+    /// Returns the data waiting to be written, and continues with the room in `empty`.
     pub(crate) fn take(&mut self, empty: Buffers) -> Buffers {
         self.columns.take(empty)
     }
 
-    /// What the numbers of inputs and sites stand for.
+    /// The meaning of the numbers of inputs and sites.
     pub(crate) fn numbers(&self) -> Arc<Numbers> {
         Arc::clone(&self.numbers)
     }
 
-    /// Reads a tape from a place on, up to its end, or to a node before which `most` numbers wait to be written or `until` blocks were
-    /// executed. The answer is how far it came.
+    /// Reads a tape from a position to its end, or to a node before which `most` numbers wait to be
+    /// written or `until` blocks were executed. Returns the position reached.
     pub(crate) fn read(&mut self, tape: &[u64], from: usize, (most, until): (usize, u64)) -> usize {
         let known = Arc::clone(&self.known);
         let mut at = from;
@@ -249,7 +254,7 @@ impl<'a> Builder<'a> {
                 }
                 Word::EnterFromHost(function) => {
                     self.calls = false;
-                    // What the host passes is in the log only.
+                    // Arguments from the host are only in the log.
                     let function = self.program.function(function);
                     let parameters = function.map_or(0, |f| self.program.types[f.ty].params.len());
                     self.activations.given = vec![KEPT; parameters];
@@ -263,11 +268,11 @@ impl<'a> Builder<'a> {
                     self.activations.leave();
                     self.unwound += 1;
                 }
-                // The log has it.
+                // The value is in the log.
                 Word::HostReturned(first, count) => self.deliver(first, count, Some(1)),
                 Word::HostCall => {
                     self.host_calls += 1;
-                    // The host may call itself, where an import is exported.
+                    // The host may call itself, if an import is exported.
                     if std::mem::take(&mut self.calls) {
                         self.event(Event::HostCall, self.host_calls, 0);
                     }
@@ -293,8 +298,9 @@ impl<'a> Builder<'a> {
         at
     }
 
-    /// A node was executed, of whose instructions those before `executed` were. What it reads is `TOLD`, or else all that it computes is to be
-    /// kept by others.
+    /// Processes the execution of a node, of whose instructions those before `executed` were
+    /// executed. With `TOLD`, its reads are stored; otherwise everything that it computes must be
+    /// stored by its users.
     #[inline(always)]
     fn node<const TOLD: bool>(
         &mut self,
@@ -347,7 +353,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// What an instruction does.
+    /// Processes an instruction's action.
     #[inline(always)]
     fn act<const TOLD: bool>(&mut self, node: &Node, action: &Action, record: &mut Record<'_>) {
         let execution = self.current.count;
@@ -380,7 +386,7 @@ impl<'a> Builder<'a> {
                     }
                 };
                 if self.costs.put::<TOLD>(action.number as usize, cost) {
-                    // The upper half is a vector's.
+                    // The upper half belongs to a vector.
                     let high = node.wide.then_some(value.1);
                     self.columns.keep(number, execution, value.0, high);
                 }
@@ -444,7 +450,7 @@ impl<'a> Builder<'a> {
                 self.globals[action.index as usize] = Entry { def, cost };
             }
             What::Elsewhere => {
-                // It is always kept.
+                // It is always stored.
                 let (low, high) = record.value();
                 if self.costs.put::<TOLD>(action.number as usize, KEPT) {
                     let high = node.wide.then_some(high);
@@ -454,7 +460,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// A node's end follows.
+    /// Processes a node's end.
     #[inline(always)]
     fn done(&mut self, known: &NodeTable, node: &Node) {
         let mut innermost = self.activations.innermost();
@@ -470,7 +476,7 @@ impl<'a> Builder<'a> {
         self.calls = node.calls;
     }
 
-    /// A read comes from one write.
+    /// Records the single writer of a read.
     #[inline(always)]
     fn label(&mut self, input: u32, def: Def) {
         let execution = def.execution();
@@ -482,17 +488,18 @@ impl<'a> Builder<'a> {
         self.columns.label(input, self.current.count, label);
     }
 
-    /// How often the node of a definition was executed so far.
+    /// The number of executions so far of a definition's node.
     #[inline(always)]
     fn executions(&self, def: Def) -> u64 {
         match def.site() {
-            // So that the number of a call is told, not how many calls ago it was: calls cannot be counted in a path.
+            // Makes the absolute number of a call shorter than its age, because calls cannot be
+            // counted in a path.
             sites::INITIAL | HOST => 2 * def.execution(),
             site => self.counts[self.nodes[site as usize]],
         }
     }
 
-    /// What it costs to compute what a definition wrote, and to get at it.
+    /// The cost of computing what a definition wrote, including access to it.
     #[inline(always)]
     fn cost_of(&self, entry: Entry, read: &Action) -> u32 {
         if entry.def.is_value() {
@@ -501,14 +508,14 @@ impl<'a> Builder<'a> {
         let address = self.costs.of(read.mask);
         match entry.def.site() {
             sites::INITIAL if self.resumed => KEPT,
-            // It is in the module or the log, at an address that has to be computed.
+            // The value is in the module or the log, at an address that must be computed.
             sites::INITIAL | HOST => address + 1,
-            // So it is with what was copied there.
+            // The same holds for data copied there.
             _ => u32::from(entry.cost) + address + 1,
         }
     }
 
-    /// Splits a range by who wrote it. The answer is what that costs.
+    /// Splits a range by its writers. Returns the cost.
     #[inline(never)]
     fn split(&mut self, range: Range) -> u32 {
         let shadow = &mut self.memories[range.memory as usize];
@@ -535,7 +542,7 @@ impl<'a> Builder<'a> {
     fn caught(&mut self, first: u32, count: u32) {
         let variables = u64::from(first) << 32 | u64::from(count);
         self.event(Event::Caught, self.unwound, variables);
-        // The reference may follow.
+        // A reference to the exception may follow.
         for variable in first..=first.saturating_add(count) {
             self.activations.set(variable, KEPT);
         }
@@ -543,7 +550,7 @@ impl<'a> Builder<'a> {
         self.activations.given.clear();
     }
 
-    /// Tells what happens to the execution at hand.
+    /// Records an event of the current execution.
     fn event(&mut self, event: Event, value: u64, high: u64) {
         let node = self.known.node(self.current.node);
         let input = node.inputs + node.of_event(event) as u32;
@@ -551,7 +558,7 @@ impl<'a> Builder<'a> {
         self.columns.keep(input, self.current.count, value, high);
     }
 
-    /// What a call gave is in the variables from `first` on.
+    /// Records that the results of a call are in the variables from `first` on.
     fn deliver(&mut self, first: u32, count: u32, cost: Option<u32>) {
         for i in 0..count {
             let cost = cost.or_else(|| self.activations.given.get(i as usize).copied());
@@ -565,11 +572,11 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Who wrote bytes, globals and variables last in a stretch.
+/// The last writers of bytes, globals and variables in a stretch.
 pub struct LastWriters {
     memories: Vec<Shadow>,
     globals: Vec<Entry>,
-    /// Of the activations that are open at its end, the outermost first.
+    /// For each activation open at its end, the outermost first.
     variables: Vec<Box<[(u32, u64)]>>,
     numbers: Arc<Numbers>,
 }
@@ -581,19 +588,22 @@ impl std::fmt::Debug for LastWriters {
 }
 
 impl LastWriters {
-    /// Who wrote a byte of a memory last, and in which execution or call; `None` if nobody did in the stretch.
+    /// The last writer of a byte of a memory, with its execution or call; `None` if nothing wrote
+    /// it in the stretch.
     pub fn of_byte(&self, memory: u32, address: u64) -> Option<(Origin, u64)> {
         let shadow = self.memories.get(memory as usize)?;
         self.told(shadow.look(address))
     }
 
-    /// Who wrote a variable of an activation that is open at the end, by its number from the outermost one on: which execution of which node, or of which node it is the first one of the activation. `None` if there is no such variable.
+    /// The last writer of a variable of an activation that is open at the end, numbered from the
+    /// outermost one: a node and its execution; for an unwritten variable, the first node of the
+    /// activation. `None` if there is no such variable.
     pub(crate) fn of_variable(&self, activation: usize, variable: u32) -> Option<(u32, u64)> {
         let variables = self.variables.get(activation)?;
         variables.get(variable as usize).copied()
     }
 
-    /// The same for a global.
+    /// The last writer of a global.
     pub fn of_global(&self, global: u32) -> Option<(Origin, u64)> {
         self.told(*self.globals.get(global as usize)?)
     }
@@ -609,14 +619,14 @@ impl LastWriters {
     }
 }
 
-/// What the tape has of one execution.
+/// The tape's record of one execution.
 struct Record<'t> {
     words: std::slice::Iter<'t, u64>,
     wide: bool,
 }
 
 impl Record<'_> {
-    /// The next word. All are there, unless the machine failed.
+    /// The next word. All words exist, unless the machine failed.
     #[inline(always)]
     fn word(&mut self) -> u64 {
         self.words.next().copied().unwrap_or_default()

@@ -1,11 +1,11 @@
-//! Where the bytes of a load come from, as patterns with a number.
+//! Numbered patterns of the origins of a load's bytes.
 
 use rustc_hash::FxHashMap;
 
-/// A part of a load: how many bytes, and the place that the first comes from.
+/// A part of a load: its number of bytes, and the origin of the first, as a place.
 pub(crate) type Part = (u8, u32);
 
-/// Patterns that were met. One write is a pattern of its own, without a list.
+/// The patterns found. A single write is a pattern by itself, without a list.
 #[derive(Debug, Default)]
 pub(crate) struct Patterns {
     lists: Vec<Box<[Part]>>,
@@ -15,7 +15,7 @@ pub(crate) struct Patterns {
 /// Marks the patterns that are lists. Places need fewer bits.
 const LIST: u32 = 1 << 31;
 
-/// What a pattern is.
+/// A pattern.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pattern<'a> {
     /// All bytes come from this place on.
@@ -36,7 +36,7 @@ impl Patterns {
         number
     }
 
-    /// What a number stands for.
+    /// The pattern with a number.
     pub(crate) fn get(&self, number: u32) -> Pattern<'_> {
         if number & LIST == 0 {
             Pattern::One(number)

@@ -1,4 +1,4 @@
-//! Following a whole run, on one thread, while another one finds out who wrote what, and others code that.
+//! Follows a whole run on one thread, while another finds the writers, and others code the result.
 
 use std::convert::Infallible;
 use std::ops::RangeInclusive;
@@ -35,47 +35,47 @@ pub enum BuildError<P: std::error::Error + 'static, W> {
         "parts of the path were left out when it was built: a whole execution trace needs all of it"
     )]
     Partial,
-    /// The numbers of a definition are too small.
+    /// A number does not fit into a definition.
     #[error(
         "the program has too many writes, or one is executed too often, for a whole execution trace"
     )]
     Overflow,
-    /// There is no going on from a snapshot.
+    /// The run cannot continue from a snapshot.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
-    /// What was built cannot be written.
+    /// The result cannot be written.
     #[error("what was built cannot be written: {0}")]
     Write(W),
 }
 
-/// A tape is handed on when it has so many words: the memory of a processor's own cache.
+/// A tape is passed on when it has this many words: the size of a processor's own cache.
 const TAPE: usize = 1 << 15;
-/// How many tapes wait to be read.
+/// The number of tapes that may wait to be read.
 const TAPES: usize = 8;
-/// An epoch that is cut where others say collects at most so many numbers: eight times the usual.
+/// The maximal size of an epoch with given cuts: eight times the usual.
 const LARGEST: usize = 64 << 20;
 
-/// What the thread that follows the run tells the one that builds.
+/// A message from the thread that follows the run to the one that builds.
 enum Message {
-    /// What was executed: whole nodes.
+    /// Executions of whole nodes.
     Tape(Vec<u64>),
-    /// The window begins, before which so many blocks were executed.
+    /// The window begins, after this many blocks.
     Begin(u64),
-    /// Groups of intervals that are complete.
+    /// Completed groups of intervals.
     Groups(Vec<Intervals>),
-    /// Those at the end, and whether it is the run's.
+    /// The last groups, and whether the run ends with them.
     Last(Vec<Intervals>, bool),
 }
 
-/// What the coding thread does.
+/// A task for the coding thread.
 enum Work {
-    /// An epoch is coded, before which so many blocks were executed.
+    /// Code an epoch, which begins after this many blocks.
     Epoch(u64, Buffers),
-    /// The window begins: what groups completed before belongs to others.
+    /// The window begins: groups completed before it belong to others.
     Begin,
-    /// Groups of intervals are coded.
+    /// Code groups of intervals.
     Groups(Vec<Intervals>),
-    /// There are no more. Whether the run has ended.
+    /// There are no more tasks. Whether the run has ended.
     End(bool),
 }
 
@@ -110,33 +110,34 @@ fn step<O: Observer>(
     }
 }
 
-/// Builds from what it is told.
+/// Builds from the messages.
 struct Reader<'a> {
     builder: Builder<'a>,
-    /// How many numbers an epoch collects.
+    /// The number of numbers in an epoch.
     most: usize,
-    /// How many blocks were executed before each epoch but the first, in the order of time, if that is given.
+    /// The beginnings of all epochs except the first, in blocks executed before, in order, if they
+    /// are given.
     cuts: Option<std::slice::Iter<'a, u64>>,
     work: SyncSender<Work>,
-    /// What was coded, and can be filled again.
+    /// Buffers that were coded and can be filled again.
     empty: Receiver<Buffers>,
-    /// How many blocks were executed before the epoch.
+    /// The number of blocks executed before the epoch.
     before: u64,
-    /// The window has begun.
+    /// Whether the window has begun.
     begun: bool,
-    /// An epoch was sent.
+    /// Whether an epoch was sent.
     sent: bool,
 }
 
 impl<'a> Reader<'a> {
-    /// Until nothing more is told, or the coder fails. Tapes that were read are given back.
+    /// Builds until there are no more messages, or the coder fails. Returns tapes that were read.
     fn all(mut self, told: Receiver<Message>, read: &Sender<Vec<u64>>) -> Builder<'a> {
         let mut last = (Vec::new(), false);
         for told in told {
             let going = match told {
                 Message::Tape(tape) => {
                     let going = self.tape(&tape);
-                    // Who follows may have ended.
+                    // The thread that follows may have ended.
                     let _ = read.send(tape);
                     going
                 }
@@ -155,7 +156,7 @@ impl<'a> Reader<'a> {
                 return self.builder;
             }
         }
-        // What needs no numbers can be asked for, too.
+        // Data that needs no numbers can be queried, too.
         if self.begun && (self.builder.size() > 0 || !self.sent) {
             self.epoch();
         }
@@ -179,7 +180,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// How many numbers the epoch collects at most, and the time at which it ends.
+    /// The maximal size of the epoch, and the time at which it ends.
     fn limits(&mut self) -> (usize, u64) {
         // A cut at the end of a tape is made at the beginning of the next one.
         let before = self.before;
@@ -195,7 +196,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// An epoch ends here.
+    /// Ends the epoch.
     fn epoch(&mut self) -> bool {
         let empty = self.empty.try_recv().unwrap_or_default();
         let buffers = self.builder.take(empty);
@@ -208,7 +209,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What is to be traced.
+/// A run, and the part of it to trace.
 pub struct Run<'a, S: Segments> {
     /// The program.
     pub program: &'a Program,
@@ -216,32 +217,35 @@ pub struct Run<'a, S: Segments> {
     pub bytes: &'a [u8],
     /// Its path.
     pub path: &'a WholePath<S>,
-    /// Where its nodes go on.
+    /// Where its nodes continue.
     pub continuations: &'a [Continuation],
-    /// Which blocks are traced: the first one, and the last one. A node of which any block is wanted is traced whole. What is computed from
-    /// values of before is kept, so that the window can be read without what is outside of it.
+    /// The traced blocks: the first and the last. A node with any wanted block is traced whole.
+    /// Values computed from earlier ones are stored, so that the window can be read without the
+    /// rest.
     pub window: RangeInclusive<u64>,
-    /// The functions that are left out: what they read and compute is not stored. What other functions take from them is kept.
+    /// The functions to leave out: their reads and computations are not stored. Values that other
+    /// functions take from them are stored.
     pub left_out: &'a LeftOut,
-    /// Where the run was stopped from outside, if it was ([`stopped_before`](afterimage_machine::stopped_before)).
+    /// Where the run was stopped from outside, if it was
+    /// ([`stopped_before`](afterimage_machine::stopped_before)).
     pub stopped: Option<StoppedBefore>,
-    /// How many numbers an epoch collects, about: usually [`EPOCH`](Self::EPOCH).
+    /// The approximate number of numbers in an epoch, usually [`EPOCH`](Self::EPOCH).
     pub epoch: usize,
 }
 
-/// From where a stretch is built alone.
+/// The starting point of a stretch that is built alone.
 pub struct Before<'a> {
     /// The last snapshot before it; `None` if there is none.
     pub snapshot: Option<(&'a Snapshots, usize)>,
-    /// The nodes that are executed from there to its end.
+    /// The nodes executed from there to its end.
     pub nodes: &'a [NodeId],
-    /// How often each node was executed before it.
+    /// The number of executions of each node before it.
     pub counts: &'a [(NodeId, u64)],
-    /// What the host did in the whole run.
+    /// The host's actions in the whole run.
     pub host: &'a HostCalls,
 }
 
-/// Those who follow a run, at a moment of it.
+/// The threads' state at a moment of the run.
 struct Begun<'a, 'p, S: Segments> {
     machine: Machine<'a>,
     builder: Builder<'a>,
@@ -257,12 +261,14 @@ impl<S: Segments + Sync> Run<'_, S>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// Follows the run and gives its epochs to `write`, in order: how many blocks were executed before each, and its coded form. `progress` is told
-    /// now and then how many blocks were executed.
+    /// Follows the run and passes its epochs to `write`, in order: the number of blocks executed
+    /// before each, and its coded form. `progress` occasionally gets the number of blocks executed.
     ///
-    /// Of a recording that was cut off, whose log ends before its path, the window ends where the log does: see [`Index::length`].
+    /// If a recording was cut off so that its log ends before its path, the window ends with the
+    /// log: see [`Index::length`].
     ///
-    /// Time is linear in the instructions executed, memory in the memory of the guest and the code of its nodes.
+    /// Time is linear in the instructions executed. Memory is linear in the guest's memory and the
+    /// code of its nodes.
     ///
     /// # Errors
     /// If the path or the log is damaged or not of this program, or `write` fails.
@@ -281,8 +287,9 @@ where
         self.follow(log, None, write, nobody, progress, &never)
     }
 
-    /// As [`build`](Self::build), and gives to `record` what [`checkpoint`](crate::checkpoint) is about: of a window, what ends in it. An interval
-    /// has about so many instructions: usually [`INTERVAL`](crate::checkpoint::INTERVAL).
+    /// Like [`build`](Self::build), and passes to `record` the vertices that
+    /// [`checkpoint`](crate::checkpoint) describes; for a window, those that end in it. An interval
+    /// has about `interval` instructions, usually [`INTERVAL`](crate::checkpoint::INTERVAL).
     ///
     /// # Errors
     /// As [`build`](Self::build), or if `record` fails.
@@ -298,7 +305,8 @@ where
         self.build_until(log, write, (interval, kept), progress, &never)
     }
 
-    /// As [`build_with_checkpoints`](Self::build_with_checkpoints), with epochs cut as those of `index` are, whatever size they were to have.
+    /// Like [`build_with_checkpoints`](Self::build_with_checkpoints), with epochs cut as in
+    /// `index`, whatever their intended size.
     ///
     /// # Errors
     /// As [`build_with_checkpoints`](Self::build_with_checkpoints).
@@ -318,9 +326,11 @@ where
         self.follow(log, Some(&cuts), write, kept, progress, &never)
     }
 
-    /// As [`build_with_checkpoints`](Self::build_with_checkpoints), until `stop` says so: then the window ends with the node at hand, or did not begin, see
-    /// [`Index::length`], and a window that begins with the block behind it has what is missing, with the same bytes. What the program puts out is given to
-    /// `printed`, from the beginning of the run on, whatever the window is.
+    /// Like [`build_with_checkpoints`](Self::build_with_checkpoints), until `stop` returns true.
+    /// The window then ends with the current node, or did not begin: see [`Index::length`]. A
+    /// window that begins with the next block supplies the missing part, with the same bytes. The
+    /// program's output is passed to `printed`, from the beginning of the run on, whatever the
+    /// window is.
     ///
     /// # Errors
     /// As [`build_with_checkpoints`](Self::build_with_checkpoints).
@@ -348,8 +358,10 @@ where
         )
     }
 
-    /// Follows the run as [`build`](Self::build) does, or with the length of an interval as [`build_with_checkpoints`](Self::build_with_checkpoints), and throws away what it tells: how many
-    /// blocks were executed. Building takes at least as long, however many processors there are, because only one can follow.
+    /// Follows the run as [`build`](Self::build) does, or with an interval length as
+    /// [`build_with_checkpoints`](Self::build_with_checkpoints), and discards the results. Returns
+    /// the number of blocks executed. Building takes at least as long, however many processors
+    /// there are, because only one can follow.
     ///
     /// # Errors
     /// If the path or the log is damaged or not of this program.
@@ -378,21 +390,22 @@ where
         Ok(machine.time())
     }
 
-    /// A machine before the run, which knows all nodes of the path. The path's first segment is open then.
+    /// A machine before the run with all nodes of the path. The path's first segment is then open.
     fn machine(&self, log: LogReader) -> Result<Machine<'_>, MachineError> {
         let mut machine = Machine::new(self.program, self.bytes, log)?;
         let nodes = self.path.nodes().values().zip(self.continuations);
         let nodes = nodes.map(|(node, on)| (node.function, &node.blocks[..], on.next));
         let nodes = Vec::from_iter(nodes);
         std::thread::scope(|scope| {
-            // Decoding the segment takes as long. Where that fails it does so again, for who follows.
+            // Decoding the segment takes as long. If it fails, it fails again for the thread that
+            // follows.
             scope.spawn(|| self.path.cursor().next().map(drop).ok());
             machine.define_all(&nodes)
         })?;
         Ok(machine)
     }
 
-    /// What watches the run besides what goes to the tape.
+    /// What observes the run besides the tape.
     fn recorders(&self, interval: u64) -> (Recorder, Printing<'_>) {
         (Recorder::new(interval), Printing::new(self.program))
     }
@@ -427,12 +440,12 @@ where
         followed.map(|(index, _)| index)
     }
 
-    /// Who builds from what a machine does.
+    /// A builder for a machine's actions.
     fn builder(&self, machine: &Machine<'_>) -> Builder<'_> {
         let (memories, globals) = (machine.state.memories.len(), machine.state.globals.len());
         let codes = machine.codes();
         let lengths = self.path.nodes().values().map(|node| node.length());
-        // A machine that was taken to a snapshot has nodes besides, of one block.
+        // A machine restored to a snapshot has additional nodes, of one block each.
         let lengths = Vec::from_iter(lengths.chain(std::iter::repeat(1)).take(codes.len()));
         let mut builder = Builder::new(self.program, codes, &lengths, memories, globals);
         if !self.left_out.is_nothing() {
@@ -441,8 +454,9 @@ where
         builder
     }
 
-    /// Builds a stretch, the [window](Self::window), alone. The run is followed to its beginning from a snapshot, or from the start. The stretch is one epoch; what it reads from before has the origin `Before`.
-    /// Beside its coded form is who wrote what last in it.
+    /// Builds a stretch, the [window](Self::window), alone. The run is followed to its beginning
+    /// from a snapshot, or from the start. The stretch is one epoch; data read from before it has
+    /// the origin `Before`. Returns its coded form, and the last writers in it.
     ///
     /// # Errors
     /// If the path, the snapshots or the log are damaged or not of this program.
@@ -557,7 +571,7 @@ where
         std::thread::scope(|scope| {
             let (tell, told) = sync_channel::<Message>(TAPES);
             let (give, tapes) = channel::<Vec<u64>>();
-            // An epoch is collected while another one is coded; a third would only take memory.
+            // One epoch is collected while another is coded; a third would only take memory.
             let (work, queue) = sync_channel::<Work>(0);
             let (recycle, empty) = channel::<Buffers>();
             let coder = scope.spawn(move || {
@@ -571,7 +585,7 @@ where
                     match work {
                         Work::Epoch(before, mut buffers) => {
                             let bytes = writer.encode(&mut buffers);
-                            // At the end nobody waits for it.
+                            // At the end nothing waits for it.
                             let _ = recycle.send(buffers.emptied());
                             write(before, bytes)?;
                         }
@@ -601,7 +615,7 @@ where
             let mut tape = Tape::default();
             let mut begun = first <= time + 1;
             let mut ended = false;
-            // Whether there is anybody who is told.
+            // Returns whether the receiver still exists.
             let hand_on = |tape: &mut Tape| {
                 let empty = tapes.try_recv().unwrap_or_default();
                 tell.send(Message::Tape(tape.take(empty))).is_ok()
@@ -624,7 +638,8 @@ where
                 }
                 if !begun && visit.last() >= first {
                     begun = true;
-                    // Who builds ends before this one does only where the coder fails, which is told below.
+                    // The builder ends before this thread only if the coder fails, which is
+                    // reported below.
                     if !hand_on(&mut tape) || tell.send(Message::Begin(visit.start - 1)).is_err() {
                         break Ok(());
                     }
@@ -634,7 +649,7 @@ where
                 let node = (visit.node, length, stopped);
                 match execute(&mut machine, node, &mut tape, &mut recorder) {
                     Ok(()) => {}
-                    // Nothing of the node was executed; what was before is exact.
+                    // Nothing of the node was executed; everything before is exact.
                     Err(MachineError::LogEnds { time }) if begun && time >= first => {
                         if let Some((recorder, _)) = &mut recorder {
                             recorder.end(&machine);

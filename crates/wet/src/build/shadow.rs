@@ -1,4 +1,4 @@
-//! Who wrote each byte last.
+//! The last writer of each byte.
 
 use std::collections::VecDeque;
 
@@ -8,43 +8,46 @@ use super::KEPT;
 use super::buffers::Run;
 use super::sites::Def;
 
-/// Bytes of a page of the shadow.
+/// The number of bytes in a page of the shadow.
 const PAGE: usize = 4096;
 const PAGE_BITS: u32 = 12;
-/// Bytes of a word.
+/// The number of bytes in a word.
 const WORD: usize = 4;
 
-/// Most parts that a page has before it has entries of words.
+/// The maximal number of parts of a page without entries for words.
 const FEW: usize = 16;
 
-/// Per byte of a memory, who wrote it last, and how much work it is to compute what was written.
+/// For each byte of a memory, its last writer and the cost of computing the written value.
 ///
-/// A page that one write filled has one entry, one that few writes touched has their parts. Of others are kept entries of words, and where not all
-/// bytes of a word come from one write in order, of its bytes. Those pages take more than what they tell of, so the oldest are packed when there are many.
+/// A page that one write filled has one entry, and one that few writes touched has a list of parts.
+/// Others have entries for words and, where the bytes of a word do not come from one write in
+/// order, for bytes. Those pages take more memory than the one they describe, so the oldest are
+/// packed when there are many.
 pub(super) struct Shadow {
     pages: Vec<Page>,
-    /// Pages that have entries of words, those that got them first before the others. Some are listed twice, or have none any more.
+    /// Pages with entries for words, the oldest first. Some are listed twice, or no longer have
+    /// any.
     open: VecDeque<u32>,
-    /// How many bytes these take, and may take.
+    /// The size of these in bytes, and its limit.
     taken: usize,
     room: usize,
-    /// Of bytes that nobody wrote.
+    /// The entry of unwritten bytes.
     first: Entry,
 }
 
 enum Page {
-    /// One write filled it, with no value; or nobody wrote it.
+    /// One write without a value filled it, or nothing wrote it.
     Whole(Entry),
-    /// The first begins with the page, and each ends where the next one begins.
+    /// The first part begins with the page, and each ends where the next begins.
     Few(Vec<Part>),
     Each(Box<Each>),
     Packed(Packed),
 }
 
-/// A page that had entries of words.
+/// A packed page with entries for words.
 struct Packed {
     bytes: Box<[u8]>,
-    /// All is to be kept.
+    /// Whether everything must be stored.
     kept: bool,
 }
 
@@ -54,7 +57,7 @@ impl Default for Page {
     }
 }
 
-/// Bytes of a page that were written together. The entry is that of the first.
+/// Bytes of a page that were written together. The entry is that of the first byte.
 #[derive(Clone, Copy)]
 struct Part {
     start: u16,
@@ -65,7 +68,7 @@ struct Part {
 struct Each {
     defs: [u64; PAGE / WORD],
     costs: [u8; PAGE / WORD],
-    /// The bytes of words that are [`APART`].
+    /// The bytes of words marked [`APART`].
     bytes: Option<Box<Bytes>>,
 }
 
@@ -74,18 +77,18 @@ struct Bytes {
     costs: [u8; PAGE],
 }
 
-/// In the place of a word's definition: its bytes are told apart. No word has that, because four bytes from the last one of a value on are
-/// not of that value.
+/// In place of a word's definition: its bytes have separate entries. No word has this definition,
+/// because four bytes from a value's last byte on do not belong to that value.
 const APART: u64 = u64::MAX;
 
-/// Who wrote a byte, and what it costs.
+/// The writer of a byte, and the cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Entry {
     pub def: Def,
     pub cost: u8,
 }
 
-/// An entry or none, as two numbers: what is returned through memory is waited for.
+/// An optional entry as two numbers, because returning it through memory would cause a stall.
 #[derive(Clone, Copy)]
 struct Answer(u64, u32);
 
@@ -120,7 +123,8 @@ impl Part {
 }
 
 impl Page {
-    /// The entry of a byte, and how many bytes from it on were written together, as far as that is known at once.
+    /// The entry of a byte, and the number of bytes from it on that are known at once to have been
+    /// written together.
     #[inline]
     fn piece(&self, within: usize) -> (Entry, usize) {
         match self {
@@ -135,7 +139,7 @@ impl Page {
         }
     }
 
-    /// How many bytes its entries of words and bytes take.
+    /// The size of its entries for words and bytes, in bytes.
     fn taken(&self) -> usize {
         match self {
             Self::Each(page) => {
@@ -145,7 +149,7 @@ impl Page {
         }
     }
 
-    /// Some bytes were written, not beyond the page. `entry` is the first one's.
+    /// Records a write within the page. `entry` is the first byte's.
     fn write(&mut self, within: usize, length: usize, entry: Entry) {
         match self {
             Self::Each(page) if length < PAGE || entry.def.is_value() => {
@@ -172,11 +176,11 @@ impl Page {
     }
 }
 
-/// Puts a part in the place of what is there.
+/// Replaces what a part overlaps.
 fn put(parts: &mut Vec<Part>, start: usize, end: usize, entry: Entry) {
     let first = parts.partition_point(|part| usize::from(part.start) < start);
     let behind = parts.partition_point(|part| usize::from(part.start) < end);
-    // What is cut in two goes on behind it.
+    // A part that is split continues after it.
     let goes_on = end < PAGE
         && parts
             .get(behind)
@@ -210,7 +214,8 @@ impl Each {
         }
     }
 
-    /// Definitions of words, then of the bytes of words that are told apart, the first bytes of all before the second ones: a loop writes the same byte of each. Costs likewise.
+    /// Packs it: definitions of words, then of words' separate bytes, grouped by position in the
+    /// word, because a loop writes the same byte of each. Costs likewise.
     fn packed(&self) -> Packed {
         let apart = Vec::from_iter((0..PAGE / WORD).filter(|word| self.defs[*word] == APART));
         let (mut defs, mut costs) = (Vec::new(), Vec::from(self.costs.map(u64::from)));
@@ -237,7 +242,7 @@ impl Each {
         }
     }
 
-    /// Tells the bytes of a word apart.
+    /// Gives a word's bytes separate entries.
     #[inline]
     fn apart(&mut self, word: usize) -> &mut Bytes {
         let bytes = self.bytes.get_or_insert_with(Bytes::new);
@@ -251,7 +256,7 @@ impl Each {
         bytes
     }
 
-    /// Some bytes were written, not beyond the page. `def` is the first one's.
+    /// Records a write within the page. `def` is the first byte's.
     fn write(&mut self, within: usize, length: usize, def: Def, cost: u8) {
         let end = within + length;
         let mut at = within;
@@ -273,7 +278,7 @@ impl Each {
     }
 }
 
-/// The bytes of some words, the first of each before the second of each.
+/// The bytes of some words, the first byte of each before the second of each.
 fn places(words: &[usize]) -> impl Iterator<Item = usize> {
     (0..WORD).flat_map(move |byte| words.iter().map(move |word| word * WORD + byte))
 }
@@ -317,7 +322,8 @@ impl Bytes {
 }
 
 impl Shadow {
-    /// Of a memory of which nobody wrote anything. Entries of words take little more than so many bytes.
+    /// The shadow of an unwritten memory. `room` is the approximate limit in bytes for entries of
+    /// words.
     pub(super) fn new(room: usize) -> Self {
         Self {
             pages: Vec::new(),
@@ -328,7 +334,7 @@ impl Shadow {
         }
     }
 
-    /// A page changed from taking so many bytes.
+    /// Updates the total for a page that took `before` bytes.
     fn changed(&mut self, page: usize, before: usize) {
         let after = self.pages[page].taken();
         self.taken = self.taken + after - before;
@@ -362,7 +368,7 @@ impl Shadow {
         }
     }
 
-    /// A page that is packed is not any more.
+    /// Unpacks a page, if it is packed.
     #[inline]
     fn unpack(&mut self, address: u64) {
         let page = (address >> PAGE_BITS) as usize;
@@ -387,7 +393,8 @@ impl Shadow {
         }
     }
 
-    /// The entry of one byte, and how many bytes from it on were written together, as far as that is known at once.
+    /// The entry of one byte, and the number of bytes from it on that are known at once to have
+    /// been written together.
     #[inline]
     fn piece(&mut self, address: u64) -> (Entry, usize) {
         self.unpack(address);
@@ -404,7 +411,7 @@ impl Shadow {
         self.piece(address).0
     }
 
-    /// The entry of all bytes of a range, if they were written by one write and lie as it wrote them.
+    /// The common entry of a range's bytes, if one write wrote them in this order.
     #[inline(always)]
     pub(super) fn single(&mut self, address: u64, length: u64) -> Option<Entry> {
         let within = address as usize % PAGE;
@@ -454,7 +461,7 @@ impl Shadow {
         Answer::new(first.def, cost)
     }
 
-    /// A range was written. With `stepping`, byte i of it is byte i of a value.
+    /// Records a write of a range. With a stepping entry, byte i of it is byte i of a value.
     #[inline(always)]
     pub(super) fn write(&mut self, address: u64, length: u64, entry: Entry) {
         // Most are one word, or two.
@@ -499,7 +506,7 @@ impl Shadow {
         }
     }
 
-    /// What was written is not to be computed any more.
+    /// Marks everything written as not to be computed any more.
     pub(super) fn keep(&mut self) {
         for page in &mut self.pages {
             match page {
@@ -512,7 +519,7 @@ impl Shadow {
         }
     }
 
-    /// Bytes that nobody wrote are from before, and are not to be computed.
+    /// Unwritten bytes are from before, and must not be computed.
     pub(super) fn resume(&mut self, room: usize) {
         self.room = room;
         self.first.cost = KEPT as u8;
@@ -529,7 +536,7 @@ impl Shadow {
         self.taken = 0;
     }
 
-    /// The entry of a byte, of a page that may be packed. O(page).
+    /// The entry of a byte whose page may be packed. O(page).
     pub(super) fn look(&self, address: u64) -> Entry {
         match self.pages.get((address >> PAGE_BITS) as usize) {
             Some(page) => page.piece(address as usize % PAGE).0,
@@ -547,13 +554,13 @@ impl Shadow {
 }
 
 impl Shadow {
-    /// Adds the runs that a range consists of. The answer is the largest of their costs.
+    /// Adds the runs of a range. Returns the largest of their costs.
     pub(super) fn runs(&mut self, range: Range, runs: &mut Vec<Run>) -> u32 {
         let first_run = runs.len();
         let mut dearest = 0;
         let mut at = 0;
         while at < range.length {
-            // An element: what one write wrote, as far as it lies there in one piece.
+            // An element: the contiguous part of one write.
             let first = self.byte(range.address + at);
             dearest = dearest.max(u32::from(first.cost));
             let mut length = 1;
@@ -562,7 +569,7 @@ impl Shadow {
                 if next.def != first.def.at(length) {
                     break;
                 }
-                // Of a value the next byte may be beyond its end.
+                // The byte after a value's end does not belong to it.
                 let together = if first.def.is_value() {
                     1
                 } else {

@@ -1,35 +1,36 @@
-//! Writes, numbered: what stands in the shadow.
+//! Numbered writes: the entries of the shadow.
 
 use afterimage_ids::{EntityRef, NodeId};
 
 use crate::def::Origin;
 
-/// Bits of the number of an execution.
+/// The number of bits of an execution's number.
 pub(super) const EXECUTION_BITS: u32 = 36;
-/// Bits of the offset in a value.
+/// The number of bits of the offset in a value.
 const OFFSET_BITS: u32 = 4;
-/// Where the site's number begins.
+/// The position of the site's number.
 const SITE_SHIFT: u32 = EXECUTION_BITS + OFFSET_BITS;
-/// Set if each byte is another one of a value.
+/// Set if successive bytes are successive bytes of a value.
 const STEPPING: u64 = 1 << 63;
 
-/// The largest number of an execution that fits.
+/// The largest execution number that fits.
 pub(super) const MOST_EXECUTIONS: u64 = (1 << EXECUTION_BITS) - 1;
-/// How many sites there may be.
+/// The maximal number of sites.
 pub(super) const MOST_SITES: usize = 1 << (63 - SITE_SHIFT);
-/// The site of what is there before the run.
+/// The site of the initial contents.
 pub(super) const INITIAL: u32 = 0;
-/// The site of what the host writes; the execution is the number of its call.
+/// The site of the host's writes; the execution is the number of its call.
 pub(super) const HOST: u32 = 1;
 
-/// The execution of a write that a byte comes from, and which byte of the value that it wrote.
+/// The origin of a byte: the execution of a write, and the byte's position in the written value.
 ///
-/// From the top: whether bytes are told apart, the site, the byte, the execution of the site's node.
+/// From the highest bits: whether successive bytes differ, the site, the position, the execution of
+/// the site's node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Def(pub u64);
 
 impl Def {
-    /// The definition of a place, of no execution.
+    /// The definition of a place, without an execution.
     pub(super) fn of_place(place: u32) -> Self {
         Self(u64::from(place) << EXECUTION_BITS)
     }
@@ -46,19 +47,20 @@ impl Def {
         Self(u64::from(site) << SITE_SHIFT | execution)
     }
 
-    /// What `i` bytes further on was written along with this. An offset beyond the longest value gives what no byte has.
+    /// The definition `i` bytes further on in the same write. An offset beyond the longest value
+    /// gives a definition that no byte has.
     #[inline]
     pub(super) fn at(self, i: u64) -> Self {
         Self(self.0.wrapping_add(self.step().wrapping_mul(i)))
     }
 
-    /// What one byte makes.
+    /// The difference between successive bytes.
     #[inline]
     pub(super) fn step(self) -> u64 {
         (self.0 >> 63) << EXECUTION_BITS
     }
 
-    /// Whether it is a value that an instruction wrote.
+    /// Whether it is a value written by an instruction.
     #[inline(always)]
     pub(super) fn is_value(self) -> bool {
         self.0 & STEPPING != 0
@@ -70,7 +72,7 @@ impl Def {
         self.site() <= HOST
     }
 
-    /// Whether this and so many bytes after it can be of one write.
+    /// Whether it and `length` bytes after it can belong to one write.
     #[inline]
     pub(super) fn fits(self, length: u64) -> bool {
         self.0 & STEPPING == 0 || u64::from(self.offset()) + length <= 1 << OFFSET_BITS
@@ -91,40 +93,40 @@ impl Def {
         self.0 & MOST_EXECUTIONS
     }
 
-    /// Without the execution.
+    /// The place: the definition without the execution.
     #[inline(always)]
     pub(super) fn place(self) -> u32 {
         (self.0 >> EXECUTION_BITS) as u32
     }
 }
 
-/// Which write of which node a site is.
+/// The node and the write that a site stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Site {
     pub node: NodeId,
-    /// Which of its writes.
+    /// The number of its write.
     pub write: u32,
 }
 
-/// What the numbers of inputs and sites stand for.
+/// The meaning of the numbers of inputs and sites.
 #[derive(Debug)]
 pub(crate) struct Numbers {
     /// The writes, by site.
     pub sites: Vec<Site>,
-    /// What is there at first.
+    /// The origin of the initial contents.
     pub first: Origin,
     /// The number of each node's first input, ascending.
     pub inputs: Vec<u32>,
 }
 
 impl Numbers {
-    /// The node of an input, and which of its inputs it is.
+    /// The node of an input, and the input's position there.
     pub(crate) fn of_input(&self, input: u32) -> (NodeId, usize) {
         let node = self.inputs.partition_point(|&first| first <= input) - 1;
         (NodeId::new(node), (input - self.inputs[node]) as usize)
     }
 
-    /// What a place is.
+    /// The origin that a place stands for.
     pub(crate) fn origin(&self, place: u32) -> Origin {
         let def = Def::of_place(place);
         match def.site() {

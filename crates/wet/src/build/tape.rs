@@ -1,37 +1,40 @@
-//! What the thread that follows a run tells the one that looks for who wrote what: words.
+//! The words passed from the thread that follows a run to the one that finds the writers.
 //!
-//! An execution of a node is its number and then, as [`NodeTable`](super::known::NodeTable) knows it of each node, the values of the variables
-//! that it reads; in the order of its instructions the addresses that these access, and the values that they read. If the node's function has vectors, a value is two words.
-//! What happens between nodes follows, or stands before: calls, returns, what the host does.
+//! An execution of a node is the node's number and, in the form that
+//! [`NodeTable`](super::known::NodeTable) gives, the values of the variables that it reads. Then
+//! come, in the order of its instructions, the addresses that these access and the values that they
+//! read. If the node's function has vectors, a value is two words. Events between nodes follow or
+//! precede: calls, returns, actions of the host.
 
 use afterimage_ids::{EntityRef, FuncId, NodeId};
 use afterimage_machine::{Caller, GlobalBits, NodeCode, Observer, Range};
 
-/// The kind of a word that begins something.
+/// The kind of a word that begins a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Word {
     /// An execution of a node.
     Node(NodeId),
-    /// One in which the run ends, and how many of its instructions were executed. It is the last.
+    /// The node in which the run ends, and the number of its instructions executed. It is the last
+    /// record.
     Stopped(NodeId, usize),
     Enter,
     /// The host calls a function.
     EnterFromHost(FuncId),
-    /// Results go to so many variables from one on.
+    /// Results go to a range of variables: the first, and the number.
     Leave(u32, u32),
-    /// Nobody gets results.
+    /// There is no receiver of results.
     Unwind,
     HostReturned(u32, u32),
     HostCall,
     /// A memory; the address and the length follow.
     HostWrite(u32),
     Caught(u32, u32),
-    /// So many values follow, each of two words.
+    /// This many values follow, of two words each.
     Returned(usize),
 }
 
 const KIND: u32 = 4;
-/// Where the second part begins.
+/// The position of the second part.
 const SECOND: u32 = 36;
 
 const NODE: u64 = 0;
@@ -47,11 +50,11 @@ const CAUGHT: u64 = 9;
 const RETURNED: u64 = 10;
 
 impl Word {
-    /// What a word says that begins something.
+    /// Decodes a word that begins a record.
     #[inline(always)]
     pub(super) fn of(word: u64) -> Self {
         let first = (word >> KIND) as u32;
-        // Registers, instructions of a node and results are less than 2²⁸.
+        // Registers, instructions of a node and results are fewer than 2²⁸.
         let second = (word >> SECOND) as u32;
         match word & ((1 << KIND) - 1) {
             NODE => Self::Node(NodeId::from_u32(first)),
@@ -74,15 +77,15 @@ fn word(kind: u64, first: u32, second: u32) -> u64 {
     kind | u64::from(first) << KIND | u64::from(second) << SECOND
 }
 
-/// Watches a machine, and writes down what it does.
+/// Observes a machine, and records its actions.
 #[derive(Default)]
 pub(super) struct Tape {
     words: Vec<u64>,
-    /// Where the last node begins.
+    /// The position of the last node.
     last: usize,
-    /// Its function has vectors.
+    /// Whether its function has vectors.
     wide: bool,
-    /// An exception was caught since.
+    /// Whether an exception was caught since.
     caught: bool,
 }
 
@@ -91,13 +94,13 @@ impl Tape {
         self.words.len()
     }
 
-    /// Takes what was written, and goes on in `empty`.
+    /// Returns the words written, and continues with `empty`.
     pub(super) fn take(&mut self, mut empty: Vec<u64>) -> Vec<u64> {
         empty.clear();
         std::mem::replace(&mut self.words, empty)
     }
 
-    /// Forgets the last node, which did not come to an end.
+    /// Removes the last node, which did not come to an end.
     pub(super) fn forget(&mut self) {
         self.words.truncate(self.last);
     }
@@ -181,7 +184,7 @@ impl Observer for Tape {
 
     #[inline(always)]
     fn returned(&mut self, values: &[GlobalBits]) {
-        // Nothing of it is computed by an instruction.
+        // No instruction computes any of it.
         if std::mem::take(&mut self.caught) {
             self.words.push(word(RETURNED, values.len() as u32, 0));
             let halves = values.iter().flat_map(|&(low, high)| [low, high]);

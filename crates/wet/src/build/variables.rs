@@ -1,4 +1,4 @@
-//! Who wrote the variables of the open activations last.
+//! The last writers of the open activations' variables.
 
 use afterimage_ids::NodeId;
 use afterimage_machine::lengthened;
@@ -6,18 +6,19 @@ use afterimage_machine::lengthened;
 use super::KEPT;
 use crate::epoch::{BEFORE_NODE as BEFORE, CALLED_NODE as CALLED};
 
-/// The execution of a node that wrote a variable.
+/// The node's execution that wrote a variable.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Written {
-    /// The node; the activation's first, if nothing wrote the variable since it began.
+    /// The node; if nothing wrote the variable since the activation began, the activation's first
+    /// one.
     pub node: NodeId,
-    /// Which execution of it.
+    /// The number of its execution.
     pub execution: u64,
-    /// How many nodes the activation had executed by then, it included.
+    /// The number of nodes that the activation had executed by then, including it.
     pub step: u64,
-    /// What its value costs.
+    /// The cost of its value.
     pub cost: u32,
-    /// The number of the activation: what another one left is as if nothing had been written.
+    /// The number of the activation: remnants of other activations count as unwritten.
     of: u64,
 }
 
@@ -28,7 +29,8 @@ impl Default for Written {
 }
 
 impl Written {
-    /// Who wrote the variable, as it is told: of an activation that was open at first, executions of before have no number.
+    /// The variable's writer, as stored: for an activation that was open at first, earlier
+    /// executions have no number.
     pub(super) fn by(&self) -> (u32, u64) {
         match (self.execution, self.step) {
             (0, 0) => (BEFORE, 0),
@@ -38,8 +40,9 @@ impl Written {
     }
 }
 
-/// What is kept of a [`Written`]: its number of the activation, execution, step, and node and cost. Numbers only, because a list of zeros takes no memory
-/// before it is written, and most variables of a deep stack never are.
+/// The packed form of a [`Written`]: its activation's number, execution, step, and node with cost.
+/// Only numbers, because a list of zeros takes no memory before it is written, and most variables
+/// of a deep stack never are.
 type Packed = [u64; 4];
 
 impl Written {
@@ -63,13 +66,13 @@ impl Written {
 
 #[derive(Clone, Copy, Debug)]
 struct Frame {
-    /// Where its variables begin.
+    /// The position of its variables.
     base: usize,
-    /// How many it has; known once its first node begins.
+    /// The number of its variables, known once its first node begins.
     variables: usize,
-    /// The last node that it executed, and how many it has.
+    /// The last node that it executed, and the number of nodes so far.
     last: Written,
-    /// What variables are that nothing wrote since it began.
+    /// The entry of variables that were not written since it began.
     begins: Written,
 }
 
@@ -78,14 +81,14 @@ struct Frame {
 pub(super) struct Activations {
     frames: Vec<Frame>,
     variables: Vec<Packed>,
-    /// How many activations have begun.
+    /// The number of activations begun so far.
     begun: u64,
-    /// What the arguments of a call, or the results of a return, cost.
+    /// The costs of a call's arguments, or of a return's results.
     pub given: Vec<u32>,
 }
 
 impl Activations {
-    /// One begins. What `given` has are the costs of its arguments.
+    /// Begins an activation. `given` has the costs of its arguments.
     pub(super) fn enter(&mut self) {
         let base = self.frames.last().map_or(0, |f| f.base + f.variables);
         self.begun += 1;
@@ -101,7 +104,9 @@ impl Activations {
         });
     }
 
-    /// Those that are open at first, the outermost first: the node with the call that each waits for, and how many variables it has. What these are was written before, nobody knows where.
+    /// Sets the activations that are open at first, the outermost first: the node with the call
+    /// that each waits for, and the number of its variables. The variables were written before, at
+    /// unknown places.
     pub(super) fn resume(&mut self, open: impl Iterator<Item = (NodeId, usize)>) {
         for (node, variables) in open {
             self.enter();
@@ -111,7 +116,7 @@ impl Activations {
             frame.variables = variables;
             frame.begins.cost = KEPT;
             frame.last.node = node;
-            // It is not its first that comes next.
+            // Its next node is not its first.
             frame.last.step = 1;
             let end = frame.base + variables;
             if self.variables.len() < end {
@@ -120,7 +125,7 @@ impl Activations {
         }
     }
 
-    /// Of each open activation, the outermost first, who wrote its variables.
+    /// The writers of each open activation's variables, the outermost first.
     pub(super) fn written(&self) -> Vec<Box<[(u32, u64)]>> {
         let frames = self.frames.iter().map(|frame| {
             let variables = &self.variables[frame.base..frame.base + frame.variables];
@@ -134,12 +139,12 @@ impl Activations {
         frames.collect()
     }
 
-    /// One ends.
+    /// Ends the innermost activation.
     pub(super) fn leave(&mut self) {
         self.frames.pop();
     }
 
-    /// What was written is not to be computed any more.
+    /// Marks everything written as not to be computed any more.
     pub(super) fn keep(&mut self) {
         for frame in &mut self.frames {
             frame.begins.cost = KEPT;
@@ -155,7 +160,8 @@ impl Activations {
         self.given.fill(KEPT);
     }
 
-    /// A node begins in the innermost one, which has so many variables. The answer is who wrote them.
+    /// Begins a node in the innermost activation, which has this many variables. Returns their
+    /// writers.
     #[inline(always)]
     pub(super) fn node(&mut self, node: NodeId, execution: u64, variables: usize) -> Innermost<'_> {
         let Some(frame) = self.frames.last_mut() else {
@@ -170,7 +176,7 @@ impl Activations {
             if self.variables.len() < end {
                 self.variables = lengthened(&self.variables, 2 * end);
             }
-            // Before the first of its nodes: so far back it has to be looked for.
+            // Before the activation's first node: the search must go back that far.
             frame.begins.node = node;
             frame.begins.execution = execution;
             let variables = &mut self.variables[frame.base..end];
@@ -185,7 +191,7 @@ impl Activations {
         self.innermost()
     }
 
-    /// The innermost one.
+    /// The innermost activation.
     #[inline(always)]
     pub(super) fn innermost(&mut self) -> Innermost<'_> {
         let Some(frame) = self.frames.last() else {
@@ -198,12 +204,12 @@ impl Activations {
         }
     }
 
-    /// The last node of the innermost one, if there is one.
+    /// The innermost activation's last node, if there is one.
     pub(super) fn last(&self) -> Option<NodeId> {
         self.frames.last().map(|frame| frame.last.node)
     }
 
-    /// The innermost one returns these variables.
+    /// The innermost activation returns these variables.
     pub(super) fn give(&mut self, variables: std::ops::Range<u32>) {
         let mut given = std::mem::take(&mut self.given);
         given.clear();
@@ -212,7 +218,7 @@ impl Activations {
         self.given = given;
     }
 
-    /// The last node of the innermost one wrote a variable with what its call gave.
+    /// Records that a variable got a result of the call at the innermost activation's last node.
     pub(super) fn set(&mut self, variable: u32, cost: u32) {
         self.innermost().set(variable, cost.min(KEPT));
     }
@@ -228,7 +234,7 @@ pub(super) struct Innermost<'a> {
 }
 
 impl Innermost<'_> {
-    /// Who wrote a variable last.
+    /// The last writer of a variable.
     #[inline(always)]
     pub(super) fn written(&self, variable: u32) -> Written {
         match self.variables.get(variable as usize) {
@@ -237,7 +243,7 @@ impl Innermost<'_> {
         }
     }
 
-    /// The last node wrote a variable.
+    /// Records that the last node wrote a variable.
     #[inline(always)]
     pub(super) fn set(&mut self, variable: u32, cost: u32) {
         if let Some(written) = self.variables.get_mut(variable as usize) {

@@ -1,4 +1,4 @@
-//! What was read of checkpoints and may be needed again, as long as there is room for it.
+//! A bounded cache of data read from checkpoints.
 
 use crate::locked;
 use std::fmt::{Debug, Formatter, Result as FmtResult};
@@ -10,16 +10,18 @@ use quick_cache::Weighter;
 use quick_cache::unsync::{self, DefaultLifecycle};
 use rustc_hash::FxBuildHasher;
 
-/// What takes room in memory.
+/// Data with a size in memory.
 pub(super) trait Room {
-    /// About how many bytes, and not fewer than half of them.
+    /// Its approximate size in bytes, at least half of the exact one.
     fn bytes(&self) -> usize;
 }
 
-/// Things by keys, of which those stay that are asked for again: going over more than there is room for does not drive out everything.
+/// A cache that keeps entries used repeatedly: a scan of more data than fits does not evict
+/// everything.
 pub(super) struct Cache<K, V>(Mutex<unsync::Cache<K, Arc<V>, Bytes, FxBuildHasher>>);
 
-/// Counts bytes. What has no room even alone counts as something that just has, so that it is kept, alone.
+/// Weighs entries in bytes. An entry larger than the limit counts as just fitting, so that it is
+/// kept, alone.
 struct Bytes {
     most: u64,
 }
@@ -30,11 +32,11 @@ impl<K, V: Room> Weighter<K, Arc<V>> for Bytes {
     }
 }
 
-/// Bytes that each one takes besides.
+/// The overhead in bytes per entry.
 const OWN: usize = 128;
 
 impl<K: Eq + Hash, V: Room> Cache<K, V> {
-    /// An empty one with room for so many bytes, of things of about so many each.
+    /// Creates an empty cache with a limit in bytes, for entries of about `each` bytes.
     pub fn new(room: usize, each: usize) -> Self {
         let most = room as u64 / 10 * 9;
         Self(Mutex::new(unsync::Cache::with(
@@ -50,12 +52,12 @@ impl<K: Eq + Hash, V: Room> Cache<K, V> {
         locked(&self.0).get(key).cloned()
     }
 
-    /// Keeps it, and lets others go if there is no room for all.
+    /// Adds an entry, and evicts others if necessary.
     pub fn keep(&self, key: K, value: &Arc<V>) {
         locked(&self.0).insert(key, Arc::clone(value));
     }
 
-    /// How many bytes are taken.
+    /// The number of bytes used.
     #[cfg(test)]
     pub fn bytes(&self) -> u64 {
         locked(&self.0).weight()
@@ -110,7 +112,7 @@ mod tests {
         assert!(found > 1000, "{found} were found");
     }
 
-    /// It is asked for many times in a row.
+    /// It is requested many times in a row.
     #[test]
     fn what_is_larger_than_the_room_is_kept() {
         let cache = Cache::new(ROOM, 1 << 12);
@@ -121,7 +123,8 @@ mod tests {
         assert!(cache.bytes() <= ROOM as u64);
     }
 
-    /// Whoever goes back through a run goes over the same again and again; if that is too much, a part of it stays all the same.
+    /// A backward walk through a run reads the same data again and again. If that exceeds the
+    /// limit, a part of it still stays.
     #[test]
     fn going_over_twice_the_room_finds_a_part_each_time() {
         let cache = Cache::new(ROOM, 1 << 12);

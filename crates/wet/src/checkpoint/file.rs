@@ -15,30 +15,30 @@ use super::vertices::Vertex;
 use super::{CHILDREN, WORD};
 use crate::epoch::wire::{put, take};
 
-/// Most bytes of a vertex in one chunk.
+/// The maximal number of a vertex's bytes in one chunk.
 const PART: usize = 8 << 20;
-/// Bytes of words in one chunk.
+/// The number of bytes of words in one chunk.
 const WORDS: usize = 64 << 10;
-/// Most bytes that a vertex may have.
+/// The maximal size of a vertex in bytes.
 const LARGEST: u64 = 1 << 30;
-/// Most levels.
+/// The maximal number of levels.
 const LEVELS: u32 = 16;
-/// The form of the index.
+/// The version of the index.
 const VERSION: u8 = 3;
 /// Why checkpoints cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
-    /// The file.
+    /// The file cannot be read.
     #[error(transparent)]
     File(#[from] FileError),
-    /// What is in it.
+    /// The checkpoints are damaged.
     #[error(
         "the checkpoints are damaged: {0}; build the values again with `afterimage build --lens full --again`"
     )]
     Damaged(&'static str),
 }
 
-/// Where a vertex of the tree is in its section.
+/// The position of a vertex of the tree in its section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Entry {
     level: u32,
@@ -49,11 +49,11 @@ struct Entry {
     after: u64,
     /// Its first chunk.
     chunk: u32,
-    /// How many chunks it has; those of its units follow.
+    /// The number of its chunks; those of its units follow.
     chunks: u32,
-    /// How many the units have; those of its words follow.
+    /// The number of its units' chunks; those of its words follow.
     units: u32,
-    /// How many of words.
+    /// The number of its words' chunks.
     words: u32,
 }
 
@@ -73,7 +73,7 @@ impl Entry {
     }
 }
 
-/// Writes the vertices of the tree to a file, as they come.
+/// Writes the vertices of the tree to a file, one by one.
 pub struct CheckpointWriter {
     section: SectionWriter,
     entries: Vec<Entry>,
@@ -128,8 +128,8 @@ impl CheckpointWriter {
         Ok(())
     }
 
-    /// Ends the section with its index. `nodes` is the [`fingerprint`](crate::fingerprint) of the path; an interval was to have so many instructions.
-    /// The caller commits.
+    /// Ends the section with its index. `nodes` is the [`fingerprint`](crate::fingerprint) of the
+    /// path; `interval` is the intended number of instructions per interval. The caller commits.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -149,7 +149,7 @@ impl CheckpointWriter {
     }
 }
 
-/// What an index says. `None` if it is none.
+/// Decodes an index. `None` if it is invalid.
 fn index(bytes: &[u8]) -> Option<((u32, u64), Vec<Entry>)> {
     let (&version, mut input) = bytes.split_first()?;
     if version != VERSION {
@@ -191,7 +191,8 @@ fn index(bytes: &[u8]) -> Option<((u32, u64), Vec<Entry>)> {
     input.is_empty().then_some(((nodes, interval), entries))
 }
 
-/// The vertices of a section, and how long its intervals were to be. `None` if it is of another path, or of an older form.
+/// The vertices of a section, and its intended interval length. `None` if it belongs to another
+/// path, or has an older version.
 fn vertices(
     mut section: SectionReader,
     nodes: u32,
@@ -215,24 +216,25 @@ fn vertices(
     Ok((of == nodes).then_some((interval, entries)))
 }
 
-/// A vertex, and which section it is in.
+/// A vertex, and the number of its section.
 type StoredInterval = (Entry, usize);
 
-/// The checkpoints of a file, from the beginning of the run on as far as there are any without a gap.
+/// The checkpoints of a file, from the beginning of the run up to the first gap.
 ///
-/// Some of what was read stays in memory: about a GiB, whatever the length of the run; more if a single thing has more.
+/// Some of the data read stays in memory: about a GiB, whatever the length of the run; more if a
+/// single item is larger.
 #[derive(Debug)]
 pub struct FileCheckpoints {
     file: TraceFile,
-    /// About how many instructions an interval has.
+    /// The approximate number of instructions per interval.
     interval: u64,
-    /// The vertices, from the groups of intervals on.
+    /// The vertices, from the groups of intervals upwards.
     levels: Vec<Vec<StoredInterval>>,
     groups: Cache<u64, Group>,
     /// By interval.
     parts: Cache<u64, Parts>,
     sets: Cache<(usize, u64), Vec<Arc<Sets>>>,
-    /// Of vertices without a parent.
+    /// For vertices without a parent.
     united: Cache<(usize, u64), Sets>,
     units: Cache<(u64, usize), Vec<u8>>,
     words: Cache<(u64, u32), Vec<u8>>,
@@ -259,13 +261,15 @@ impl Room for Vec<HostWrite> {
 }
 
 impl FileCheckpoints {
-    /// The checkpoints of a file; `None` if there are none from the beginning of the run on. `nodes` is the
-    /// [`fingerprint`](crate::fingerprint) of its path: those of other paths, and of older forms, are left out.
+    /// Opens the checkpoints of a file; `None` if there are none from the beginning of the run on.
+    /// `nodes` is the [`fingerprint`](crate::fingerprint) of its path: those of other paths, and of
+    /// older versions, are ignored.
     ///
     /// # Errors
     /// If an index is damaged.
     pub fn open(file: &TraceFile, nodes: u32) -> Result<Option<Self>, CheckpointError> {
-        // By the length of intervals, that of the last section first. Of a vertex that was written again, the last one comes first.
+        // By interval length, that of the last section first. Of a vertex that was written again,
+        // the last version comes first.
         let mut all: Vec<(u64, Vec<Vec<StoredInterval>>)> = Vec::new();
         let sections = (0..).map_while(|position| file.section(position));
         let own = |section: &(usize, SectionReader)| {
@@ -277,7 +281,7 @@ impl FileCheckpoints {
             let (interval, entries) = match vertices(section, nodes) {
                 Ok(Some(found)) => found,
                 Ok(None) => continue,
-                // Those that were built again from the beginning on replace it.
+                // Checkpoints rebuilt from the beginning replace it.
                 Err(_) if from_beginning => continue,
                 Err(error) => return Err(error),
             };
@@ -306,20 +310,20 @@ impl FileCheckpoints {
         Ok((!levels.is_empty()).then(|| Self::of(file.clone(), interval, levels)))
     }
 
-    /// About how many instructions an interval was to have.
+    /// The intended number of instructions per interval.
     pub fn interval(&self) -> u64 {
         self.interval
     }
 
-    /// How many vertices the tree has.
+    /// The number of vertices in the tree.
     pub fn vertices(&self) -> usize {
         self.levels.iter().map(Vec::len).sum()
     }
 
     fn of(file: TraceFile, interval: u64, levels: Vec<Vec<StoredInterval>>) -> Self {
         let (kib, mib) = (1 << 10, 1 << 20);
-        // A GiB in all. A few words that an interval needs may have been written in a thousand others, and whoever goes back through a run asks for these again
-        // with each stretch.
+        // A GiB in all. A few words that an interval needs may have been written in a thousand
+        // others, and a backward walk through a run requests these again for each stretch.
         Self {
             file,
             interval,
@@ -334,25 +338,25 @@ impl FileCheckpoints {
         }
     }
 
-    /// Which of the file's sections they are in, ascending.
+    /// The numbers of the file's sections with these checkpoints, ascending.
     pub fn sections(&self) -> Vec<usize> {
         let all = self.levels.iter().flatten();
         let all = all.map(|(_, section)| *section);
         Vec::from_iter(std::collections::BTreeSet::from_iter(all))
     }
 
-    /// How many intervals there are.
+    /// The number of intervals.
     pub fn intervals(&self) -> u64 {
         let last = self.levels[0].last();
         last.map_or(0, |(entry, _)| entry.first + u64::from(entry.children))
     }
 
-    /// How many blocks are executed up to the end of the last interval.
+    /// The number of blocks executed up to the end of the last interval.
     pub fn end(&self) -> u64 {
         self.levels[0].last().map_or(0, |(entry, _)| entry.after)
     }
 
-    /// The interval in which a block is executed. `None` if it is behind the last one.
+    /// The interval in which a block is executed. `None` if it is after the last one.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -368,7 +372,7 @@ impl FileCheckpoints {
         Ok(Some(entry.first + within as u64))
     }
 
-    /// How many blocks are executed before an interval, and how many at its end.
+    /// The numbers of blocks executed at an interval's beginning and at its end.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -405,7 +409,7 @@ impl FileCheckpoints {
         Ok(self.file.log()?)
     }
 
-    /// The group that an interval is in, and its position there.
+    /// The group of an interval, and the interval's position there.
     pub(super) fn group_of(&self, interval: u64) -> Result<(Arc<Group>, usize), CheckpointError> {
         let number = self.parent(1, interval);
         let number = number.ok_or(CheckpointError::Damaged("an interval is missing"))?;
@@ -413,7 +417,7 @@ impl FileCheckpoints {
         Ok((self.group(number)?, (interval - first) as usize))
     }
 
-    /// What is known of an interval's words, with its group and its position there.
+    /// The data about an interval's words, with its group and its position there.
     pub(super) fn parts(
         &self,
         interval: u64,
@@ -499,7 +503,8 @@ impl FileCheckpoints {
         Ok(bytes)
     }
 
-    /// The bytes of a word that a group keeps, by an interval of it and by its position among all that it keeps.
+    /// The bytes of a word that a group stores, given an interval of the group and the word's
+    /// position among all that the group stores.
     pub(super) fn word(&self, interval: u64, position: u64) -> Result<[u8; 4], CheckpointError> {
         let damaged = || CheckpointError::Damaged("the bytes of a word");
         let number = self.parent(1, interval).ok_or_else(damaged)?;
@@ -522,7 +527,7 @@ impl FileCheckpoints {
         rest.first_chunk().copied().ok_or_else(damaged)
     }
 
-    /// Whether a vertex is there as this one is; `None` if it is not there.
+    /// Whether a vertex exists with the same contents; `None` if it does not exist.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -543,7 +548,7 @@ impl FileCheckpoints {
     }
 }
 
-/// Those of the vertices that follow each other from the beginning on, and whose children are there.
+/// The vertices that are consecutive from the beginning on and whose children exist.
 fn connected(all: Vec<Vec<StoredInterval>>) -> Vec<Vec<StoredInterval>> {
     let mut levels: Vec<Vec<StoredInterval>> = Vec::new();
     for mut level in all {
@@ -573,7 +578,7 @@ fn connected(all: Vec<Vec<StoredInterval>>) -> Vec<Vec<StoredInterval>> {
 }
 
 impl FileCheckpoints {
-    /// What a vertex without a parent wrote and read.
+    /// The words written and read in a vertex without a parent.
     fn united(&self, level: usize, number: u64) -> Result<Arc<Sets>, CheckpointError> {
         let key = (level, number);
         if let Some(known) = self.united.get(&key) {

@@ -1,4 +1,4 @@
-//! The intervals next to each other that are coded together.
+//! Adjacent intervals that are coded together.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use super::touched::{LineForm, Lines, bits};
 use super::{Key, LINE, WORD};
 use crate::epoch::wire::{put, take};
 
-/// A unit ends with the interval after which it has so many bytes.
+/// A unit ends with the interval after which it reaches this size in bytes.
 const UNIT: usize = 1 << 20;
 
-/// An interval, as it is recorded.
+/// A recorded interval.
 #[derive(Debug, Default)]
 pub(super) struct Recorded {
     /// Blocks executed at its end.
@@ -24,14 +24,14 @@ pub(super) struct Recorded {
     /// The checkpoint at its end; empty if the run ends there.
     pub state: Vec<u8>,
     pub lines: Vec<Lines>,
-    /// When words were written last, less the time at the interval's beginning.
+    /// The times of words' last writes, relative to the interval's beginning.
     pub times: Vec<u64>,
-    /// Which sites wrote each word.
+    /// The sites that wrote each word.
     pub lists: Vec<u32>,
 }
 
 impl Recorded {
-    /// What was written, and what was read.
+    /// The words written and the words read.
     pub fn sets(&self) -> Sets {
         Sets {
             written: self.lines.iter().map(Lines::written).collect(),
@@ -39,12 +39,12 @@ impl Recorded {
         }
     }
 
-    /// What was written, each as it was told.
+    /// The written lines, in their stored form.
     fn written(&self) -> impl Iterator<Item = &Lines> + Clone {
         self.lines.iter().filter(|lines| lines.written != 0)
     }
 
-    /// How many words are kept: those that the host did not write last.
+    /// The number of words stored: those that the host did not write last.
     fn kept(&self) -> u64 {
         let kept = self
             .written()
@@ -53,7 +53,7 @@ impl Recorded {
     }
 }
 
-/// How many words are kept of some written lines.
+/// The number of words stored for some written lines.
 fn kept_of(lines: &Span, by_host: u16, told: LineForm) -> u64 {
     let mask = lines.mask & !by_host;
     match told {
@@ -62,7 +62,7 @@ fn kept_of(lines: &Span, by_host: u16, told: LineForm) -> u64 {
     }
 }
 
-/// The words that were written and those that were read.
+/// The words written and the words read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sets {
     pub written: Set,
@@ -70,13 +70,13 @@ pub(crate) struct Sets {
 }
 
 impl Sets {
-    /// Adds what others have.
+    /// Adds another interval's sets.
     pub fn add(&mut self, other: &Sets) {
         self.written.add(&other.written);
         self.read.add(&other.read);
     }
 
-    /// Gives back memory that it does not need.
+    /// Releases unused memory.
     pub fn shrink(&mut self) {
         self.written.shrink();
         self.read.shrink();
@@ -94,8 +94,10 @@ impl Sets {
     }
 }
 
-/// The bytes of a group, and those of its units. The first are: for each interval its end, how many words were written, and how many of them not by the host last, and how long its parts are; the table of sites and lists; all
-/// checkpoints. A unit has for some intervals their sets, the words that the host wrote, those of mixed times, the times, and the lists.
+/// Encodes a group and its units. The group's bytes are: for each interval its end, the number of
+/// words written, the number of those not last written by the host, and the lengths of its parts;
+/// the table of sites and lists; all checkpoints. A unit has for some intervals their sets, the
+/// words that the host wrote, those of mixed times, the times, and the lists.
 pub(super) fn encode(before: u64, intervals: &[Recorded], lists: &[u8]) -> (Vec<u8>, Vec<Vec<u8>>) {
     let mut out = Vec::new();
     put(&mut out, intervals.len() as u64);
@@ -140,7 +142,7 @@ pub(super) fn encode(before: u64, intervals: &[Recorded], lists: &[u8]) -> (Vec<
     (out, units)
 }
 
-/// Appends those of a list of masks that are not 0, with their positions.
+/// Appends the nonzero masks of a list, with their positions.
 fn sparse(out: &mut Vec<u8>, masks: impl Iterator<Item = u16>) {
     let masks = (0u64..).zip(masks).filter(|&(_, mask)| mask != 0);
     let masks = Vec::from_iter(masks);
@@ -153,7 +155,7 @@ fn sparse(out: &mut Vec<u8>, masks: impl Iterator<Item = u16>) {
     }
 }
 
-/// Takes such a list.
+/// Reads such a list.
 fn dense(input: &mut &[u8], length: usize) -> Option<Vec<u16>> {
     let mut masks = vec![0; length];
     let mut next = 0u64;
@@ -166,14 +168,14 @@ fn dense(input: &mut &[u8], length: usize) -> Option<Vec<u16>> {
     Some(masks)
 }
 
-/// A group that was read, but for its units.
+/// A decoded group, without its units.
 #[derive(Debug)]
 pub(super) struct Group {
     bytes: Vec<u8>,
     pub intervals: Vec<Interval>,
     lists: Range<usize>,
     decoded: OnceLock<Option<Lists>>,
-    /// How many bytes each unit has.
+    /// The size of each unit in bytes.
     pub units: Vec<usize>,
 }
 
@@ -184,27 +186,27 @@ pub(super) struct Interval {
     pub before: u64,
     /// Blocks executed at its end.
     pub after: u64,
-    /// How many words of the group's intervals before are kept.
+    /// The number of words stored for the group's earlier intervals.
     pub first_kept: u64,
     state: Range<usize>,
-    /// Which unit it is in.
+    /// The number of its unit.
     pub unit: usize,
     sets: Range<usize>,
     times: Range<usize>,
     lists: Range<usize>,
-    /// How many words it wrote.
+    /// The number of words that it wrote.
     words: u64,
-    /// How many of these are kept.
+    /// The number of these that are stored.
     kept: u64,
-    /// How many times are told.
+    /// The number of times stored.
     count: u64,
 }
 
-/// What is known of an interval's words.
+/// The data about an interval's words.
 #[derive(Debug)]
 pub(super) struct Parts {
     pub sets: Arc<Sets>,
-    /// What was written, ascending.
+    /// The written lines, ascending.
     written: Vec<Written>,
     times: Vec<u8>,
     lists: Vec<u8>,
@@ -212,7 +214,7 @@ pub(super) struct Parts {
     count: u64,
 }
 
-/// Some lines that were written alike. Of those that are told one by one there are so many in a row.
+/// Some lines with the same writes. Those stored individually are grouped if consecutive.
 #[derive(Clone, Copy, Debug)]
 struct Written {
     lines: Span,
@@ -223,7 +225,7 @@ struct Written {
 }
 
 impl Written {
-    /// Whether it is the line behind some others that are told one by one, and like them.
+    /// Whether it is the next line after others that are stored individually, with the same masks.
     fn goes_on(&self, last: &Self) -> bool {
         let all = |of: &Self| (of.told, of.lines.mask, of.by_host, of.mixed);
         self.told == LineForm::Each
@@ -231,7 +233,7 @@ impl Written {
             && self.lines.first == last.lines.end()
     }
 
-    /// How many lines of it, told one by one, are before one.
+    /// The number of its individually stored lines before one.
     fn lines_before(&self, key: Key) -> u64 {
         match self.told {
             LineForm::Each => key - self.lines.first,
@@ -240,17 +242,17 @@ impl Written {
     }
 }
 
-/// What there is of lines before.
+/// Totals of the lines before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Before {
     times: u64,
     words: u64,
-    /// Words that are kept.
+    /// The number of stored words.
     kept: u64,
 }
 
 impl Before {
-    /// What there is with some more lines. `None` if these cannot be.
+    /// The totals with some more lines. `None` if these are invalid.
     fn with(
         self,
         Written {
@@ -281,7 +283,7 @@ impl Before {
 }
 
 impl Group {
-    /// The group with these bytes, before which so many blocks were executed.
+    /// Decodes a group, which begins after `before` blocks.
     pub fn decode(bytes: Vec<u8>, before: u64) -> Option<Self> {
         let mut input = &bytes[..];
         let count = take(&mut input)?;
@@ -339,7 +341,7 @@ impl Group {
         Some(&self.bytes[self.intervals.get(interval)?.state.clone()])
     }
 
-    /// The sites of a list. `None` if that is damaged.
+    /// The sites of a list. `None` if the list is damaged.
     pub fn sites(&self, list: u64) -> Option<Vec<Site>> {
         let decode = || Lists::decode(&self.bytes[self.lists.clone()]);
         let lists = self.decoded.get_or_init(decode).as_ref()?;
@@ -347,7 +349,7 @@ impl Group {
     }
 }
 
-/// The next part of so many bytes.
+/// The next part of `length` bytes.
 fn part(at: &mut usize, length: u64) -> Option<Range<usize>> {
     let end = at.checked_add(usize::try_from(length).ok()?)?;
     let range = *at..end;
@@ -356,7 +358,7 @@ fn part(at: &mut usize, length: u64) -> Option<Range<usize>> {
 }
 
 impl Interval {
-    /// What is known of its words, of which these are the bytes of its unit. `None` if they are damaged.
+    /// Decodes the data about its words from its unit's bytes. `None` if they are damaged.
     pub fn parts(&self, unit: &[u8]) -> Option<Parts> {
         let mut input = unit.get(self.sets.clone())?;
         let spans = decode(&mut input)?;
@@ -405,13 +407,14 @@ impl Interval {
 }
 
 impl Parts {
-    /// The written lines that a line is of.
+    /// The written lines that contain a line.
     fn line(&self, key: Key) -> Option<&Written> {
         let at = self.written.partition_point(|of| of.lines.end() <= key);
         self.written.get(at).filter(|of| of.lines.first <= key)
     }
 
-    /// A written word: its lines, its place in the mask, and the words of the line before it. `None` if it was not written.
+    /// A written word: its lines, its bit in the mask, and the mask of the earlier words of its
+    /// line. `None` if it was not written.
     fn word(&self, key: Key, address: u64) -> Option<(&Written, u16, u16)> {
         let of = self.line(key)?;
         let word = 1u16 << (address % LINE / WORD);
@@ -419,13 +422,14 @@ impl Parts {
         (mask & word != 0).then_some((of, word, mask & (word - 1)))
     }
 
-    /// Whether the host wrote the word of a byte last.
+    /// Whether the host was the last to write a byte's word.
     pub fn is_by_host(&self, key: Key, address: u64) -> bool {
         let found = self.word(key, address);
         found.is_some_and(|(of, word, _)| of.by_host & word != 0)
     }
 
-    /// When a byte of a line was written last, less the time at the interval's beginning: 0 if it was not. `None` if that is damaged.
+    /// The time of the last write of a byte of a line, relative to the interval's beginning: 0 if
+    /// it was not written. `None` if the data is damaged.
     pub fn written(&self, key: Key, address: u64) -> Option<u64> {
         let Some((of, word, before)) = self.word(key, address) else {
             return Some(0);
@@ -440,8 +444,8 @@ impl Parts {
         stream.cursor().get(of.before.times + lines + within).ok()
     }
 
-    /// Tells of some words that were written, in stretches of lines: which lines, those words of them that the host wrote last, and where the others are
-    /// kept.
+    /// Reports some written words, by stretches of lines: the lines, their words that the host
+    /// wrote last, and where the others are stored.
     pub fn kept(&self, words: &Set, mut tell: impl FnMut(Span, u16, Kept)) {
         let first = words.spans().first().map_or(0, |span| span.first);
         let end = words.spans().last().map_or(0, Span::end);
@@ -466,7 +470,8 @@ impl Parts {
         }
     }
 
-    /// Which sites wrote the word of a byte that was written: a list of the group. `None` if that is damaged.
+    /// The sites that wrote a written byte's word, as a list of the group. `None` if the data is
+    /// damaged.
     pub fn list(&self, key: Key, address: u64) -> Option<u64> {
         let (of, _, before) = self.word(key, address)?;
         let within = match of.told {
@@ -482,14 +487,14 @@ impl Parts {
     }
 }
 
-/// Where the bytes of some written lines are kept.
+/// Where the bytes of some written lines are stored.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kept {
     lines: Span,
-    /// Which words of each line are kept.
+    /// The words of each line that are stored.
     mask: u16,
     told: LineForm,
-    /// How many words of the interval are kept before.
+    /// The number of the interval's words stored before these.
     before: u64,
 }
 
@@ -499,7 +504,7 @@ impl Kept {
         self.told == LineForm::Same
     }
 
-    /// How many words of the interval are kept before one of a line's that is kept.
+    /// The number of the interval's words stored before a given stored word of a line.
     pub fn position(&self, key: Key, word: usize) -> u64 {
         let of_line = u64::from(self.mask.count_ones());
         let within = u64::from((self.mask & ((1 << word) - 1)).count_ones());
@@ -512,7 +517,7 @@ impl Kept {
 
 impl Room for Group {
     fn bytes(&self) -> usize {
-        // Decoded, one byte of the lists is a number mostly, or half of a site.
+        // A byte of the lists decodes to about one number, or to half a site.
         let decoded = 2 * self.lists.len() * size_of::<u32>();
         let intervals = self.intervals.len() * size_of::<Interval>();
         self.bytes.len() + decoded + intervals
@@ -532,13 +537,13 @@ impl Room for Sets {
     }
 }
 
-/// How many times are told of a line.
+/// The number of times stored for a line.
 fn times_of(mask: u16, mixed: u16) -> u64 {
     let mixed = (mask & mixed).count_ones();
     u64::from(mask.count_ones() + mixed * (WORD as u32 - 1))
 }
 
-/// The words of a mask as ranges of bytes in their line.
+/// The words of a mask, as ranges of bytes in their line.
 pub(super) fn bytes_of(mask: u16) -> impl Iterator<Item = Range<usize>> {
     bits(mask).map(|word| {
         let first = word * WORD as usize;

@@ -1,4 +1,4 @@
-//! Memories as they were, as far as they are needed.
+//! Past memory contents, restored as far as they are needed.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -15,37 +15,38 @@ use super::touched::bits;
 use super::tree::{What, first_from, last_before, newest};
 use super::{CheckpointError, FileCheckpoints, Key, LINE, WORD, key_of, place_of, spans, words};
 
-/// Bytes of a page of what the memories begin with.
+/// The number of bytes in a page of the initial memory contents.
 const PAGE: u64 = 4096;
-/// For so many intervals at most words are brought in before they are asked for.
+/// The maximal number of intervals for which words are loaded in advance.
 const MOST: u64 = 32;
 
-/// Takes a machine to checkpoints of a run, and gives its memories the words that it needs from there on: those that the intervals it goes through read or
-/// write. Words that nobody needs are zeros.
+/// Restores a machine to checkpoints of a run, and loads the words that its memories need from
+/// there on: those that the intervals to be executed read or write. Words that are not needed are
+/// zeros.
 #[derive(Debug)]
 pub struct Image<'c> {
     checkpoints: &'c FileCheckpoints,
-    /// What the memories have before the run where segments are, by memory and page; elsewhere they are zeros.
+    /// The initial contents of memories at segments, by memory and page; elsewhere they are zeros.
     first: BTreeMap<(u32, u64), Box<[u8]>>,
-    /// The words that are there, by memory and line.
+    /// The loaded words, by memory and line.
     there: Vec<Vec<u16>>,
-    /// The interval in which the machine is.
+    /// The machine's current interval.
     interval: u64,
-    /// How many blocks are executed at its end.
+    /// The number of blocks executed at its end.
     after: u64,
-    /// What the intervals before this one need is there.
+    /// The words needed by the intervals before this one are loaded.
     until: u64,
-    /// For how many intervals that was brought in at once.
+    /// The number of intervals for which those were loaded at once.
     at_once: u64,
-    /// There is no need for words any more: all are there.
+    /// Whether all words are loaded, so that none will be needed.
     whole: bool,
-    /// Lines of which something is not there and was looked at: that part of them, as it is throughout the interval.
+    /// Lines of which an unloaded part was read: that part's contents during the interval.
     seen: RefCell<HashMap<Key, Vec<u8>>>,
 }
 
-/// What lines are brought into.
+/// A destination for loaded lines.
 trait Lines {
-    /// The bytes of a line; of one that it does not have, none.
+    /// The bytes of a line; `None` if it does not have the line.
     fn line(&mut self, key: Key) -> Option<&mut [u8]>;
 }
 
@@ -64,7 +65,8 @@ impl Lines for HashMap<Key, Vec<u8>> {
 }
 
 impl<'c> Image<'c> {
-    /// Before anything is restored. `memories` are those before the run, and `initial` tells what is in them. O(bytes of segments).
+    /// Creates an image before anything is restored. `memories` are the initial ones, and `initial`
+    /// describes their contents. O(bytes of segments).
     pub fn new(checkpoints: &'c FileCheckpoints, memories: &[Memory], initial: &[Initial]) -> Self {
         let mut first = BTreeMap::new();
         for segment in initial.iter().filter(|segment| segment.length > 0) {
@@ -95,8 +97,10 @@ impl<'c> Image<'c> {
         }
     }
 
-    /// Takes a machine to the beginning of the first of some intervals, of which this is the checkpoint; the nodes that it names must be compiled. What they all need is brought in
-    /// at once: most of it was written in the same intervals before, whatever needs it. It can go on behind them.
+    /// Restores a machine to the beginning of the first of some intervals, given its checkpoint;
+    /// the nodes that it names must be compiled. The words that all of them need are loaded at
+    /// once, because most were written in the same earlier intervals. The machine may continue
+    /// after them.
     ///
     /// # Errors
     /// If the checkpoints are damaged or of another run.
@@ -117,7 +121,7 @@ impl<'c> Image<'c> {
         Ok(())
     }
 
-    /// The machine is to execute a node: brings in what is needed from here on.
+    /// Call this before the machine executes a node: loads what is needed from here on.
     ///
     /// # Errors
     /// If the checkpoints are damaged.
@@ -133,35 +137,35 @@ impl<'c> Image<'c> {
         self.need_all(&mut machine.state)
     }
 
-    /// Begins with the interval at hand.
+    /// Begins with the current interval.
     fn enter(&mut self, state: &mut State) -> Result<(), CheckpointError> {
         self.seen.get_mut().clear();
         (_, self.after) = self.checkpoints.times(self.interval)?;
         if self.interval < self.until {
             Ok(())
         } else {
-            // Who goes on will go on further, but may stop anywhere.
+            // A machine that continues will go further, but may stop anywhere.
             let end = self.interval + (2 * self.at_once).clamp(1, MOST);
             let end = end.min(self.checkpoints.intervals());
             self.bring(self.interval..end, state)
         }
     }
 
-    /// Brings in what intervals need, of which the first is the one at hand.
+    /// Loads the words that some intervals need, of which the first is the current one.
     fn bring(&mut self, intervals: Range<u64>, state: &mut State) -> Result<(), CheckpointError> {
         self.until = intervals.end;
         self.at_once = intervals.end - intervals.start;
         let mut all = Set::default();
         for interval in intervals {
             let (_, _, parts) = self.checkpoints.parts(interval)?;
-            // Of a word that is written in part the rest is needed, too.
+            // If a word is written in part, its rest is needed, too.
             all.add(&parts.sets.written);
             all.add(&parts.sets.read);
         }
         self.load(&all, state)
     }
 
-    /// Brings in some bytes of a memory, as far as it has them, so that they can be looked at.
+    /// Loads some bytes of a memory, as far as they exist, so that they can be read.
     ///
     /// # Errors
     /// If the checkpoints are damaged.
@@ -181,7 +185,7 @@ impl<'c> Image<'c> {
         self.load(&spans(memory, first, end - first), state)
     }
 
-    /// Brings in all that is missing.
+    /// Loads everything that is missing.
     ///
     /// # Errors
     /// If the checkpoints are damaged.
@@ -193,7 +197,8 @@ impl<'c> Image<'c> {
         Ok(())
     }
 
-    /// Reads some bytes of a memory in the interval at hand, in which the machine with this state is, and brings nothing in. `false` if the memory does not have them all.
+    /// Reads some bytes of a memory in the current interval, given the machine's state, without
+    /// loading anything. `false` if not all of them exist.
     ///
     /// # Errors
     /// If the checkpoints are damaged.
@@ -243,12 +248,12 @@ impl<'c> Image<'c> {
         Ok(true)
     }
 
-    /// Brings in those of some words that are missing.
+    /// Loads those of some words that are missing.
     fn load(&mut self, wanted: &Set, state: &mut State) -> Result<(), CheckpointError> {
         let mut missing = Set::default();
         for span in wanted.spans() {
             let (memory, address) = place_of(span.first);
-            // Those that the memory has.
+            // Those that exist in the memory.
             let there = self.there.get_mut(memory as usize).map(Vec::as_mut_slice);
             let there = there.and_then(|lines| lines.get_mut((address / LINE) as usize..));
             let there = there.into_iter().flatten();
@@ -264,7 +269,7 @@ impl<'c> Image<'c> {
         self.fetch(missing, state)
     }
 
-    /// Brings words to somewhere as they are at the interval's beginning: nothing has written them since.
+    /// Loads words as they are at the interval's beginning, which no write has changed since.
     fn fetch(&self, words: Set, into: &mut impl Lines) -> Result<(), CheckpointError> {
         let mut found = newest(self.checkpoints, words, self.interval)?;
         found.sort_unstable_by_key(|(interval, _)| *interval);
@@ -277,7 +282,7 @@ impl<'c> Image<'c> {
         Ok(())
     }
 
-    /// Which words of a line that a memory has are not there.
+    /// The words of a line that exist in a memory but are not loaded.
     fn lacks(&self, key: Key) -> u16 {
         let (memory, address) = place_of(key);
         let lines = self.there.get(memory as usize);
@@ -285,7 +290,7 @@ impl<'c> Image<'c> {
         there.map_or(0, |there| !there)
     }
 
-    /// Brings in words that nobody has written. What is zeros is so already.
+    /// Loads unwritten words. Zeros need no loading.
     fn load_first(&self, words: &Set, into: &mut impl Lines) {
         for span in words.spans() {
             let (memory, address) = place_of(span.first);
@@ -309,7 +314,7 @@ impl<'c> Image<'c> {
         }
     }
 
-    /// Brings in words as an interval left them.
+    /// Loads words as an interval left them.
     fn load_written(
         &self,
         interval: u64,
@@ -344,7 +349,7 @@ impl<'c> Image<'c> {
                     };
                     last = Some(found);
                     let place = &mut place[word * WORD as usize..][..WORD as usize];
-                    // What is as it should be is not touched: pages of zeros take no memory.
+                    // Correct bytes are not touched: pages of zeros take no memory.
                     if place != found {
                         place.copy_from_slice(&found);
                     }
@@ -366,18 +371,18 @@ impl<'c> Image<'c> {
     }
 }
 
-/// Why a machine cannot be taken to a checkpoint.
+/// Why a machine cannot be restored to a checkpoint.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
-    /// The checkpoints.
+    /// The checkpoints cannot be read.
     #[error(transparent)]
     Checkpoints(#[from] CheckpointError),
-    /// They do not fit the run.
+    /// The checkpoints do not fit the run.
     #[error(transparent)]
     Machine(#[from] MachineError),
 }
 
-/// Writes what the host wrote to those words of a line.
+/// Applies a write by the host to these words of a line.
 fn put(into: &mut impl Lines, key: Key, mask: u16, write: &HostWrite) {
     let (_, address) = place_of(key);
     let Some(place) = into.line(key) else {
@@ -395,7 +400,7 @@ fn put(into: &mut impl Lines, key: Key, mask: u16, write: &HostWrite) {
 }
 
 impl FileCheckpoints {
-    /// What the host wrote in an interval.
+    /// The host's writes in an interval.
     fn host_writes(&self, interval: u64) -> Result<Arc<Vec<HostWrite>>, CheckpointError> {
         if let Some(known) = self.host_writes.get(&interval) {
             return Ok(known);
@@ -423,7 +428,8 @@ impl FileCheckpoints {
         Ok(all)
     }
 
-    /// If the host wrote the word of a byte last in an interval, the address and the length of what it wrote.
+    /// The address and length of the host's write, if the host was the last to write a byte's word
+    /// in an interval.
     ///
     /// # Errors
     /// If the checkpoints or the log are damaged.
@@ -448,7 +454,8 @@ impl FileCheckpoints {
         Ok(last)
     }
 
-    /// When a byte was written last before an interval: the interval, and the time of the node's first block. `None` if it was not.
+    /// The last write of a byte before an interval: its interval, and the time of the node's first
+    /// block. `None` if it was not written.
     ///
     /// # Errors
     /// If the checkpoints are damaged.
@@ -470,7 +477,8 @@ impl FileCheckpoints {
         Ok(None)
     }
 
-    /// When a byte was written last in an interval: the time of the node's first block. `None` if it was not.
+    /// The last write of a byte in an interval: the time of the node's first block. `None` if it
+    /// was not written.
     ///
     /// # Errors
     /// If the checkpoints are damaged.
@@ -491,7 +499,8 @@ impl FileCheckpoints {
         time.map(Some).ok_or_else(damaged)
     }
 
-    /// The sites that wrote the word of a byte in an interval, by node and then in the order of execution; none if there are too many to be told.
+    /// The sites that wrote a byte's word in an interval, by node and then in the order of
+    /// execution; empty if they were too many to store.
     ///
     /// # Errors
     /// If the checkpoints are damaged, or the word was not written.
@@ -507,7 +516,8 @@ impl FileCheckpoints {
         group.sites(list.ok_or_else(damaged)?).ok_or_else(damaged)
     }
 
-    /// The first interval from one on that reads (or else writes) a byte's word. It may read other bytes of it only.
+    /// The first interval from a given one on that reads (or writes) a byte's word. It may only
+    /// touch other bytes of the word.
     ///
     /// # Errors
     /// If the checkpoints are damaged.

@@ -1,4 +1,4 @@
-//! Watching the machine: intervals.
+//! Observes the machine and records intervals.
 
 use afterimage_machine::{Machine, NodeCode, Observer, Range};
 
@@ -9,12 +9,12 @@ use super::sites::Writers;
 use super::touched::{LineForm, Lines, PAGE, Touched};
 use super::{CHILDREN, LINE, place_of};
 
-/// A group ends when it has so many bytes of words and checkpoints.
+/// A group ends when its words and checkpoints reach this size in bytes.
 const LARGEST: usize = 64 << 20;
-/// An interval ends when it has so many blocks.
+/// The maximal number of blocks of an interval.
 const LONGEST: u64 = 1 << 30;
 
-/// The intervals of a group, which are complete.
+/// The complete intervals of a group.
 pub(crate) struct Intervals {
     pub(super) intervals: Vec<Recorded>,
     /// The table of their sites and lists.
@@ -23,25 +23,26 @@ pub(crate) struct Intervals {
     pub(super) words: Vec<u8>,
 }
 
-/// Collects what happens in intervals. [`Vertices`](super::Vertices) makes vertices of them, on another thread if need be.
+/// Collects what happens in intervals. [`Vertices`](super::Vertices) makes vertices from them,
+/// possibly on another thread.
 pub(crate) struct Recorder {
     touched: Touched,
     writers: Writers,
-    /// How many instructions an interval has.
+    /// The number of instructions per interval.
     interval: u64,
-    /// Instructions, and nodes, of the interval so far.
+    /// The instructions and nodes of the interval so far.
     steps: u64,
     before: u64,
     now: u64,
     group: Vec<Recorded>,
     words: Vec<u8>,
-    /// Bytes of the group's checkpoints.
+    /// The number of bytes of the group's checkpoints.
     states: usize,
     done: Vec<Intervals>,
 }
 
 impl Recorder {
-    /// Before the run; an interval has about so many instructions.
+    /// Creates a recorder before the run, with about `interval` instructions per interval.
     pub fn new(interval: u64) -> Self {
         let mut touched = Touched::default();
         touched.now = 1;
@@ -59,7 +60,8 @@ impl Recorder {
         }
     }
 
-    /// The machine has executed a node. The groups that this completes are to be [taken](Self::take).
+    /// Call this after the machine has executed a node. Groups that this completes must be
+    /// [taken](Self::take).
     #[inline]
     pub fn executed(&mut self, machine: &Machine<'_>) {
         self.now = machine.time();
@@ -70,7 +72,7 @@ impl Recorder {
         self.touched.now = (self.now - self.before + 1) as u32;
     }
 
-    /// The run has ended.
+    /// Call this when the run has ended.
     pub fn end(&mut self, machine: &Machine<'_>) {
         if self.steps > 0 {
             self.cut(machine);
@@ -84,12 +86,12 @@ impl Recorder {
         !self.done.is_empty()
     }
 
-    /// The groups that were completed.
+    /// Returns the completed groups.
     pub fn take(&mut self) -> Vec<Intervals> {
         std::mem::take(&mut self.done)
     }
 
-    /// The interval ends here.
+    /// Ends the interval.
     fn cut(&mut self, machine: &Machine<'_>) {
         let memories = &machine.state.memories;
         let lines = self.touched.lines(|memory, address| {
@@ -120,7 +122,7 @@ impl Recorder {
         }
     }
 
-    /// Keeps the bytes of the words of some lines, unless the host wrote them.
+    /// Stores the bytes of some lines' words, except those that the host wrote.
     fn keep(&mut self, machine: &Machine<'_>, lines: &Lines) {
         let (memory, address) = place_of(lines.first);
         let memory = &machine.state.memories[memory as usize].bytes[address as usize..];
@@ -130,7 +132,7 @@ impl Recorder {
                 let length = lines.count as usize * LINE as usize;
                 return self.words.extend_from_slice(&memory[..length]);
             }
-            // The first word is like all others.
+            // The first word equals all others.
             _ => lines.kept() & 1,
         };
         for range in bytes_of(bytes) {
@@ -155,10 +157,10 @@ impl Recorder {
     }
 }
 
-/// The word that a page consists of, if it is always the same one.
+/// The word that fills a page, if all its words are equal.
 fn the_word(page: &[u8; PAGE]) -> Option<[u8; 4]> {
     let word = page.first_chunk::<4>()?;
-    // What is the same four bytes further on everywhere.
+    // Compares the page with itself, shifted by four bytes.
     (page[..PAGE - 4] == page[4..]).then_some(*word)
 }
 

@@ -4,17 +4,17 @@ use super::Key;
 use super::cache::Room;
 use crate::epoch::wire::{put, take, take_u32};
 
-/// Some lines, one after the other, each with these of its words.
+/// Consecutive lines with the same words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     pub first: Key,
-    /// How many lines.
+    /// The number of lines.
     pub count: u32,
     pub mask: u16,
 }
 
 impl Span {
-    /// The line behind it.
+    /// The line after it.
     pub fn end(&self) -> Key {
         self.first.saturating_add(u64::from(self.count))
     }
@@ -25,7 +25,8 @@ impl Span {
     }
 }
 
-/// A set of words: spans, ascending, as few as tell it. What was written at once takes no more room than one line.
+/// A set of words: the smallest possible number of spans, ascending. Data written at once takes no
+/// more room than one line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Set {
     spans: Vec<Span>,
@@ -46,7 +47,7 @@ impl FromIterator<Span> for Set {
 }
 
 impl Set {
-    /// Adds lines behind all others, if they have words.
+    /// Adds lines after all others, if they have words.
     pub fn push(&mut self, span: Span) {
         if span.mask == 0 || span.count == 0 {
             return;
@@ -70,7 +71,7 @@ impl Set {
         self.spans.is_empty()
     }
 
-    /// Which of a line's words are in it. O(log spans).
+    /// The words of a line that the set contains. O(log spans).
     pub fn get(&self, key: Key) -> u16 {
         let at = self.spans.partition_point(|span| span.end() <= key);
         let span = self.spans.get(at).filter(|span| span.first <= key);
@@ -120,7 +121,7 @@ impl Set {
         taken
     }
 
-    /// Gives back memory that it does not need.
+    /// Releases unused memory.
     pub fn shrink(&mut self) {
         self.spans.shrink_to_fit();
     }
@@ -129,7 +130,7 @@ impl Set {
         encode(self.spans.iter().copied(), out);
     }
 
-    /// Takes a set off the front. `None` if there is none.
+    /// Decodes a set from the front. `None` if it is invalid.
     pub fn decode(input: &mut &[u8]) -> Option<Self> {
         Some(decode(input)?.into_iter().collect())
     }
@@ -160,22 +161,22 @@ pub(super) fn sweep(a: &[Span], b: &[Span], mut tell: impl FnMut(Key, u32, (u16,
             return;
         };
         let start = first.max(at);
-        // Until where what is there, or is not there, goes on.
+        // The end of the current state, present or absent.
         let until = |span: Option<&&Span>| match span {
             Some(span) if span.first <= start => (span.mask, span.end()),
             Some(span) => (0, span.first),
             None => (0, Key::MAX),
         };
         let ((of_a, end_a), (of_b, end_b)) = (until(a.peek()), until(b.peek()));
-        // A span has fewer lines than 2³².
+        // A span has fewer than 2³² lines.
         let end = end_a.min(end_b);
         tell(start, (end - start) as u32, (of_a, of_b));
         at = end;
     }
 }
 
-/// Appends spans, which ascend: how many; how many lines are between them; how many lines each has, less 1; the lower halves of their masks, and the upper
-/// ones.
+/// Encodes ascending spans: their number; the gaps in lines between them; their lengths in lines,
+/// less 1; the lower halves of their masks, and the upper ones.
 pub(super) fn encode(spans: impl Iterator<Item = Span> + Clone, out: &mut Vec<u8>) {
     put(out, spans.clone().count() as u64);
     let mut next = 0;
@@ -190,7 +191,8 @@ pub(super) fn encode(spans: impl Iterator<Item = Span> + Clone, out: &mut Vec<u8
     out.extend(spans.map(|span| (span.mask >> 8) as u8));
 }
 
-/// Takes spans off the front. `None` if there are none, or one has no words or is beyond the last line.
+/// Decodes spans from the front. `None` if they are invalid, or one has no words or is beyond the
+/// last line.
 pub(super) fn decode(input: &mut &[u8]) -> Option<Vec<Span>> {
     let count = take(input)?;
     if count > input.len() as u64 / 4 {

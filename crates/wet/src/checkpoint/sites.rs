@@ -1,4 +1,4 @@
-//! Who writes what words.
+//! The sites that write each word.
 
 use std::collections::HashMap;
 
@@ -9,13 +9,13 @@ use rustc_hash::FxBuildHasher;
 use crate::epoch::wire::{put, take, take_u32};
 use crate::model::{WriteTo, write_to};
 
-/// Most sites that a list may have. One with more is not told.
+/// The maximal number of sites in a list. Longer lists are not stored.
 const MOST: usize = 64;
-/// The list that is not told.
+/// The number that stands for a list too long to store.
 const UNTOLD: u32 = 0;
-/// The list of what nobody has written.
+/// The list of unwritten words.
 pub(super) const NOBODY: u32 = u32::MAX;
-/// How many lists that follow others are found at once.
+/// The number of cached successions of lists.
 const AT_ONCE: usize = 1 << 12;
 
 /// A site: something in a node that writes memory.
@@ -23,24 +23,25 @@ const AT_ONCE: usize = 1 << 12;
 pub struct Site {
     /// The node.
     pub node: NodeId,
-    /// Which of its writes, as [`NodeModel`](crate::model::NodeModel) has them; `None` for the host that it calls in the end.
+    /// The number of its write in [`NodeModel`](crate::model::NodeModel); `None` for the host that
+    /// the node calls at its end.
     pub write: Option<u32>,
-    /// Where it writes.
+    /// The addresses that it writes.
     pub place: SiteAddresses,
 }
 
-/// Where a site wrote in a group.
+/// The addresses that a site wrote in a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SiteAddresses {
-    /// Here and there.
+    /// Any addresses.
     Anywhere,
-    /// To addresses that are multiples of how many bytes it writes.
+    /// Multiples of its number of bytes.
     Aligned,
-    /// To this address.
+    /// Always this address.
     Always(u64),
 }
 
-/// What is known of a site in the group at hand.
+/// The facts about a site in the current group.
 #[derive(Clone, Copy)]
 struct Facts {
     written: bool,
@@ -56,16 +57,17 @@ const UNKNOWN: Facts = Facts {
     address: 0,
 };
 
-/// Collects which sites write each word.
+/// Collects the sites that write each word.
 ///
-/// Sites are numbered as nodes are executed first: each instruction of a node is one, and the host.
+/// Sites are numbered in the order of the first executions of their nodes: one for each instruction
+/// of a node, and one for the host.
 #[derive(Default)]
 pub(super) struct Writers {
-    /// The first site of each node, plus 1; 0 if it was not executed yet.
+    /// The first site of each node, plus 1; 0 if it has not been executed yet.
     first: Vec<u32>,
     /// The nodes, with their first sites, ascending.
     nodes: Vec<(u32, NodeId)>,
-    /// The first site of the node at hand, and that of the host there.
+    /// The first site of the current node, and its site for the host.
     now: u32,
     host: u32,
     facts: Vec<Facts>,
@@ -74,13 +76,13 @@ pub(super) struct Writers {
     /// Ascending sites, by list.
     lists: Vec<Box<[u32]>>,
     known: HashMap<Box<[u32]>, u32, FxBuildHasher>,
-    /// The list of a list and a site.
+    /// The list that results from adding a site to a list.
     more: HashMap<(u32, u32), u32, FxBuildHasher>,
-    /// Some of these: the list, the site, and the list of both.
+    /// A cache of these: the list, the site, and the resulting list.
     at_once: Vec<(u32, u32, u32)>,
 }
 
-/// Where a list and a site may be found at once.
+/// The position of a list and a site in the cache.
 #[inline]
 fn place(list: u32, site: u32) -> usize {
     let mixed = (list.rotate_left(16) ^ site).wrapping_mul(0x9e37_79b9);
@@ -96,7 +98,7 @@ impl Writers {
         }
     }
 
-    /// A node begins.
+    /// Begins a node.
     #[inline]
     pub fn node(&mut self, node: NodeId, code: &NodeCode) {
         let first = self.first.get(node.index()).copied().unwrap_or(0);
@@ -120,7 +122,7 @@ impl Writers {
         first
     }
 
-    /// An instruction of the node writes, or without one the host: which site that is.
+    /// Records a write by an instruction of the node, or without one by the host. Returns the site.
     #[inline]
     pub fn write(&mut self, inst: Option<usize>, range: Range) -> u32 {
         let site = inst.map_or(self.host, |inst| self.now + inst as u32);
@@ -135,7 +137,7 @@ impl Writers {
         site
     }
 
-    /// The list with a site that it may have.
+    /// The list with a site added, if it lacks it.
     #[inline]
     pub fn then(&mut self, list: u32, site: u32) -> u32 {
         let known = self.at_once[place(list, site)];
@@ -176,7 +178,8 @@ impl Writers {
         found
     }
 
-    /// Numbers the lists that a group uses anew, in the order of their first uses, and appends the table of them. The group ends with that.
+    /// Renumbers the lists that a group uses, in the order of their first uses, and appends their
+    /// table. This ends the group.
     pub fn close<'l>(
         &mut self,
         used: impl Iterator<Item = &'l mut [u32]>,
@@ -289,16 +292,16 @@ impl Site {
 #[derive(Debug)]
 pub(super) struct Lists {
     sites: Vec<Site>,
-    /// The lists one after the other: positions among the sites.
+    /// The concatenated lists: positions among the sites.
     all: Vec<u32>,
-    /// Where each one ends.
+    /// The end of each list.
     ends: Vec<u32>,
 }
 
 impl Lists {
     pub fn decode(mut input: &[u8]) -> Option<Self> {
         let input = &mut input;
-        // A site takes two bytes at least, a list one.
+        // A site takes at least two bytes, a list one.
         let count = take(input).filter(|&count| count <= input.len() as u64 / 2)?;
         let mut last = 0;
         let sites = (0..count).map(|_| Site::decode(&mut last, input));
@@ -324,7 +327,8 @@ impl Lists {
         input.is_empty().then_some(lists)
     }
 
-    /// The sites of a list, by node and then in the order of their instructions; none if it is not told.
+    /// The sites of a list, by node and then in the order of their instructions; empty if the list
+    /// is not stored.
     pub fn get(&self, list: u64) -> Option<Vec<Site>> {
         let list = usize::try_from(list).ok()?;
         let end = *self.ends.get(list)? as usize;

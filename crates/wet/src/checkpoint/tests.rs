@@ -1,4 +1,4 @@
-//! Parts of checkpoints, against slow versions of them.
+//! Tests parts of checkpoints against slow versions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -16,7 +16,7 @@ use super::touched::{LineForm, Lines, Touched, bits};
 use super::tree::{Tree, What, first_from, last_before, newest};
 use super::{CHILDREN, CheckpointError, LINE, WORD, key_of, place_of, spans, words};
 
-/// Lines with words, some of them many with the same ones.
+/// Lines with words; some are many consecutive ones with the same words.
 fn set(random: &mut SplitMix64) -> (Set, BTreeMap<u64, u16>) {
     let mut naive = BTreeMap::new();
     for _ in 0..random.below(30) {
@@ -100,10 +100,12 @@ fn ranges_are_cut_into_lines_and_words() {
     }
 }
 
-/// What happened to a byte: when it was written, and whether the host did it with all of its word.
+/// The history of a byte: when it was last written, and whether the host did so with its whole
+/// word.
 type Naive = BTreeMap<(u32, u64), (u32, bool)>;
 
-/// Writes and reads at random, in several intervals; the groups' bytes tell the same as a map of bytes.
+/// Writes and reads at random, in several intervals. The groups' bytes must say the same as a map
+/// of bytes.
 #[test]
 fn groups_tell_of_every_byte() {
     let mut random = SplitMix64(3);
@@ -218,7 +220,7 @@ fn groups_tell_of_every_byte() {
                     assert!(!by_host || whole, "the guest wrote it");
                 }
             }
-            // Words are kept in order, those of pages of one word once.
+            // Words are stored in order; those of pages with one repeated word once.
             let mut wanted = parts.sets.written.clone();
             if random.below(2) == 0 {
                 wanted = wanted.take(&spans(0, 4100, random.below(9000) as u64));
@@ -253,7 +255,8 @@ fn groups_tell_of_every_byte() {
     }
 }
 
-/// Nodes with stores of different lengths, the last one always at one address; and with what writes any number of bytes.
+/// Nodes with stores of different lengths, the last one always at one address; and with writes of
+/// variable length.
 fn codes() -> PrimaryMap<NodeId, NodeCode> {
     let module = wat::parse_str(
         "(module (memory 1) (func (param i32)
@@ -275,7 +278,7 @@ fn writes(code: &NodeCode, inst: usize) -> bool {
     matches!(code.insts[inst].code, Code::Store(_) | Code::MemoryFill)
 }
 
-/// What each site wrote: by interval, node and write.
+/// The writes of each site, by interval, node and write.
 #[derive(Default)]
 struct Known(BTreeMap<(u64, NodeId, Option<u32>), Vec<Bytes>>);
 
@@ -319,7 +322,7 @@ impl Known {
     }
 }
 
-/// What is known of an interval's words.
+/// The data about an interval's words.
 fn parts(group: &Group, at: usize, units: &[Vec<u8>]) -> Option<Parts> {
     let interval = &group.intervals[at];
     let unit = units.get(interval.unit).map_or(&[][..], Vec::as_slice);
@@ -332,7 +335,7 @@ fn note(written: &mut Naive, range: Bytes, now: u32, host: bool) {
     }
 }
 
-/// Bytes that are no group are refused, or are another group: nothing else happens.
+/// Invalid bytes are refused, or are another group; nothing else may happen.
 fn damage((bytes, units): (&[u8], &[Vec<u8>]), random: &mut SplitMix64) {
     for _ in 0..40 {
         let (mut bytes, mut units) = (bytes.to_vec(), units.to_vec());

@@ -1,4 +1,5 @@
-//! Which words of memories were read and written in an interval, and when they were written last.
+//! Tracks which words of memories were read and written in an interval, and when they were last
+//! written.
 
 use afterimage_machine::Range;
 
@@ -13,32 +14,33 @@ const LINES: usize = PAGE / LINE as usize;
 /// Words of a line.
 const WORDS: usize = (LINE / WORD) as usize;
 
-/// Most pages whose words are told apart in an interval, and most that stay for the next one: 25 MiB, 60 with times of bytes.
+/// The maximal number of pages with separate words in an interval, and of those kept for the next
+/// one: 25 MiB, or 60 MiB with times for bytes.
 const MOST: usize = 1 << 11;
 
-/// What happened to the memories in the interval at hand.
+/// The accesses to memories in the current interval.
 #[derive(Default)]
 pub(super) struct Touched {
     memories: Vec<Vec<Page>>,
-    /// The pages that something happened to.
+    /// The pages that were accessed.
     pages: Vec<(u32, u32)>,
-    /// How many pages tell words apart.
+    /// The number of pages with separate words.
     apart: usize,
-    /// The time, less that of the interval's beginning; never 0.
+    /// The time relative to the interval's beginning; never 0.
     pub now: u32,
 }
 
 #[derive(Default)]
 enum Page {
-    /// Nothing happened to it.
+    /// It was not accessed.
     #[default]
     Nothing,
     Whole(Whole),
-    /// Words are told apart. If it is not listed nothing happened to it.
+    /// Words are separate. A page that is not listed was not accessed.
     Each(Box<Each>),
 }
 
-/// What happened to all words of a page alike.
+/// Accesses common to all words of a page.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Whole {
     read: bool,
@@ -50,26 +52,26 @@ struct Each {
     listed: bool,
     read: [u16; LINES],
     written: [u16; LINES],
-    /// The written words that the host wrote last, wholly.
+    /// The written words that the host wrote last, entirely.
     by_host: [u16; LINES],
-    /// How each word was written. It holds for words that are `written`.
+    /// How each word was written; valid for words that are `written`.
     words: Box<[Writes]>,
-    /// When each byte was written last, if words do not tell.
+    /// The time of each byte's last write, if times per word do not suffice.
     times: Option<Box<[u32]>>,
 }
 
 /// How a word was written in the interval.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Writes {
-    /// When last, unless the page knows that of bytes.
+    /// The time of the last write, unless the page has times for bytes.
     time: u32,
-    /// By which sites: a list of them.
+    /// The sites, as a list.
     list: u32,
-    /// By which site last: the list has it, or tells nothing.
+    /// The last site: the list contains it, or is not stored.
     site: u32,
 }
 
-/// Lines that the same happened to.
+/// Lines with the same accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Lines {
     pub first: u64,
@@ -77,25 +79,25 @@ pub(super) struct Lines {
     pub read: u16,
     pub written: u16,
     pub by_host: u16,
-    /// The written words whose bytes were not all written last at the same time.
+    /// The written words whose bytes were not all last written at the same time.
     pub mixed: u16,
     pub told: LineForm,
 }
 
-/// What is told of the written words of some lines.
+/// The stored form of some lines' written words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum LineForm {
-    /// It is one line: each word's time, sites and bytes.
+    /// A single line: each word's time, sites and bytes.
     #[default]
     Each,
-    /// One time and one list of sites, of whole lines; each word's bytes.
+    /// Whole lines: one time and one list of sites; each word's bytes.
     Once,
-    /// As well the bytes once: all words have the same.
+    /// Like `Once`, with the bytes stored once, because all words are equal.
     Same,
 }
 
 impl Lines {
-    /// The words whose bytes are kept: those that the host did not write last.
+    /// The words whose bytes are stored: those that the host did not write last.
     pub fn kept(&self) -> u16 {
         self.written & !self.by_host
     }
@@ -152,13 +154,13 @@ impl Each {
         page
     }
 
-    /// From a time for each word to one for each byte.
+    /// Converts times per word to times per byte.
     fn refine(&mut self) {
         let times = self.words.iter().map(|word| word.time);
         self.times = Some(times.flat_map(|time| [time; WORD as usize]).collect());
     }
 
-    /// When the bytes of a word were written last.
+    /// The times of the last writes of a word's bytes.
     fn times_of(&self, first: usize) -> [u32; WORD as usize] {
         match &self.times {
             Some(times) => times[first..].first_chunk().copied().unwrap_or_default(),
@@ -166,14 +168,14 @@ impl Each {
         }
     }
 
-    /// A word was written.
+    /// Records a write of a word.
     #[inline(always)]
     fn write_word(&mut self, word: usize, now: u32, site: u32, writers: &mut Writers) {
         let is_old = self.written[word / WORDS] >> (word % WORDS) & 1 == 1;
         self.words[word].again(is_old, now, site, writers);
     }
 
-    /// One or two words were written, by an instruction: whether that was all.
+    /// Records a write of one or two words by an instruction. Returns whether it fitted.
     #[inline(always)]
     fn write_words(
         &mut self,
@@ -197,7 +199,7 @@ impl Each {
         true
     }
 
-    /// Bytes that are all in one line were written.
+    /// Records a write within one line.
     fn write(
         &mut self,
         (address, length): (u64, u64),
@@ -213,7 +215,7 @@ impl Each {
         }
         if let Some(times) = &mut self.times {
             if !whole {
-                // Bytes of these words that are not written now were not written in this interval.
+                // The other bytes of these words were not written in this interval.
                 for word in bits(mask & !self.written[line]) {
                     let first = line * LINE as usize + word * WORD as usize;
                     times[first..first + WORD as usize].fill(0);
@@ -248,7 +250,7 @@ impl Touched {
         &mut pages[page]
     }
 
-    /// A page whose words are told apart.
+    /// A page with separate words.
     #[inline]
     fn each(&mut self, memory: u32, page: usize) -> &mut Each {
         if !matches!(self.page(memory, page), Page::Each(known) if known.listed) {
@@ -282,7 +284,7 @@ impl Touched {
         }
     }
 
-    /// A page of which all is read or written. `None` if its words are told apart.
+    /// A page that is read or written entirely. `None` if its words are separate.
     fn whole(&mut self, memory: u32, page: usize) -> Option<&mut Whole> {
         let known = self.page(memory, page);
         let is_new = match known {
@@ -307,7 +309,7 @@ impl Touched {
         }
     }
 
-    /// Whether the interval should end, because so much happened to the memories.
+    /// Whether the interval should end because too many pages were accessed.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.pages.len() > MOST && self.apart > MOST
@@ -320,7 +322,7 @@ impl Touched {
             address,
             length,
         } = range;
-        // Most are in one line.
+        // Most accesses are in one line.
         if length.wrapping_sub(1) < LINE && address % LINE + length <= LINE {
             let page = self.each(memory, address as usize / PAGE);
             page.read[address as usize % PAGE / LINE as usize] |=
@@ -348,7 +350,7 @@ impl Touched {
         });
     }
 
-    /// By a site, which may be the host.
+    /// Records a write by a site, which may be the host.
     #[inline]
     pub fn write(&mut self, range: Range, by: (u32, bool), writers: &mut Writers) {
         let now = self.now;
@@ -385,11 +387,12 @@ impl Touched {
         });
     }
 
-    /// The lines that something happened to, ascending. `same` tells of a page the word that it consists of, if it is always the same one.
+    /// The accessed lines, ascending. `same` returns the word that fills a page, if all its words
+    /// are equal.
     pub fn lines(&mut self, mut same: impl FnMut(u32, u64) -> Option<[u8; 4]>) -> Vec<Lines> {
         self.pages.sort_unstable();
         let mut all: Vec<Lines> = Vec::new();
-        // What the last ones are, if those are whole pages.
+        // The last lines, if those are whole pages.
         let mut last: Option<(Whole, Option<[u8; 4]>)> = None;
         for &(memory, number) in &self.pages {
             let address = u64::from(number) * PAGE as u64;
@@ -437,7 +440,8 @@ impl Touched {
         (page, address as usize % PAGE)
     }
 
-    /// When the written words of some lines were written last, each once, or of a mixed one each byte: 0 for those that were not.
+    /// The times of the last writes of some lines' written words: one per word or, for a mixed one,
+    /// one per byte; 0 for unwritten bytes.
     pub fn times(&self, lines: &Lines, times: &mut Vec<u64>) {
         let (page, first) = match self.found(lines) {
             (Page::Each(page), first) => (page, first),
@@ -458,7 +462,7 @@ impl Touched {
         }
     }
 
-    /// Which sites wrote the written words of some lines, each once.
+    /// The sites that wrote some lines' written words, one list per word.
     pub fn lists(&self, lines: &Lines, lists: &mut Vec<u32>) {
         match self.found(lines) {
             (Page::Each(page), first) => {
@@ -470,7 +474,7 @@ impl Touched {
         }
     }
 
-    /// The next interval begins.
+    /// Begins the next interval.
     pub fn clear(&mut self) {
         for (memory, number) in self.pages.drain(..) {
             let page = &mut self.memories[memory as usize][number as usize];
@@ -492,7 +496,7 @@ impl Touched {
 }
 
 impl Each {
-    /// Its lines that something happened to.
+    /// Its accessed lines.
     fn lines(&self, first: u64, all: &mut Vec<Lines>) {
         for line in 0..LINES {
             let (read, written) = (self.read[line], self.written[line]);
@@ -526,7 +530,7 @@ pub(super) fn bits(mask: u16) -> impl Iterator<Item = usize> {
     (0..WORDS).filter(move |word| mask >> word & 1 == 1)
 }
 
-/// The parts of a range that are each in one piece of so many bytes.
+/// Splits a range at multiples of `piece` bytes.
 #[inline]
 fn each_part(range: Range, piece: u64, mut part: impl FnMut(u64, u64)) {
     let Range {

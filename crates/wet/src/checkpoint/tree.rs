@@ -1,6 +1,6 @@
-//! Looking for the interval nearest to a moment that read or wrote something.
+//! Searches for the interval nearest to a moment that read or wrote something.
 //!
-//! Level 0 is that of the intervals. What a vertex knows of its children is the union of what is below each of them.
+//! Level 0 holds the intervals. A vertex knows the union of everything below each of its children.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,22 +9,23 @@ use super::group::Sets;
 use super::set::Set;
 use super::{CheckpointError, Key};
 
-/// A forest of intervals. The vertices of a level are numbered from 0 in the order of time; the last ones may be without a parent.
+/// A forest of intervals. The vertices of a level are numbered from 0 in the order of time; the
+/// last ones may lack a parent.
 pub(crate) trait Tree {
-    /// How many vertices a level has.
+    /// The number of vertices of a level.
     fn count(&self, level: usize) -> u64;
 
     /// The children of a vertex, which are of the level below.
     fn children(&self, level: usize, number: u64) -> Range<u64>;
 
-    /// The vertex of a level that has this child.
+    /// The vertex of a level with this child.
     fn parent(&self, level: usize, child: u64) -> Option<u64>;
 
     /// What was written and read in a vertex.
     fn sets(&self, level: usize, number: u64) -> Result<Arc<Sets>, CheckpointError>;
 }
 
-/// What is looked for.
+/// The kind of access to search for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
     Written,
@@ -45,7 +46,7 @@ const DAMAGED: CheckpointError = CheckpointError::Damaged("a vertex says other t
 /// Some words of a line.
 pub(crate) type Words = (Key, u16);
 
-/// Whether something in a vertex wrote, or read, one of these words.
+/// Whether a vertex wrote, or read, one of these words.
 fn has<T: Tree>(
     tree: &T,
     what: What,
@@ -57,7 +58,8 @@ fn has<T: Tree>(
     Ok(what.of(&sets).get(key) & mask != 0)
 }
 
-/// The interval below a vertex that wrote, or read, one of these words, which something below it did: the first such, or the last.
+/// The first or last interval below a vertex that wrote, or read, one of these words. There must be
+/// one.
 fn below<T: Tree>(
     tree: &T,
     what: What,
@@ -84,7 +86,8 @@ fn below<T: Tree>(
     Ok(number)
 }
 
-/// The last interval before one that wrote, or read, one of these words of a line. O(children · levels) looks at sets.
+/// The last interval before a given one that wrote, or read, one of these words of a line. Examines
+/// O(children · levels) sets.
 pub(crate) fn last_before<T: Tree>(
     tree: &T,
     what: What,
@@ -105,7 +108,8 @@ pub(crate) fn last_before<T: Tree>(
     Ok(None)
 }
 
-/// The first vertex that has the same parent as this one, or like this one none; and the number of that parent, or of what there would be.
+/// The first vertex with the same parent, or likewise without one; and the number that the parent
+/// has or would have.
 fn before_siblings<T: Tree>(tree: &T, level: usize, number: u64) -> (u64, u64) {
     match tree.parent(level + 1, number) {
         Some(parent) => (tree.children(level + 1, parent).start, parent),
@@ -118,7 +122,8 @@ fn before_siblings<T: Tree>(tree: &T, level: usize, number: u64) -> (u64, u64) {
     }
 }
 
-/// The first interval from one on that wrote, or read, one of these words of a line. O(children · levels) looks at sets.
+/// The first interval from a given one on that wrote, or read, one of these words of a line.
+/// Examines O(children · levels) sets.
 pub(crate) fn first_from<T: Tree>(
     tree: &T,
     what: What,
@@ -127,7 +132,8 @@ pub(crate) fn first_from<T: Tree>(
 ) -> Result<Option<u64>, CheckpointError> {
     let (mut level, mut at) = (0, from);
     loop {
-        // What comes before has been looked at, so the siblings from here on are what is left below the parent.
+        // Earlier vertices were examined, so the siblings from here on are what is left below the
+        // parent.
         let parent = if at < tree.count(level) {
             tree.parent(level + 1, at)
         } else {
@@ -149,7 +155,8 @@ pub(crate) fn first_from<T: Tree>(
     }
 }
 
-/// Where to go on at a vertex, which may be behind the last one of its level: then what has no parent below it follows.
+/// Where to continue at a vertex, which may be after the last one of its level: then vertices
+/// without a parent on lower levels follow.
 fn next_sibling<T: Tree>(tree: &T, level: usize, number: u64) -> (usize, u64) {
     let (mut level, mut number) = (level, number);
     while level > 0 && number >= tree.count(level) {
@@ -162,8 +169,9 @@ fn next_sibling<T: Tree>(tree: &T, level: usize, number: u64) -> (usize, u64) {
     (level, number)
 }
 
-/// For these words, the last interval before one that wrote them: those of a line may be in several, and `None` has
-/// those that nobody wrote. O(spans · children · levels) looks at sets.
+/// For each of these words, the last interval before a given one that wrote it. The words of a line
+/// may have different ones; unwritten words are under `None`. Examines O(spans · children · levels)
+/// sets.
 pub(crate) fn newest<T: Tree>(
     tree: &T,
     words: Set,

@@ -4,55 +4,55 @@ use super::CHILDREN;
 use super::group::{self, Sets};
 use super::recorder::Intervals;
 
-/// A vertex of the tree, to be written.
+/// A vertex of the tree, ready to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vertex {
-    /// How far it is above the intervals, at least 1.
+    /// Its level above the intervals, at least 1.
     pub(super) level: u32,
-    /// Which one of its level.
+    /// Its number on that level.
     pub(super) number: u64,
     /// Its first child.
     pub(super) first: u64,
-    /// How many it has.
+    /// The number of its children.
     pub(super) children: u32,
     /// Blocks executed before.
     pub(super) before: u64,
     /// Blocks executed at its end.
     pub(super) after: u64,
-    /// What is known of its children at once.
+    /// The data about all its children.
     pub(super) bytes: Vec<u8>,
-    /// What is known of each, for those of a group.
+    /// The data about each child, for a group.
     pub(super) units: Vec<Vec<u8>>,
-    /// The bytes of the words that intervals wrote, one after the other.
+    /// The concatenated bytes of the words that its intervals wrote.
     pub(super) words: Vec<u8>,
 }
 
 impl Vertex {
-    /// Where it is in the tree: its level, and its number there.
+    /// Its position in the tree: its level, and its number there.
     pub fn place(&self) -> (u32, u64) {
         (self.level, self.number)
     }
 
-    /// How many blocks are executed at its end.
+    /// The number of blocks executed at its end.
     pub fn end(&self) -> u64 {
         self.after
     }
 }
 
-/// The vertex of a level that is being made.
+/// The incomplete vertex of a level.
 #[derive(Default)]
 struct Open {
-    /// Which one of its level.
+    /// Its number on the level.
     number: u64,
     first: u64,
     before: u64,
     children: Vec<Sets>,
 }
 
-/// Makes vertices of groups, which it is given in order.
+/// Makes vertices from groups, which must be passed in order.
 #[derive(Default)]
 pub(crate) struct Vertices {
-    /// Those that are being made, from the level above the intervals on.
+    /// The incomplete vertices, from the level above the intervals upwards.
     open: Vec<Open>,
     /// Blocks executed at the end of the last group.
     now: u64,
@@ -100,7 +100,7 @@ impl Vertices {
         done
     }
 
-    /// The run has ended: the vertices that are complete with that.
+    /// Ends the run: returns the vertices that this completes.
     pub fn end(&mut self) -> Vec<Vertex> {
         let mut done = Vec::new();
         let mut level = 0;
@@ -111,7 +111,7 @@ impl Vertices {
         done
     }
 
-    /// A vertex of the level below was completed.
+    /// Adds a completed vertex of the level below.
     fn child(&mut self, level: usize, before: u64, sets: Sets, done: &mut Vec<Vertex>) {
         if self.open.len() <= level {
             self.open.push(Open::default());

@@ -1,4 +1,4 @@
-//! Decoded blocks of streams, kept while they may be asked for again.
+//! A cache of decoded blocks of streams.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -7,17 +7,17 @@ use std::rc::Rc;
 use afterimage_streams::{BLOCK, Cursor, Stream, StreamError};
 use rustc_hash::FxBuildHasher;
 
-/// Most blocks that are kept.
+/// The maximal number of blocks kept.
 const MOST: usize = 1 << 14;
 
-/// A stream of an epoch, and where it begins, by which its blocks are known.
+/// A stream of an epoch, and its position, which identifies its blocks.
 #[derive(Debug)]
 pub(crate) struct Coded<'a> {
     stream: Stream<'a>,
     place: usize,
 }
 
-/// Where a stream begins, and which of its blocks.
+/// The position of a stream, and the number of its block.
 type BlockKey = (usize, u64);
 
 /// Decoded blocks.
@@ -30,12 +30,12 @@ impl<'a> Coded<'a> {
     pub(super) fn open(bytes: &'a [u8], length: u64) -> Result<Self, StreamError> {
         Ok(Self {
             stream: Stream::open(bytes, length)?,
-            // The bytes stay where they are as long as the stream exists.
+            // The bytes do not move while the stream exists.
             place: bytes.as_ptr().addr(),
         })
     }
 
-    /// A cursor before the first value, whose blocks are not kept.
+    /// A cursor before the first value, which does not use the cache.
     pub(super) fn cursor(&self) -> Cursor<'_> {
         self.stream.cursor()
     }
@@ -72,7 +72,7 @@ impl<'a> Coded<'a> {
         Ok(block.get((index % BLOCK as u64) as usize).copied())
     }
 
-    /// How many of the values are not larger, if they ascend. O(log values) blocks.
+    /// The number of values that are not larger, if they ascend. Reads O(log values) blocks.
     pub(super) fn after(&self, value: u64, blocks: &Blocks) -> Result<u64, StreamError> {
         let (mut low, mut high) = (0, self.len().div_ceil(BLOCK as u64));
         // The last block that begins with a value that is not larger.

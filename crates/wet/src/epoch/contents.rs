@@ -1,4 +1,4 @@
-//! What an epoch consists of, for whoever wants to know where its bytes go.
+//! The contents of an epoch, to show where its bytes go.
 
 use afterimage_ids::NodeId;
 
@@ -6,61 +6,62 @@ use super::read::Reader;
 use super::{AGES, CUTS, Epoch, EpochError, FAR, LABELS, VECTORS};
 use crate::def::Piece;
 
-/// What is told of an input, or of a copy.
+/// The kind of data about an input or a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum InputForm {
-    /// Where memory or a global that is read comes from.
+    /// The origins of memory or globals that are read.
     Labels,
-    /// Where a variable that was written long ago comes from.
+    /// The distant origin of a variable.
     Far,
-    /// Values that are kept.
+    /// Stored values.
     Values,
-    /// What a memory copy copies.
+    /// The origins of copied memory.
     Copies,
 }
 
-/// What the numbers of a stream are.
+/// The meaning of a stream's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// The executions of the node that the others are told of.
+    /// The executions of the node to which the others belong.
     At,
-    /// Which of the patterns, nodes or places.
+    /// The indices of patterns, nodes or places.
     Choice,
-    /// How many executions ago the definition was.
+    /// The distance back to the definition, in executions.
     Ages,
-    /// Which execution the definition was.
+    /// The execution of the definition.
     Executions,
     /// Values, or their upper halves.
     Values,
-    /// The shape of runs that were copied.
+    /// The shape of copied runs.
     Runs,
 }
 
 /// A coded stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Part<'a> {
-    /// What its numbers are.
+    /// The meaning of its numbers.
     pub role: Role,
-    /// How many there are.
+    /// The number of its numbers.
     pub length: u64,
     /// Its bytes.
     pub bytes: &'a [u8],
-    /// Another stream of the same node has these bytes, and they are not stored again.
+    /// Whether another stream of the same node has these bytes, so that they are not stored again.
     pub shared: bool,
 }
 
-/// One thing that is told of one input or copy.
+/// One kind of data about one input or copy.
 #[derive(Clone, Debug)]
 pub struct Content<'a> {
     /// The node.
     pub node: NodeId,
-    /// What is told.
+    /// The kind of data.
     pub told: InputForm,
-    /// How many executions it is told of; of copies, how many runs there are.
+    /// The number of executions that it covers; for copies, the number of runs.
     pub count: u64,
-    /// Of labels: the patterns that occur.
+    /// For labels: the patterns that occur.
     pub patterns: Vec<Box<[Piece]>>,
-    /// The streams, in order. Of labels: the choice, if there are several patterns, then one per piece of the longest.
+    /// The streams, in order. For labels: the choice, if there are several patterns, then one per
+    /// piece of the longest.
     pub parts: Vec<Part<'a>>,
 }
 
@@ -85,7 +86,7 @@ impl<'a> Reader<'a> {
 }
 
 impl Epoch {
-    /// Everything that it tells, in order. O(entries and patterns); no stream is decoded.
+    /// All contents, in order. O(entries and patterns); no stream is decoded.
     ///
     /// # Errors
     /// If it is damaged.
@@ -125,7 +126,7 @@ impl Epoch {
     }
 }
 
-/// How many, the patterns, the streams.
+/// The number, the patterns, the streams.
 type Parts<'a> = (u64, Vec<Box<[Piece]>>, Vec<Part<'a>>);
 
 fn labels<'a>(reader: &mut Reader<'a>) -> Result<Parts<'a>, EpochError> {

@@ -9,7 +9,7 @@ use super::read::Reader;
 use super::{Epoch, EpochError, LABELS, slot_of_copy, slot_of_input};
 use crate::def::Origin;
 
-/// What is named: a write, whatever execution of it, or the host, whatever call.
+/// A write, in any execution, or the host, in any call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Target {
     /// The host.
@@ -18,13 +18,13 @@ pub(crate) enum Target {
     Write {
         /// The node.
         node: NodeId,
-        /// Which of its writes.
+        /// The number of its write.
         write: u32,
     },
 }
 
 impl Target {
-    /// What an origin names. `None` for what was there before the run.
+    /// The target that an origin names. `None` for initial contents.
     pub(crate) fn of(origin: Origin) -> Option<Self> {
         match origin {
             Origin::Initial | Origin::Before => None,
@@ -39,7 +39,7 @@ impl Target {
     }
 }
 
-/// What is told of where something comes from.
+/// Data about an origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Mention {
     /// Of an input of a node.
@@ -49,7 +49,7 @@ pub(crate) enum Mention {
 }
 
 impl Mention {
-    /// The node.
+    /// Its node.
     pub(crate) fn node(self) -> NodeId {
         match self {
             Self::Input(node, _) | Self::Copy(node, _) => node,
@@ -57,12 +57,12 @@ impl Mention {
     }
 }
 
-/// What names each write.
+/// The mentions of each write.
 pub(crate) type Mentions = HashMap<Target, Vec<Mention>, FxBuildHasher>;
 
 impl Epoch {
-    /// What names each write, in the order of nodes. O(entries and patterns); of streams only those in front of a copy's origins are
-    /// passed over, none is decoded.
+    /// The mentions of each write, in the order of nodes. O(entries and patterns). Only the streams
+    /// before a copy's origins are skipped; none is decoded.
     ///
     /// # Errors
     /// If it is damaged.
@@ -92,12 +92,12 @@ impl Epoch {
     }
 }
 
-/// Where a read comes from, all that occurs.
+/// All origins of a read that occur.
 fn of_input(reader: &mut Reader<'_>) -> Result<Vec<Origin>, EpochError> {
     if reader.byte()? & LABELS == 0 {
         return Ok(Vec::new());
     }
-    // How many labels there are, and of which execution the first one is.
+    // The number of labels, and the execution of the first one.
     reader.number()?;
     reader.number()?;
     let patterns = reader.patterns()?;
@@ -105,9 +105,10 @@ fn of_input(reader: &mut Reader<'_>) -> Result<Vec<Origin>, EpochError> {
     Ok(pieces.map(|piece| piece.origin).collect())
 }
 
-/// Where what is copied comes from, all that occurs.
+/// All origins of a copy that occur.
 fn of_copy(reader: &mut Reader<'_>) -> Result<Vec<Origin>, EpochError> {
-    // How many copies there are, and how many runs; then the streams of both and of the runs' lengths and elements.
+    // The number of copies and of runs; then the streams of both and of the runs' lengths and
+    // elements.
     reader.number()?;
     reader.number()?;
     for _ in 0..4 {

@@ -1,4 +1,4 @@
-//! Reading an epoch.
+//! Reads epochs.
 
 mod search;
 
@@ -33,16 +33,16 @@ pub(super) fn damaged(what: &'static str) -> EpochError {
 #[derive(Clone, Debug)]
 pub struct Epoch {
     pub(super) bytes: Vec<u8>,
-    /// By node and slot, ascending: where it stands.
+    /// The positions by node and slot, ascending.
     pub(super) entries: Vec<((u32, u32), (u32, u32))>,
 }
 
-/// Which execution of a node it was.
+/// An execution of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Execution {
-    /// The last one but so many that began by then.
+    /// The one this many executions before the last that had begun by then.
     Ago(u64),
-    /// This one.
+    /// The one with this number.
     Number(u64),
 }
 
@@ -55,7 +55,7 @@ impl Epoch {
         let bad = || damaged("its directory");
         let mut input = &bytes[..];
         let count = take(&mut input).ok_or_else(bad)?;
-        // An entry takes three bytes at least.
+        // An entry takes at least three bytes.
         if count > input.len() as u64 / 3 {
             return Err(bad());
         }
@@ -91,7 +91,7 @@ impl Epoch {
         Some((start as usize, end as usize))
     }
 
-    /// What is told of an input of a node. `None` if nothing is.
+    /// The data about an input of a node. `None` if there is none.
     ///
     /// # Errors
     /// If it is damaged.
@@ -126,7 +126,7 @@ impl Epoch {
         Ok(Some(ColumnView { labels, far, cuts }))
     }
 
-    /// What is told of a write of a node that copies memory. `None` if nothing is.
+    /// The data about a node's copying write. `None` if there is none.
     ///
     /// # Errors
     /// If it is damaged.
@@ -146,14 +146,14 @@ impl Epoch {
     }
 }
 
-/// What is told of an input.
+/// The data about an input.
 #[derive(Debug)]
 pub(crate) struct ColumnView<'a> {
-    /// Where what is read comes from.
+    /// The origins of a read.
     pub labels: Option<Labels<'a>>,
-    /// Where a variable that was written long ago comes from.
+    /// The distant origin of a variable.
     pub far: Option<Far<'a>>,
-    /// The values that are kept.
+    /// The stored values.
     pub cuts: Option<Cuts<'a>>,
 }
 
@@ -185,7 +185,7 @@ impl<'a> Reader<'a> {
         Ok(byte)
     }
 
-    /// A count of things that take a byte at least.
+    /// Reads a count of items that take at least one byte each.
     pub(super) fn count(&mut self) -> Result<usize, EpochError> {
         let count = self.number()?;
         if count > self.rest().len() as u64 {
@@ -199,7 +199,7 @@ impl<'a> Reader<'a> {
         Ok(Coded::open(bytes, length)?)
     }
 
-    /// The bytes of a stream, and whether another one of the node has them.
+    /// The bytes of a stream, and whether another stream of the node shares them.
     pub(super) fn coded(&mut self) -> Result<(&'a [u8], bool), EpochError> {
         let here = self.at;
         Ok(match self.number()? {
@@ -241,7 +241,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// What a load's bytes may consist of, all that occurs.
+    /// All patterns of a load that occur.
     pub(super) fn patterns(&mut self) -> Result<Vec<Pattern>, EpochError> {
         let mut patterns: Vec<Pattern> = Vec::new();
         for _ in 0..self.count()? {
@@ -267,7 +267,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Which executions these were.
+/// The executions of a part.
 #[derive(Debug)]
 struct Executions<'a> {
     ages: bool,
@@ -286,28 +286,28 @@ impl Executions<'_> {
     }
 }
 
-/// What a load's bytes may consist of.
+/// The pieces of a load's bytes.
 pub(super) type Pattern = Box<[Piece]>;
 
-/// Where what is read comes from, execution by execution.
+/// The origins of a read, execution by execution.
 #[derive(Debug)]
 pub(crate) struct Labels<'a> {
-    /// The execution of the node that the first label belongs to.
+    /// The execution of the node to which the first label belongs.
     first: u64,
     count: u64,
     patterns: Vec<Pattern>,
-    /// Which pattern; the first if there is only one.
+    /// The index of the pattern; the first if there is only one.
     chosen: Option<Coded<'a>>,
     pieces: Vec<OfPiece<'a>>,
 }
 
-/// The executions that the pieces at one position come from.
+/// The executions from which the pieces at one position come.
 #[derive(Debug)]
 struct OfPiece<'a> {
-    /// How many executions have so many pieces.
+    /// The number of executions with at least this many pieces.
     count: u64,
     executions: Executions<'a>,
-    /// How many of them there are before each block of the patterns.
+    /// The number of them before each block of the patterns.
     before: Before,
 }
 
@@ -341,10 +341,10 @@ impl<'a> Labels<'a> {
         })
     }
 
-    /// Where an execution of the node reads from: piece by piece, with the execution of the piece's node. `None` if it has no label here. A
-    /// piece of length 0 is all that is read.
+    /// The origin of an execution's read: piece by piece, with the execution of the piece's node.
+    /// `None` if it has no label here. A piece of length 0 is the whole read.
     ///
-    /// O(1) and a block of each stream; where the numbers of pieces differ, once O(executions).
+    /// O(1) and a block of each stream; if the numbers of pieces differ, O(executions) once.
     ///
     /// # Errors
     /// If it is damaged.
@@ -384,7 +384,7 @@ impl<'a> Labels<'a> {
         pattern.ok_or(damaged("a pattern that is not there"))
     }
 
-    /// How many executions before the one at `index` have more pieces than `piece`.
+    /// The number of executions before the one at `index` that have more pieces than `piece`.
     fn position(
         &self,
         chosen: &Coded<'_>,
@@ -396,7 +396,7 @@ impl<'a> Labels<'a> {
         before.up_to(index, chosen, blocks, |values| self.longer(values, piece))
     }
 
-    /// How many of these patterns have more pieces than `piece`.
+    /// The number of these patterns with more pieces than `piece`.
     fn longer(&self, patterns: &[u64], piece: usize) -> Result<u64, EpochError> {
         let mut count = 0;
         for &pattern in patterns {
@@ -406,7 +406,7 @@ impl<'a> Labels<'a> {
     }
 }
 
-/// Where a variable that was written long ago comes from.
+/// The distant origin of a variable.
 #[derive(Debug)]
 pub(crate) struct Far<'a> {
     at: Coded<'a>,
@@ -440,8 +440,8 @@ impl<'a> Far<'a> {
         })
     }
 
-    /// The definition as of an execution: the node, which execution of it, and the execution of the reading node from which on that
-    /// is so. `None` if none is told by then. O(log definitions) blocks.
+    /// The definition as of an execution: the node, its execution, and the execution of the reading
+    /// node from which on it applies. `None` if none is stored by then. O(log definitions) blocks.
     ///
     /// # Errors
     /// If it is damaged.
@@ -465,7 +465,7 @@ impl<'a> Far<'a> {
     }
 }
 
-/// Values of an input that are kept.
+/// The stored values of an input.
 #[derive(Debug)]
 pub(crate) struct Cuts<'a> {
     at: Coded<'a>,
@@ -486,7 +486,8 @@ impl<'a> Cuts<'a> {
         Ok(Self { at, low, high })
     }
 
-    /// The value at an execution of the node, with the upper half of a vector. `None` if it is not kept. O(log values) blocks.
+    /// The value at an execution of the node, with the upper half of a vector. `None` if it is not
+    /// stored. O(log values) blocks.
     ///
     /// # Errors
     /// If it is damaged.
@@ -498,7 +499,8 @@ impl<'a> Cuts<'a> {
         self.before_last(execution, 0, blocks)
     }
 
-    /// The value that is so many before the last one of an execution, if several are kept of it.
+    /// The value `back` positions before the last one of an execution, if several are stored for
+    /// it.
     ///
     /// # Errors
     /// If it is damaged.
@@ -523,12 +525,12 @@ impl<'a> Cuts<'a> {
     }
 }
 
-/// Sums over a stream, known before each block as far as was asked for.
+/// Running totals of a stream, known before each block as far as they were requested.
 #[derive(Debug, Default)]
 struct Before(RefCell<Vec<u64>>);
 
 impl Before {
-    /// The sum over the values before the one at `index`. Once O(values before), then a block.
+    /// The sum of the values before the one at `index`. O(values before) once, then a block.
     fn up_to(
         &self,
         index: u64,
@@ -555,10 +557,10 @@ impl Before {
     }
 }
 
-/// Most runs that the copies of one write may have in an epoch.
+/// The maximal number of runs of one write's copies in an epoch.
 const MOST_RUNS: u64 = 1 << 28;
 
-/// What the executions of a copy from memory to memory copied.
+/// The data copied by the executions of a memory copy.
 #[derive(Debug)]
 pub(crate) struct CopyView<'a> {
     at: Coded<'a>,
@@ -569,7 +571,7 @@ pub(crate) struct CopyView<'a> {
     places: Coded<'a>,
     executions: Coded<'a>,
     steps: Coded<'a>,
-    /// How many runs there are before each block of the copies.
+    /// The number of runs before each block of the copies.
     before: Before,
 }
 
@@ -601,7 +603,7 @@ impl<'a> CopyView<'a> {
         })
     }
 
-    /// Which runs are those of an execution's copy: the first, and how many. `None` if it copied nothing.
+    /// The runs of an execution's copy: the first, and their number. `None` if it copied nothing.
     pub(super) fn runs_at(
         &self,
         execution: u64,
@@ -627,8 +629,9 @@ impl<'a> CopyView<'a> {
         Ok(Some((first, count)))
     }
 
-    /// Where the byte at this offset of an execution's copy comes from, and which execution of its node that was. `None` if
-    /// nothing was copied then or so far. O(runs of the copy); once O(copies before).
+    /// The origin of the byte at this offset of an execution's copy, and the execution of its node.
+    /// `None` if nothing was copied then, or fewer bytes. O(runs of the copy); O(copies before)
+    /// once.
     ///
     /// # Errors
     /// If it is damaged.

@@ -1,4 +1,4 @@
-//! What is read from an epoch is what was collected.
+//! Tests that reading an epoch returns what was collected.
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ fn few_or_many(random: &mut SplitMix64) -> u64 {
     }
 }
 
-/// An execution of a node that was executed so often.
+/// An execution of a node that was executed `count` times.
 fn execution(random: &mut SplitMix64, steady: bool, count: u64) -> u64 {
     let age = if steady { 1 } else { random.below(100) as u64 };
     count.saturating_sub(age)
@@ -160,7 +160,7 @@ fn copies(random: &mut SplitMix64, site: u32) -> Copies {
     copies
 }
 
-/// Something of everything. As it takes no copy, it is made twice from the same seed.
+/// Some data of every kind. It cannot be cloned, so it is created twice from the same seed.
 fn buffers(seed: u64) -> Buffers {
     let random = &mut SplitMix64(seed);
     let mut buffers = Buffers::default();
@@ -170,7 +170,7 @@ fn buffers(seed: u64) -> Buffers {
             buffers.columns.push(column);
         }
     }
-    // In the order in which they were met.
+    // In the order of first occurrence.
     for i in (1..buffers.columns.len()).rev() {
         buffers.columns.swap(i, random.below(i + 1));
     }
@@ -182,7 +182,7 @@ fn buffers(seed: u64) -> Buffers {
     buffers
 }
 
-/// Whether an execution is the one of this number, so many executions ago.
+/// Whether an execution has this number, or is this many executions back.
 fn is(execution: Execution, (number, ago): (u64, u64)) -> bool {
     match execution {
         Execution::Ago(found) => found == ago,

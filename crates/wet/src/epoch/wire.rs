@@ -9,7 +9,7 @@ pub(crate) fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Takes a number off the front. `None` if there is none.
+/// Reads a number from the front. `None` if there is none.
 pub(crate) fn take(input: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {
@@ -27,12 +27,12 @@ pub(crate) fn take(input: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Takes a number that must fit into 32 bits.
+/// Reads a number that must fit into 32 bits.
 pub(crate) fn take_u32(input: &mut &[u8]) -> Option<u32> {
     u32::try_from(take(input)?).ok()
 }
 
-/// Takes so many bytes.
+/// Reads `length` bytes.
 pub(super) fn take_bytes<'a>(input: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
     let (bytes, rest) = input.split_at_checked(length)?;
     *input = rest;

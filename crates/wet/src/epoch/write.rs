@@ -1,4 +1,4 @@
-//! Coding an epoch.
+//! Encodes epochs.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use super::{ABSOLUTE, AGES, BEFORE, CUTS, FAR, LABELS, VECTORS, slot_of_copy, sl
 use crate::build::{Buffers, Column, Copies, Executions, Labels, Numbers, Pattern};
 use crate::def::Origin;
 
-/// How many bytes what takes, and how many numbers there were.
+/// The sizes of the kinds of data, in bytes and in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sizes {
-    /// Where memory and globals that are read come from.
+    /// The origins of memory and globals that are read.
     pub labels: (u64, u64),
-    /// Where variables that were written long ago come from.
+    /// The distant origins of variables.
     pub far: (u64, u64),
-    /// Values that are kept.
+    /// Stored values.
     pub values: (u64, u64),
-    /// What memory copies copy.
+    /// The origins of copied memory.
     pub copies: (u64, u64),
     /// Directories.
     pub directory: u64,
@@ -45,21 +45,21 @@ impl Sizes {
     }
 }
 
-/// Codes epochs, one after the other.
+/// Encodes epochs, one after the other.
 pub(crate) struct Writer {
     numbers: Arc<Numbers>,
     threads: usize,
     pub sizes: Sizes,
 }
 
-/// What one slot of a node holds.
+/// The contents of a node's slot.
 enum What<'a> {
     Column(&'a Column),
     Copies(&'a Copies),
 }
 
 impl What<'_> {
-    /// About how many numbers it has.
+    /// The approximate number of numbers in it.
     fn weight(&self) -> usize {
         match self {
             Self::Column(column) => {
@@ -71,14 +71,14 @@ impl What<'_> {
     }
 }
 
-/// A slot of a node, and what it holds.
+/// A node's slot, and its contents.
 type Entry<'a> = (NodeId, u32, What<'a>);
 
 /// The coded form of some nodes.
 struct Piece {
-    /// Which nodes.
+    /// The position of the group of nodes.
     number: usize,
-    /// Where each entry ends in `body`.
+    /// The end of each entry in `body`.
     ends: Vec<usize>,
     body: Vec<u8>,
 }
@@ -86,19 +86,19 @@ struct Piece {
 /// Codes nodes, one after the other.
 struct NodeWriter<'n> {
     numbers: &'n Numbers,
-    /// Streams of the node at hand, by how many numbers they have and their hash: where they begin and end.
+    /// Streams of the current node, by length and hash: their beginnings and ends.
     seen: FxHashMap<(usize, u64), (usize, usize)>,
-    /// How many numbers these have.
+    /// The lengths of these.
     counts: FxHashSet<usize>,
     scratch: Vec<u8>,
-    /// The labels of the column at hand.
+    /// The labels of the current column.
     patterns: Vec<u32>,
     first: Executions,
     sizes: Sizes,
 }
 
 impl Writer {
-    /// Codes with as many threads as there are processors.
+    /// Creates an encoder with as many threads as there are processors.
     pub(crate) fn new(numbers: Arc<Numbers>) -> Self {
         Self::with_threads(
             numbers,
@@ -106,7 +106,8 @@ impl Writer {
         )
     }
 
-    /// Codes with so many threads, at least one. The bytes do not depend on how many.
+    /// Creates an encoder with at least one thread. The bytes do not depend on the number of
+    /// threads.
     pub(crate) fn with_threads(numbers: Arc<Numbers>, threads: usize) -> Self {
         Self {
             numbers,
@@ -115,7 +116,7 @@ impl Writer {
         }
     }
 
-    /// The coded form of what was collected. Columns are sorted.
+    /// Encodes the collected data. Sorts the columns.
     pub(crate) fn encode(&mut self, buffers: &mut Buffers) -> Vec<u8> {
         let numbers = &*self.numbers;
         buffers.columns.sort_unstable_by_key(|column| column.input);
@@ -158,7 +159,7 @@ impl Writer {
     }
 }
 
-/// Codes entries, on so many threads: what one node has refers to nothing of another.
+/// Encodes entries in parallel: a node's data never refers to another node's.
 fn pieces(
     numbers: &Numbers,
     entries: &[Entry<'_>],
@@ -170,7 +171,7 @@ fn pieces(
         let entries = nodes[*number].iter();
         entries.map(|(_, _, what)| what.weight()).sum()
     };
-    // What takes longest first, so that all threads end at about the same time.
+    // The largest first, so that all threads end at about the same time.
     let mut order = Vec::from_iter(0..nodes.len());
     order.sort_by_cached_key(|number| std::cmp::Reverse(weight(number)));
     let next = AtomicUsize::new(0);
@@ -230,7 +231,7 @@ impl<'n> NodeWriter<'n> {
         Piece { number, ends, body }
     }
 
-    /// Streams of other nodes are not referred to.
+    /// Later streams do not refer to earlier nodes'.
     fn forget(&mut self) {
         self.seen.clear();
         self.counts.clear();
@@ -284,7 +285,7 @@ impl<'n> NodeWriter<'n> {
         }
     }
 
-    /// The labels of a column. The answer is how many.
+    /// Encodes the labels of a column. Returns their number.
     fn labels(&mut self, column: &Column, buffers: &Buffers, out: &mut Vec<u8>) -> usize {
         let mut numbers = std::mem::take(&mut self.patterns);
         let mut first = std::mem::take(&mut self.first);
@@ -347,7 +348,7 @@ impl<'n> NodeWriter<'n> {
     fn executions(&mut self, executions: &Executions, out: &mut Vec<u8>) {
         let Executions { absolute, ages } = executions;
         let mut hash = None;
-        // What another stream of the node tells costs least.
+        // A stream that the node already has costs least.
         if self.known(absolute, &mut hash).is_none() && estimate(ages) <= estimate(absolute) {
             out.push(AGES);
             return self.stream(ages, out);
@@ -378,7 +379,7 @@ impl<'n> NodeWriter<'n> {
         self.sizes.copies.1 += runs.len() as u64;
     }
 
-    /// Where an equal stream is. Its hash is computed if it is needed.
+    /// The position of an equal stream. Computes the hash if necessary.
     fn known(&self, values: &[u64], hash: &mut Option<u64>) -> Option<(usize, usize)> {
         if !self.counts.contains(&values.len()) {
             return None;
@@ -392,7 +393,7 @@ impl<'n> NodeWriter<'n> {
         self.hashed(values, None, out);
     }
 
-    /// As [`stream`](Self::stream), one of which the hash may be known.
+    /// Like [`stream`](Self::stream), with a hash that may be known.
     fn hashed(&mut self, values: &[u64], mut hash: Option<u64>, out: &mut Vec<u8>) {
         let start = out.len();
         if let Some((from, to)) = self.known(values, &mut hash) {
@@ -406,7 +407,7 @@ impl<'n> NodeWriter<'n> {
         put(out, self.scratch.len() as u64 + 1);
         let from = out.len();
         out.extend_from_slice(&self.scratch);
-        // A reference takes some bytes, too.
+        // A reference also takes some bytes.
         if self.scratch.len() > 5 {
             let hash = hash.unwrap_or_else(|| hash_of(values));
             let place = (from, out.len());
@@ -416,8 +417,8 @@ impl<'n> NodeWriter<'n> {
     }
 }
 
-/// The different ones of many numbers, ascending, and for each number which of them it is, if they are not all the same. There are few, and
-/// often the same ones follow each other.
+/// The distinct numbers in a list, ascending, and the index of each number among them, if there are
+/// several. There are few, often repeated in a row.
 fn ranks(numbers: &[u32]) -> (Vec<u32>, Vec<u64>) {
     let Some(&only) = numbers.first() else {
         return (Vec::new(), Vec::new());
@@ -429,7 +430,7 @@ fn ranks(numbers: &[u32]) -> (Vec<u32>, Vec<u64>) {
     let mut known: FxHashMap<u32, u64> = FxHashMap::default();
     let mut last = None;
     for &number in numbers {
-        // First in the order in which they come.
+        // Initially in the order of first occurrence.
         let place = match last {
             Some((before, place)) if before == number => place,
             _ => {

@@ -1,4 +1,5 @@
-//! Who wrote what a stretch reads that was built alone: those before it are asked.
+//! Finds earlier writers of what a stretch reads that was built alone, by searching the stretches
+//! before it.
 
 use afterimage_ids::{FuncId, NodeId};
 use afterimage_machine::Range;
@@ -9,14 +10,14 @@ use crate::def::Origin;
 use crate::epoch::Execution;
 use crate::model::WriteTo;
 
-/// What somebody wrote.
+/// A place that can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A byte.
     Byte {
-        /// Of which memory.
+        /// The memory.
         memory: u32,
-        /// Where.
+        /// The address.
         address: u64,
     },
     /// A global.
@@ -26,24 +27,24 @@ pub enum Place {
 /// A variable of an activation that was open when a stretch began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VariableBefore {
-    /// The stretch, by the position of its epoch.
+    /// The number of the stretch's epoch.
     pub position: usize,
-    /// Which of the open activations, the outermost first.
+    /// The number of the open activation, from the outermost one.
     pub activation: usize,
     /// Its function.
     pub function: FuncId,
     /// The variable.
     pub variable: u32,
-    /// The call gave it for which the activation waited then.
+    /// Whether it is a result of the call for which the activation waited then.
     pub is_given: bool,
 }
 
-/// Who wrote a variable; or with what its activation began, if nothing wrote it since.
+/// The writer of a variable; if nothing wrote it, the beginning of its activation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DefinedBy {
     /// An execution of a node, by its number.
     Execution(NodeId, u64),
-    /// The execution that this block is in.
+    /// The execution that contains this block.
     At(u64),
 }
 
@@ -51,7 +52,8 @@ impl<S: Segments, E: Epochs> WholeTrace<'_, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// The writer that an epoch names in what it tells of an execution. `None` if it wrote before the stretch that the epoch tells of.
+    /// The writer that an epoch names in an execution's data. `None` if it wrote before the epoch's
+    /// stretch.
     pub(super) fn writer(
         &self,
         origin: Origin,
@@ -84,7 +86,7 @@ where
         }))
     }
 
-    /// Who wrote a place last before the stretch that an execution is in, if that was built alone.
+    /// The last writer of a place before an execution's stretch, if that was built alone.
     ///
     /// # Errors
     /// If an earlier stretch cannot be built, or is damaged.
@@ -120,7 +122,7 @@ where
         Ok(())
     }
 
-    /// Who wrote the byte so many bytes further on, if it was written along with this one.
+    /// The writer of the byte this many bytes further on, if it was written together with this one.
     fn follows(&self, writer: Writer, bytes: u64) -> Result<Writer, Failure<S, E>> {
         let Writer::Write {
             instance,

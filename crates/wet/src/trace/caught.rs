@@ -1,4 +1,4 @@
-//! Exceptions that were caught, and what their handlers got.
+//! Caught exceptions, and what their handlers received.
 
 use afterimage_ids::NodeId;
 use afterimage_machine::{NodeCode, NodeEnd, Taker};
@@ -9,35 +9,36 @@ use super::source::{Source, Taken};
 use super::{Epochs, Failure, Instance, TraceError, WholeTrace};
 use crate::model::Event;
 
-/// An exception that was caught.
+/// A caught exception.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Caught {
-    /// The execution that threw it, or threw it again.
+    /// The execution that threw or rethrew it.
     thrower: Instance,
-    /// How many activations it ended.
+    /// The number of activations that it ended.
     pub unwound: usize,
-    /// The first variable that gets what is caught.
+    /// The first variable for what is caught.
     first: u32,
-    /// How many values it carries.
+    /// The number of its values.
     count: u32,
 }
 
-/// Which part of an exception.
+/// A part of an exception.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Carried {
-    /// The execution that threw it, or threw it again.
+    /// The execution that threw or rethrew it.
     thrower: Instance,
-    /// The value that it carries at this position; `None` for the reference to it.
+    /// The position of the value in the exception; `None` for the reference to it.
     position: Option<u32>,
 }
 
 impl Caught {
-    /// The part that a variable gets, if it gets one. Behind the values may be a reference; if there is none, nobody asks for this variable.
+    /// The part that a variable receives, if any. A reference may follow the values; if there is
+    /// none, this variable is never queried.
     pub(super) fn part(self, variable: u32) -> Option<Carried> {
         self.part_at(variable.checked_sub(self.first)?)
     }
 
-    /// The part that is given at a position.
+    /// The part at a position.
     pub(super) fn part_at(self, position: u32) -> Option<Carried> {
         (position <= self.count).then_some(Carried {
             thrower: self.thrower,
@@ -45,12 +46,12 @@ impl Caught {
         })
     }
 
-    /// The variable that gets what is given at a position.
+    /// The variable that receives the part at a position.
     pub(super) fn variable(self, position: u32) -> Option<u32> {
         self.first.checked_add(position)
     }
 
-    /// How many values it carries.
+    /// The number of its values.
     pub(super) fn count(self) -> u32 {
         self.count
     }
@@ -65,7 +66,7 @@ impl<S: Segments, E: Epochs> WholeTrace<'_, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// What became of the exception that an execution ends with. `None` if it was not caught.
+    /// The outcome of the exception that an execution ends with. `None` if it was not caught.
     pub(super) fn catch(&self, thrower: Instance) -> Result<Option<Caught>, Failure<S, E>> {
         let compiled = self.compiled(thrower.node)?;
         let kept = self.kept(thrower, compiled.model.of_event(Event::Caught))?;
@@ -82,15 +83,15 @@ where
         }))
     }
 
-    /// Whether a variable may have been written by a handler after a node, and what it got: `follower` is the next execution in the same activation,
-    /// if there is one.
+    /// The part that a handler wrote to a variable after a node, if it may have. `follower` is the
+    /// next execution in the same activation, if there is one.
     pub(super) fn caught(
         &self,
         code: &NodeCode,
         variable: u32,
         follower: impl FnOnce() -> Result<Option<Instance>, Failure<S, E>>,
     ) -> Result<Option<Caught>, Failure<S, E>> {
-        // What a handler gets is on the operand stack.
+        // A handler receives values on the operand stack.
         let calls = matches!(code.end, NodeEnd::Call { .. });
         if !calls && !throws(code) || variable < self.locals(code) {
             return Ok(None);
@@ -104,9 +105,10 @@ where
         self.caught_by(follower)
     }
 
-    /// The exception that the handler caught that an execution begins with. `None` if it begins with none, though there is one in its function at the same block.
+    /// The exception caught by the handler with which an execution begins. `None` if there is none,
+    /// although the block is also a handler in the function.
     fn caught_by(&self, handler: Instance) -> Result<Option<Caught>, Failure<S, E>> {
-        // The exception, if there was one, was thrown right before the handler began.
+        // An exception, if any, was thrown right before the handler began.
         let mut cursor = self.path.cursor();
         cursor.seek(handler.time).map_err(TraceError::Path)?;
         let depth = cursor.depth();
@@ -130,7 +132,8 @@ where
         Ok(arrivals.any(|&edge| matches!(cfg.edges[edge].kind, EdgeKind::Catch(_))))
     }
 
-    /// The execution that threw, or threw again, what an execution of a node begins with handling. `None` if it handles nothing.
+    /// The execution that threw or rethrew what an execution of a node begins to handle. `None` if
+    /// it handles nothing.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -142,8 +145,8 @@ where
         Ok(caught.map(|caught| caught.thrower))
     }
 
-    /// The execution of a node that begins with handling what an execution throws. `None` if it throws nothing, or nothing handles it: the
-    /// activation that caught it returned it.
+    /// The execution of a node that begins with handling what an execution throws. `None` if it
+    /// throws nothing, or nothing handles it: the activation that caught it returned it.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -161,8 +164,9 @@ where
         Ok(by.filter(|by| *by == thrower).map(|_| handler))
     }
 
-    /// Where a part of an exception comes from, one step back. Whoever catches what a `throw` threw gets the very values that it took; the reference is made by it. A
-    /// reference stands for all that the exception carries: what `throw_ref` throws comes from there.
+    /// The origin of a part of an exception, one step back. The handler of a `throw` receives
+    /// exactly the values that it took; the `throw` makes the reference. A reference stands for
+    /// everything in the exception: what `throw_ref` throws comes from there.
     pub(super) fn carried(&self, part: Carried) -> Result<Result<Taken, Source>, Failure<S, E>> {
         let Carried { thrower, position } = part;
         let compiled = self.compiled(thrower.node)?;
@@ -179,8 +183,8 @@ where
         })
     }
 
-    /// The next execution in the same activation. `None` if there is none. Takes a look at each activation that replaced the callee of
-    /// the call that it ends with.
+    /// The next execution in the same activation. `None` if there is none. Examines each activation
+    /// that replaced the callee of the call at its end.
     pub(super) fn follower(&self, instance: Instance) -> Result<Option<Instance>, Failure<S, E>> {
         let mut cursor = self.path.cursor();
         cursor.seek(instance.time).map_err(TraceError::Path)?;

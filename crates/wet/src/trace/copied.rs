@@ -1,4 +1,4 @@
-//! What copies from memory to memory read.
+//! Finds the origins of memory copies.
 
 use afterimage_machine::{Code, Range};
 use afterimage_wpp::Segments;
@@ -7,15 +7,15 @@ use super::{Epochs, Failure, Instance, Reading, TraceError, WholeTrace};
 use crate::def::Origin;
 use crate::epoch::Execution;
 
-/// Most parts of a copy that are told.
+/// The maximal number of parts reported for a copy.
 const MOST_PARTS: usize = 1 << 24;
 
 impl<S: Segments, E: Epochs> WholeTrace<'_, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// Who wrote what a `memory.copy` copies, part by part, from its first byte on. Empty if the instruction copies no memory, or no bytes of it.
-    /// O(parts): as many as bytes, at worst.
+    /// The writers of the data that a `memory.copy` copies, part by part, from its first byte on.
+    /// Empty if the instruction copies no memory, or no bytes. O(parts), at worst as many as bytes.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little, or there are more than 2^24 parts.
@@ -23,7 +23,7 @@ where
         self.copied_within(instance, inst, 0..u64::MAX)
     }
 
-    /// The same for some of the bytes, counted from the first one that is copied.
+    /// The same for some of the bytes, counted from the first one copied.
     ///
     /// # Errors
     /// As there.
@@ -66,7 +66,7 @@ where
                 self.readings_before(instance, range, &mut readings)?;
                 continue;
             }
-            // Elements that one execution wrote are one part.
+            // Elements written by one execution are one part.
             let length = match run.step {
                 0 => run.bytes(),
                 _ => run.length,

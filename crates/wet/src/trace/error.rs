@@ -17,35 +17,35 @@ pub enum TraceError<P: std::error::Error + 'static, E: std::error::Error + 'stat
     /// An epoch cannot be loaded.
     #[error(transparent)]
     Epoch(E),
-    /// The log of what the host did cannot be read.
+    /// The log of the host's actions cannot be read.
     #[error(transparent)]
     Log(#[from] afterimage_trace::TraceError),
     /// An epoch is damaged.
     #[error(transparent)]
     Read(#[from] EpochError),
-    /// A node is no path of the program.
+    /// A node is not a path of the program.
     #[error(transparent)]
     Machine(#[from] MachineError),
     /// The trace contradicts itself.
     #[error("the whole execution trace is damaged: it names {0}")]
     Damaged(&'static str),
-    /// What was asked for was never computed: the run ended in a trap there, or before.
+    /// The value was never computed: the run ended in a trap there, or before.
     #[error("there is no such value: the run trapped before it was computed")]
     Trapped,
     /// The run ended inside the node, before this instruction.
     #[error("the run ended before this was executed")]
     NotExecuted,
-    /// A copy from memory to memory has too many parts to tell.
+    /// A memory copy has too many parts to report.
     #[error("what was copied comes from more than 16,777,216 writes")]
     TooManyParts,
-    /// Nothing is stored of this time, or of the function that is executed then.
+    /// Nothing is stored for this time, or for the function that is executed then.
     #[error("{}", outside(*time, kept, without.as_deref()))]
     Outside {
         /// The block.
         time: u64,
-        /// From which to which blocks values are stored, ascending.
+        /// The ranges of blocks with stored values, ascending.
         kept: Vec<(u64, u64)>,
-        /// If it is the function: what was left out, in words.
+        /// If it is the function: the filter that left it out, in words.
         without: Option<String>,
     },
 }

@@ -1,4 +1,4 @@
-//! Computing values.
+//! Computes values.
 
 use std::collections::HashMap;
 
@@ -17,22 +17,23 @@ pub type Bits = (u64, u64);
 /// A register of an execution.
 pub(super) type Key = (Instance, Register);
 
-/// Most evaluations for one value: the builder keeps values so that far fewer are needed.
+/// The maximal number of evaluations for one value: the builder stores values so that far fewer are
+/// needed.
 const MOST: usize = 1 << 20;
 
-/// Most values that a trace keeps of those that it computed, for others that follow from them: some megabytes.
+/// The maximal number of computed values that a trace keeps for later ones: a few megabytes.
 const RECENT: usize = 1 << 17;
 
-/// What was computed on the way to values.
+/// Intermediate results of computing values.
 #[derive(Debug, Default)]
 pub struct ComputedValues {
     values: HashMap<Key, Bits, FxBuildHasher>,
-    /// What is needed before the value at hand can be computed.
+    /// The values needed before the current one can be computed.
     missing: Vec<Key>,
 }
 
 impl ComputedValues {
-    /// A value, if it is known; otherwise it is noted as missing.
+    /// A value, if known; otherwise it is recorded as missing.
     pub(super) fn get(&mut self, instance: Instance, register: Register) -> Option<Bits> {
         let key = (instance, register);
         let known = self.values.get(&key).copied();
@@ -47,7 +48,8 @@ impl<S: Segments, E: Epochs> WholeTrace<'_, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// The value of a register of an execution: of a variable when the execution begins, of a constant, or of an instruction's result.
+    /// The value of a register of an execution: a variable's when the execution begins, a
+    /// constant's, or an instruction's result.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -61,8 +63,8 @@ where
         value
     }
 
-    /// The same for one of several values that depend on the same ones, or on each other: what was computed of this trace on the way to others is not
-    /// computed again. It takes memory for each.
+    /// Like [`value`](Self::value), for one of several related values: intermediate results of this
+    /// trace are not computed again. Takes memory for each.
     ///
     /// # Errors
     /// As [`value`](Self::value).
@@ -91,7 +93,7 @@ where
                     stack.pop();
                 }
                 None => {
-                    // What is needed is earlier: in time, or in the node.
+                    // A value depends on earlier ones: in time, or in the node.
                     let place = |(instance, register): Key| (instance.time, register);
                     let earlier = known
                         .missing
@@ -108,7 +110,7 @@ where
         value.ok_or(TraceError::Damaged("a value that is not there"))
     }
 
-    /// Computes a value from what is known. `None` if something is missing.
+    /// Computes a value from known ones. `None` if something is missing.
     fn attempt(&self, key: Key, known: &mut ComputedValues) -> Result<Option<Bits>, Failure<S, E>> {
         let (instance, register) = key;
         let compiled = self.compiled(instance.node)?;
@@ -136,7 +138,7 @@ where
                         let unknown = TraceError::Damaged("a result that the host did not give");
                         result.map(Some).ok_or(unknown)
                     }
-                    // Who reads it has it kept; nobody need have read it.
+                    // Its readers have stored it; but it need not have been read.
                     Step::Source(Source::Argument { instance, index }) => {
                         let function = self.compiled(instance.node)?.code.function;
                         let unknown = TraceError::Damaged("a value that was not kept");
@@ -160,7 +162,7 @@ where
         }
     }
 
-    /// Which call of the host an execution ends with, counted from 1. `None` if it ends with none.
+    /// The number of the host call with which an execution ends, from 1. `None` if there is none.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -191,7 +193,8 @@ where
         }
     }
 
-    /// What a function returned because its own label caught it: the value that so many others follow.
+    /// The value that a function returned because its own label caught it, followed by `back`
+    /// others.
     fn thrown(&self, thrower: Instance, back: u64) -> Result<Bits, Failure<S, E>> {
         let compiled = self.compiled(thrower.node)?;
         let column = self.column(thrower, compiled.model.of_event(Event::Returned))?;
@@ -203,14 +206,14 @@ where
         found.ok_or(TraceError::Damaged("a value that was not kept"))
     }
 
-    /// How many of an execution's instructions were executed, if the run ended inside of it.
+    /// The number of an execution's instructions that were executed, if the run ended inside it.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
     pub fn stopped(&self, instance: Instance) -> Result<Option<u64>, Failure<S, E>> {
         let node = self.path.nodes().get(instance.node);
         let length = node.map_or(0, |node| node.length());
-        // Only the last execution of the run may have been left inside.
+        // Only the run's last execution may have been left inside.
         if instance.time.saturating_add(length) <= self.path.length() {
             return Ok(None);
         }
@@ -231,7 +234,7 @@ where
         }
     }
 
-    /// The value of an input, if it is kept itself.
+    /// The value of an input, if it is stored.
     pub(super) fn kept(
         &self,
         instance: Instance,
@@ -291,7 +294,7 @@ where
         }
     }
 
-    /// What an instruction without a memory computes.
+    /// The result of an instruction that does not access memory.
     fn pure(
         &self,
         instance: Instance,
@@ -315,7 +318,7 @@ where
         Ok(self.without_trap(instance, code, position, known))
     }
 
-    /// What an instruction computes that cannot trap.
+    /// The result of an instruction that cannot trap.
     fn without_trap(
         &self,
         instance: Instance,

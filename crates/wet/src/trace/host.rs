@@ -1,4 +1,4 @@
-//! What the host did.
+//! The host's actions.
 
 use crate::locked;
 use std::collections::HashMap;
@@ -8,32 +8,32 @@ use std::sync::Mutex;
 use afterimage_ids::{FuncId, ImportId};
 use afterimage_trace::{Event, HostRead, HostWrite, LogPlace, LogReader, RawValue, TraceError};
 
-/// A block of calls ends when it has so many.
+/// The maximal number of calls in a block.
 const CALLS: usize = 512;
-/// Or when they take about so many bytes.
+/// The approximate maximal size of their data in bytes.
 const BYTES: usize = 256 << 10;
-/// Of blocks about so many bytes stay in memory.
+/// The approximate number of bytes of blocks kept in memory.
 const KEPT: usize = 128 << 20;
-/// So many ranges at most tell what the calls of a block read.
+/// The maximal number of ranges that describe the reads of a block's calls.
 const RANGES: usize = 64;
 
-/// A call by the guest of the host.
+/// A call of the host by the guest.
 #[derive(Clone, Debug)]
 pub struct HostCall {
     /// The import called.
     pub import: ImportId,
-    /// What it returned; empty if it did not.
+    /// Its results; empty if it did not return.
     pub results: Box<[RawValue]>,
-    /// What it wrote to memory, in order.
+    /// Its writes to memory, in order.
     pub writes: Box<[HostWrite]>,
-    /// What it read of memory, in order: before it wrote.
+    /// Its reads of memory, in order, before the writes.
     pub reads: Box<[HostRead]>,
 }
 
 /// The calls of the host, in order, numbered from 1.
 ///
-/// They are read from the log when they are asked for. What is kept of all of them is where to look for them, and about where they read memory: some hundred
-/// bytes for each few hundred calls.
+/// They are read from the log on demand. All that is kept is where to find them, and roughly where
+/// they read memory: about a hundred bytes for each few hundred calls.
 #[derive(Debug, Default)]
 pub struct HostCalls {
     log: Option<Mutex<LogReader>>,
@@ -45,21 +45,21 @@ pub struct HostCalls {
     kept: Mutex<Kept>,
 }
 
-/// Calls that follow each other in the log.
+/// Consecutive calls in the log.
 #[derive(Debug)]
 struct Block {
-    /// Where the first one is.
+    /// The position of the first.
     place: LogPlace,
     /// Its number.
     first: u64,
-    /// Ranges, ascending, that contain all that they read.
+    /// Ranges, ascending, that contain everything that they read.
     reads: Vec<HostRead>,
 }
 
-/// A call, and how many events are before it.
+/// A call, and the number of events before it.
 type Logged = (u64, Arc<HostCall>);
 
-/// Blocks in memory, and how many bytes they have.
+/// Blocks in memory, and their total size in bytes.
 #[derive(Debug, Default)]
 struct Kept {
     blocks: HashMap<usize, Arc<[Logged]>>,
@@ -67,7 +67,7 @@ struct Kept {
 }
 
 impl HostCalls {
-    /// Goes through a log once.
+    /// Scans a log once.
     ///
     /// # Errors
     /// If it is damaged.
@@ -82,7 +82,7 @@ impl HostCalls {
                 all.entered.push((function, args));
             } else if let Some(call) = HostCall::of(event) {
                 all.count += 1;
-                // The host calls exports: an import may be one.
+                // The host calls exports, and an import may be one.
                 if entered.take() == Some(call.import.as_u32()) {
                     all.by_itself.push(all.count);
                     all.entered.pop();
@@ -116,14 +116,15 @@ impl HostCalls {
         *open = Open::default();
     }
 
-    /// An argument of one of the host's calls of the program's functions, by its number from 0. `None` if that call was of another function, or only the bits of a reference could tell.
+    /// An argument of one of the host's calls of the program's functions, numbered from 0. `None`
+    /// if that call was of another function, or the log lacks the bits of a reference.
     pub(super) fn argument(&self, call: usize, function: FuncId, index: u32) -> Option<(u64, u64)> {
         let (called, args) = self.entered.get(call)?;
         let arg = args.get(index as usize);
         bits(*arg.filter(|_| *called == function)?)
     }
 
-    /// How many there are.
+    /// The number of calls.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -143,7 +144,7 @@ impl HostCalls {
         Ok(found.map(|(_, call)| Arc::clone(call)))
     }
 
-    /// How many calls are among so many first events of the log.
+    /// The number of calls among the first `events` events of the log.
     ///
     /// # Errors
     /// If the log cannot be read.
@@ -157,8 +158,9 @@ impl HostCalls {
         Ok(self.blocks[block].first - 1 + before as u64)
     }
 
-    /// The first call from one on that reads something for which `wanted` says so: which one, and the call. It must say so of all ranges, too, that
-    /// contain such a one. O(log / 512 · ranges), and what is read of the log where they may be.
+    /// The first call from a given one on that reads a range for which `wanted` returns true, with
+    /// its number. `wanted` must also return true for every range that contains such a range. O(log
+    /// / 512 · ranges), plus reading the log where such calls may be.
     ///
     /// # Errors
     /// If the log cannot be read.
@@ -182,12 +184,13 @@ impl HostCalls {
         Ok(None)
     }
 
-    /// How many of the calls the guest made. The others the host made itself: of exports that are imports.
+    /// The number of calls made by the guest. The host made the others itself: of exports that are
+    /// imports.
     pub fn by_guest(&self) -> u64 {
         self.count - self.by_itself.len() as u64
     }
 
-    /// Which of the guest's calls a call is, from 1. `None` if the host made it itself.
+    /// The number of a call among the guest's, from 1. `None` if the host made it itself.
     pub fn of_guest(&self, call: u64) -> Option<u64> {
         let before = self.by_itself.partition_point(|&other| other < call);
         let is_own = self.by_itself.get(before) == Some(&call);
@@ -243,7 +246,7 @@ impl HostCalls {
     }
 }
 
-/// A block that is not complete.
+/// An incomplete block.
 #[derive(Default)]
 struct Open {
     first: Option<(LogPlace, u64)>,
@@ -252,7 +255,7 @@ struct Open {
     reads: Vec<HostRead>,
 }
 
-/// Few ranges that contain all of these: those with the least between them are joined.
+/// A few ranges that contain all of these: those with the smallest gaps are merged.
 fn cover(mut all: Vec<HostRead>) -> Vec<HostRead> {
     all.retain(|read| read.length > 0);
     all.sort_unstable_by_key(|read| (read.memory, read.address));
@@ -280,7 +283,7 @@ fn cover(mut all: Vec<HostRead>) -> Vec<HostRead> {
     few
 }
 
-/// How many bytes are between a range and a later one. `None` if they are in different memories.
+/// The number of bytes between a range and a later one. `None` if they are in different memories.
 fn gap(a: &HostRead, b: &HostRead) -> Option<u64> {
     let end = a.address.saturating_add(a.length);
     (a.memory == b.memory).then(|| b.address.saturating_sub(end))
@@ -293,7 +296,7 @@ fn join(a: &mut HostRead, b: &HostRead) {
 }
 
 impl HostCall {
-    /// The call that an event tells of.
+    /// The call that an event describes.
     fn of(event: Event) -> Option<Self> {
         Some(match event {
             Event::HostCall {
@@ -318,18 +321,18 @@ impl HostCall {
         })
     }
 
-    /// About how much memory it takes.
+    /// Its approximate memory use.
     fn bytes(&self) -> usize {
         let writes = self.writes.iter();
         let writes: usize = writes.map(|write| write.bytes.len() + 48).sum();
         128 + writes + 24 * self.reads.len() + 32 * self.results.len()
     }
 
-    /// Fills in the bytes that it wrote from an address on. Whether it wrote them all.
+    /// Fills in the bytes that it wrote from an address on. Returns whether it wrote them all.
     pub(super) fn wrote(&self, memory: u32, address: u64, bytes: &mut [u8]) -> bool {
         (0..).zip(bytes).all(|(i, byte)| {
             let at = address.wrapping_add(i);
-            // The last write holds.
+            // The last write counts.
             let mut writes = self.writes.iter().rev();
             let found = writes.find_map(|write| {
                 let offset = usize::try_from(at.checked_sub(write.address)?).ok()?;
@@ -346,7 +349,7 @@ impl HostCall {
     }
 }
 
-/// The bits of a value that the log has. `None` for a reference that is only told not to be null.
+/// The bits of a value in the log. `None` for a reference known only not to be null.
 fn bits(value: RawValue) -> Option<(u64, u64)> {
     Some(match value {
         RawValue::I32(value) => (u64::from(value as u32), 0),
@@ -388,7 +391,7 @@ mod tests {
             let (a, b) = (&pair[0], &pair[1]);
             a.address + a.length < b.address
         }));
-        // Nothing is added where few are enough.
+        // Nothing is added if few ranges suffice.
         assert_eq!(
             cover(vec![range(9, 2), range(4, 3)]),
             [range(4, 3), range(9, 2)]

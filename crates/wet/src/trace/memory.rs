@@ -8,22 +8,22 @@ use super::source::Writer;
 use super::{Compiled, Epochs, Failure, Instance, Place, TraceError, WholeTrace};
 use crate::epoch::Execution;
 
-/// Most bytes that a value has.
+/// The maximal size of a value in bytes.
 const LONGEST: usize = 16;
 
-/// Most copies of copies that bytes are looked for through.
+/// The maximal number of successive copies through which bytes are traced.
 const MOST_COPIES: u32 = 256;
 
-/// Bytes in memory that are looked for.
+/// Bytes of memory to be found.
 #[derive(Clone, Copy)]
 struct Wanted {
-    /// In which memory.
+    /// The memory.
     memory: u32,
-    /// The execution and the register with the address of the load, and what is added to it.
+    /// The execution and the register with the address of the load, and the offset.
     base: (Instance, u32),
     offset: u64,
     length: usize,
-    /// Through how many copies they were looked for.
+    /// The number of copies traced so far.
     copies: u32,
 }
 
@@ -31,7 +31,7 @@ impl<S: Segments, E: Epochs> WholeTrace<'_, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// What a load gave.
+    /// The result of a load.
     pub(super) fn loaded(
         &self,
         instance: Instance,
@@ -94,7 +94,7 @@ where
         }))
     }
 
-    /// Fills in bytes that a writer wrote. Whether all that is needed for it was known.
+    /// Fills in bytes that a writer wrote. Returns whether everything needed was known.
     fn bytes_of(
         &self,
         wanted: Wanted,
@@ -109,7 +109,7 @@ where
                 };
                 let memory = self.initial.memories.get(wanted.memory as usize);
                 let memory = memory.ok_or(TraceError::Damaged("a memory that is not there"))?;
-                // What a memory was grown by is zero.
+                // Memory added by growth is zero.
                 for (i, byte) in (0..).zip(bytes) {
                     let at = usize::try_from(address.wrapping_add(i)).ok();
                     let found = at.and_then(|at| memory.bytes.get(at));
@@ -199,7 +199,7 @@ where
         Ok(true)
     }
 
-    /// Fills in bytes that a copy from memory to memory wrote, `source.offset` bytes after its beginning.
+    /// Fills in bytes that a memory copy wrote, `source.offset` bytes after its beginning.
     fn copied_bytes(
         &self,
         source: Wanted,
@@ -211,7 +211,7 @@ where
         let compiled = self.compiled(instance.node)?;
         let write = compiled.model.ordinal(position);
         let write = write.ok_or(TraceError::Damaged("a write that is not there"))?;
-        // The builder keeps what would take more.
+        // The builder stores values that would need more.
         if source.copies > MOST_COPIES {
             return Err(TraceError::Damaged("copies of too many copies"));
         }
@@ -254,7 +254,7 @@ where
     }
 }
 
-/// The address of bytes that are looked for, if it is known.
+/// The address of the bytes, if known.
 fn address_of(wanted: Wanted, known: &mut ComputedValues) -> Option<u64> {
     let (instance, register) = wanted.base;
     let (base, _) = known.get(instance, register)?;

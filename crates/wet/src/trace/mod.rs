@@ -1,4 +1,4 @@
-//! Asking a whole execution trace.
+//! Answers questions about a whole execution trace.
 
 mod before;
 mod caught;
@@ -36,18 +36,18 @@ use crate::epoch::{Blocks, ColumnView, CopyView, Epoch, Execution, Mentions};
 use crate::index::LeftOut;
 use crate::model::NodeModel;
 
-/// Where the epochs of a whole execution trace are.
+/// The source of a whole execution trace's epochs.
 pub trait Epochs {
-    /// Why one cannot be loaded.
+    /// The error of loading one.
     type Error: std::error::Error + 'static;
 
-    /// How many blocks were executed before each, ascending.
+    /// The number of blocks executed before each, ascending.
     fn before(&self) -> &[u64];
 
-    /// How many blocks were executed before the end of the last one.
+    /// The number of blocks executed before the end of the last one.
     fn end(&self) -> u64;
 
-    /// From which to which blocks values are kept, ascending.
+    /// The ranges of blocks with stored values, ascending.
     fn kept(&self) -> Vec<(u64, u64)> {
         let first = self.before().first();
         first
@@ -56,19 +56,20 @@ pub trait Epochs {
             .collect()
     }
 
-    /// The position of the one that tells of a node that begins with block T; `None` if none does.
+    /// The position of the epoch that covers a node beginning with block T; `None` if none does.
     fn find(&self, time: u64) -> Option<usize> {
         let after = self.before().partition_point(|&before| before < time);
         (after > 0 && time <= self.end()).then(|| after - 1)
     }
 
-    /// Of which functions nothing is stored where a node begins with block T; `None` for none.
+    /// The functions left out where a node begins with block T; `None` for none.
     fn left_out(&self, time: u64) -> Option<&LeftOut> {
         let _ = time;
         None
     }
 
-    /// The one that tells of nodes that begin with block T, and how far it does from there on; `None` if none does.
+    /// The epoch that covers nodes beginning with block T, and how far it does so; `None` if none
+    /// does.
     fn span(&self, time: u64) -> Option<Span> {
         let position = self.find(time)?;
         let next = self.before().get(position + 1).copied();
@@ -79,19 +80,19 @@ pub trait Epochs {
         })
     }
 
-    /// The first block from T on of which one tells.
+    /// The first block from T on that an epoch covers.
     fn next_known(&self, time: u64) -> Option<u64> {
         let first = self.before().first()?.checked_add(1)?.max(time);
         (first <= self.end()).then_some(first)
     }
 
-    /// One, by its position. It stays where it is.
+    /// Loads an epoch by its position. It stays in memory.
     ///
     /// # Errors
     /// If it is damaged or cannot be read.
     fn load(&self, position: usize) -> Result<&Epoch, Self::Error>;
 
-    /// One, by its position, for as long as it is looked at.
+    /// Lends an epoch by its position for as long as it is used.
     ///
     /// # Errors
     /// If it is damaged or cannot be read.
@@ -99,7 +100,9 @@ pub trait Epochs {
         self.load(position).map(Lent::Kept)
     }
 
-    /// Who wrote a place last before an epoch that was built alone, and in which execution or call; `None` if nobody did. An epoch that was built along with those before it says so itself.
+    /// The last writer of a place before an epoch that was built alone, with its execution or call;
+    /// `None` if there was none. Epochs built together with earlier ones name the writer
+    /// themselves.
     ///
     /// # Errors
     /// If an epoch cannot be built.
@@ -112,7 +115,8 @@ pub trait Epochs {
         Ok(None)
     }
 
-    /// Who wrote a variable last before an epoch that was built alone. Others say so themselves.
+    /// The last writer of a variable before an epoch that was built alone. Other epochs name it
+    /// themselves.
     ///
     /// # Errors
     /// If an epoch cannot be built.
@@ -121,25 +125,25 @@ pub trait Epochs {
         Ok(None)
     }
 
-    /// What the host wrote.
+    /// The host's actions.
     ///
     /// # Errors
     /// If the log is damaged or cannot be read.
     fn host(&self) -> Result<&HostCalls, Self::Error>;
 }
 
-/// What an epoch tells of.
+/// The extent of an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// Its position.
     pub position: usize,
-    /// It is the one to ask for nodes that begin until here.
+    /// The last block where nodes that begin there are covered by it.
     pub last: u64,
-    /// It tells of no node that begins later: known, not only so by chance.
+    /// Whether it certainly covers no node that begins later.
     pub ends: bool,
 }
 
-/// An epoch that is looked at.
+/// A lent epoch.
 #[derive(Debug)]
 pub enum Lent<'e> {
     /// It stays in memory.
@@ -166,16 +170,16 @@ pub struct Instance {
     pub time: u64,
     /// The node.
     pub node: NodeId,
-    /// Which of the node's executions it is, from 1.
+    /// The number of the node's execution, from 1.
     pub number: u64,
 }
 
 /// A node, compiled.
 #[derive(Debug)]
 pub struct Compiled {
-    /// Its code, in which no two operators share a constant's register.
+    /// Its code, in which every constant operator has a register of its own.
     pub code: NodeCode,
-    /// The operators that are its constants, by their positions.
+    /// The operators that are its constants, by position.
     pub constants: Box<[OpId]>,
     /// Its inputs and writes.
     pub model: NodeModel,
@@ -184,22 +188,23 @@ pub struct Compiled {
 /// An input of a node, in an epoch.
 type Input = (usize, NodeId, usize);
 
-/// How many inputs' columns are kept open.
+/// The maximal number of inputs whose columns are kept open.
 const MOST_COLUMNS: usize = 1 << 16;
-/// How many nodes' executions are kept countable.
+/// The maximal number of nodes whose executions are kept countable.
 const MOST_COUNTED: usize = 512;
 
 /// A whole execution trace, open for questions.
 ///
-/// Values are computed when they are asked for: from what is kept, through the definitions of what a node reads, by its code. The builder has
-/// kept so much that one value takes a few hundred evaluations at most.
+/// Values are computed on demand: from stored values, through the definitions of what a node reads,
+/// by the node's code. The builder stored enough that one value takes at most a few hundred
+/// evaluations.
 pub struct WholeTrace<'a, S: Segments, E> {
     program: &'a Program,
     bytes: &'a [u8],
     path: &'a WholePath<S>,
     continuations: &'a [Continuation],
     epochs: &'a E,
-    /// What memories and globals are before the run.
+    /// The initial memories and globals.
     initial: State,
     bodies: RefCell<HashMap<FuncId, Rc<Body<'a>>>>,
     compiled: RefCell<HashMap<NodeId, Rc<Compiled>>>,
@@ -211,11 +216,11 @@ pub struct WholeTrace<'a, S: Segments, E> {
     scanned: OnceCell<Scanned>,
     sites: RefCell<HashMap<TableOrSize, Rc<Sites<'a, S>>>>,
     blocks: Blocks,
-    /// What was computed for the values asked for so far.
+    /// Intermediate results of earlier values.
     recent: RefCell<ComputedValues>,
 }
 
-/// What goes wrong, for a path and epochs.
+/// The error type for a path and epochs.
 type Failure<S, E> = TraceError<<S as Segments>::Error, <E as Epochs>::Error>;
 
 impl<'a, S: Segments, E: Epochs> WholeTrace<'a, S, E>
@@ -265,10 +270,10 @@ where
         self.program
     }
 
-    /// A node's code. Compiled when it is first asked for.
+    /// A node's code, compiled on demand.
     ///
     /// # Errors
-    /// If the path has no such node, or it is no path of the program.
+    /// If the path has no such node, or it is not a path of the program.
     pub fn compiled(&self, node: NodeId) -> Result<Rc<Compiled>, Failure<S, E>> {
         if let Some(known) = self.compiled.borrow().get(&node) {
             return Ok(Rc::clone(known));
@@ -315,7 +320,7 @@ where
         Ok(counted)
     }
 
-    /// How often a node was executed.
+    /// The number of a node's executions.
     ///
     /// # Errors
     /// If the path has no such node.
@@ -323,7 +328,7 @@ where
         Ok(self.counted(node)?.count())
     }
 
-    /// An execution of a node by its number, from 1. `None` if there are not so many.
+    /// An execution of a node by its number, from 1. `None` if it does not exist.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -355,7 +360,8 @@ where
         Ok(Instance { time, node, number })
     }
 
-    /// The execution of a node that a label names, which was written when `at` was executed.
+    /// The execution of a node that a label names, given that the label was written when `at` was
+    /// executed.
     fn named(
         &self,
         node: NodeId,
@@ -374,7 +380,7 @@ where
         named.ok_or(TraceError::Damaged("an execution that is not there"))
     }
 
-    /// What the host did.
+    /// The host's actions.
     ///
     /// # Errors
     /// If the log cannot be read.
@@ -382,7 +388,7 @@ where
         self.epochs.host().map_err(TraceError::Epoch)
     }
 
-    /// Of which functions nothing is stored around block T; `None` for none.
+    /// The functions left out around block T; `None` for none.
     pub fn left_out(&self, time: u64) -> Option<&'a LeftOut> {
         self.epochs.left_out(time)
     }
@@ -408,7 +414,7 @@ where
         }
     }
 
-    /// The epoch in which a node that begins with block T is told of.
+    /// The epoch that covers a node beginning with block T.
     fn epoch(&self, time: u64) -> Result<(usize, &'a Epoch), Failure<S, E>> {
         let Some(position) = self.epochs.find(time) else {
             return Err(self.outside(time, None));
@@ -417,7 +423,7 @@ where
         Ok((position, epoch))
     }
 
-    /// What is told of a write of a node that copies, around block T.
+    /// The data about a node's copying write around block T.
     fn copies(
         &self,
         instance: Instance,
@@ -438,7 +444,7 @@ where
         Ok(found)
     }
 
-    /// What is told of an input of a node around block T.
+    /// The data about a node's input around block T.
     fn column(
         &self,
         instance: Instance,

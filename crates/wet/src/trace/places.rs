@@ -1,6 +1,7 @@
-//! What tables hold, and how large tables and memories are: who set it last.
+//! The elements of tables, and the sizes of tables and memories: finds what set them last.
 //!
-//! Nothing is stored of this: that an instruction sets or takes some of it follows from the path, and which elements of a table from its operands.
+//! Nothing is stored about them. The path shows that an instruction sets or takes one, and its
+//! operands show which elements of a table.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,49 +16,49 @@ use wasmparser::Operator;
 
 use super::{Compiled, Epochs, Failure, Instance, TraceError, WholeTrace, Writer};
 
-/// What is neither in a memory nor in a global nor in a variable.
+/// A place other than memories' bytes, globals and variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TableOrSize {
-    /// What a table holds.
+    /// The elements of a table.
     Elements(u32),
-    /// How large a table is.
+    /// The size of a table.
     TableSize(u32),
-    /// How large a memory is.
+    /// The size of a memory.
     MemorySize(u32),
 }
 
-/// A part of what was taken.
+/// A part of what an instruction took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
-    /// From where.
+    /// Its place.
     pub place: TableOrSize,
-    /// How many elements next to each other; 0 of a size.
+    /// The number of adjacent elements; 0 for a size.
     pub elements: u64,
-    /// Who set it last.
+    /// Its last writer.
     pub writer: Writer,
 }
 
-/// Most parts of what is taken that are told.
+/// The maximal number of reported parts.
 const MOST_PARTS: usize = 1 << 24;
 
-/// The blocks that set something, and those that set or take it.
+/// The blocks that set a place, and those that set or take it.
 #[derive(Default)]
 struct Blocks {
     setting: FxHashSet<(FuncId, BlockId)>,
     touching: FxHashSet<(FuncId, BlockId)>,
 }
 
-/// Which blocks set or take what.
+/// The blocks that set or take each place.
 #[derive(Default)]
 pub(super) struct Scanned(FxHashMap<TableOrSize, Blocks>);
 
-/// The executions of nodes that set something, and of those that set or take it.
+/// The executions of nodes that set a place, and of those that set or take it.
 pub(super) struct Sites<'a, S: Segments> {
     setting: Occurrences<'a, S>,
     pub(super) touching: Occurrences<'a, S>,
 }
 
-/// Positions, in ranges that do not touch each other.
+/// Positions, in ranges that do not touch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Ranges(BTreeMap<u64, u64>);
 
@@ -85,7 +86,7 @@ impl Ranges {
         parts.filter(|part| !part.is_empty()).collect()
     }
 
-    /// Takes out what is in a range: its parts, ascending. O(log ranges × parts).
+    /// Removes the positions in a range, and returns their parts, ascending. O(log ranges × parts).
     pub(super) fn remove(&mut self, range: &Range<u64>) -> Vec<Range<u64>> {
         let parts = self.within(range);
         for part in &parts {
@@ -105,7 +106,7 @@ impl Ranges {
     }
 }
 
-/// What an instruction sets.
+/// The places that an instruction sets.
 pub(super) fn sets(inst: &Inst) -> impl Iterator<Item = TableOrSize> + use<> {
     let table = inst.immediate as u32;
     let (first, second) = match inst.code {
@@ -122,7 +123,7 @@ pub(super) fn sets(inst: &Inst) -> impl Iterator<Item = TableOrSize> + use<> {
     first.into_iter().chain(second)
 }
 
-/// What an instruction takes.
+/// The place that an instruction takes.
 fn takes(inst: &Inst) -> Option<TableOrSize> {
     let table = inst.immediate as u32;
     Some(match inst.code {
@@ -134,7 +135,8 @@ fn takes(inst: &Inst) -> Option<TableOrSize> {
     })
 }
 
-/// What the instruction at a position of a node takes, or without one its end.
+/// The place that the instruction at a position of a node takes, or without a position the node's
+/// end.
 pub(super) fn taken_by(code: &NodeCode, inst: Option<usize>) -> Option<TableOrSize> {
     match inst {
         Some(inst) => takes(code.insts.get(inst)?),
@@ -148,7 +150,7 @@ pub(super) fn taken_by(code: &NodeCode, inst: Option<usize>) -> Option<TableOrSi
     }
 }
 
-/// What an operator sets, and what it takes.
+/// The places that an operator sets, and the one that it takes.
 fn of_operator(operator: &Operator<'_>) -> ([Option<TableOrSize>; 2], Option<TableOrSize>) {
     match *operator {
         Operator::TableGet { table } => ([None; 2], Some(TableOrSize::Elements(table))),
@@ -184,11 +186,14 @@ impl<'a, S: Segments, E: Epochs> WholeTrace<'a, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// Who set last what an instruction takes of a table, of the size of a table or of the size of a memory, or without an instruction the call that the node ends with: part by part, from the first
-    /// element on. Empty if it takes nothing of these, or trapped; of an element that there is not, nothing is told.
+    /// The last writers of what an instruction takes from a table, of a table's size or of a
+    /// memory's size; without an instruction, of what the call at the node's end takes. Part by
+    /// part, from the first element on. Empty if it takes none of these, or trapped; nonexistent
+    /// elements are not reported.
     ///
-    /// Elements are told apart. `memory.grow` and `table.grow` set the size also where they fail, to what it was. O(executions that set something of the table since) for elements, O(log n) for
-    /// sizes; the first question reads all operators of the functions that were executed.
+    /// Elements are distinguished. `memory.grow` and `table.grow` set the size even if they fail,
+    /// to its old value. For elements, O(executions that set something in the table since); for
+    /// sizes, O(log n). The first query reads all operators of the functions that were executed.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little, or there are more than 2^24 parts.
@@ -264,7 +269,7 @@ where
         Ok(all.collect())
     }
 
-    /// Which elements an instruction, or the call at the end, takes.
+    /// The elements that an instruction, or the call at the end, takes.
     pub(super) fn range_taken(
         &self,
         instance: Instance,
@@ -301,7 +306,7 @@ where
         Ok(first..first.saturating_add(count))
     }
 
-    /// Which elements an instruction sets.
+    /// The elements that an instruction sets.
     pub(super) fn range_set(
         &self,
         instance: Instance,
@@ -318,7 +323,7 @@ where
             Code::TableSet => (value(one.a)?, 1),
             Code::TableGrow => {
                 let before = value(compiled.code.first_result() + inst as u32)?;
-                // There are never so many elements: it was refused.
+                // A table never has so many elements: the growth was refused.
                 if before as u32 == u32::MAX {
                     return Ok(0..0);
                 }
@@ -329,7 +334,7 @@ where
         Ok(first..first.saturating_add(count))
     }
 
-    /// The executions that have to do with something. Once O(nodes of the path).
+    /// The executions that concern a place. O(nodes of the path) once.
     pub(super) fn sites(&self, place: TableOrSize) -> Result<Rc<Sites<'a, S>>, Failure<S, E>> {
         if let Some(known) = self.sites.borrow().get(&place) {
             return Ok(Rc::clone(known));
@@ -352,7 +357,7 @@ where
         Ok(sites)
     }
 
-    /// Which blocks of the functions that were executed set or take what. O(their operators).
+    /// The blocks of the executed functions that set or take each place. O(their operators).
     fn scan(&self) -> Scanned {
         let mut all = Scanned::default();
         let nodes = self.path.nodes().values();
@@ -390,7 +395,7 @@ where
     }
 }
 
-/// How many elements are told of.
+/// The number of elements reported.
 pub(super) fn length(place: TableOrSize, part: &Range<u64>) -> u64 {
     match place {
         TableOrSize::Elements(_) => part.end - part.start,

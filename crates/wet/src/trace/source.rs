@@ -1,4 +1,4 @@
-//! Who made what: dependences of one execution on others.
+//! Finds the origins of values: the dependences of one execution on others.
 
 use afterimage_ids::{FuncId, NodeId};
 use afterimage_machine::{Code, NodeCode, NodeEnd, Operand, Range, Register, Taker};
@@ -10,7 +10,7 @@ use super::{DefinedBy, Epochs, Failure, Instance, Place, TraceError, VariableBef
 use crate::build::NEAR;
 use crate::epoch::{BEFORE_NODE, CALLED_NODE, Execution};
 
-/// Where the value of a register comes from.
+/// The origin of a register's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// It is a constant: its bits.
@@ -43,30 +43,31 @@ pub enum Source {
         /// The execution with the call.
         instance: Instance,
     },
-    /// It came with the exception that this execution throws: a reference to it, or, if it is thrown again, a value that it carries.
+    /// It came with the exception that this execution throws: the reference to it or, for a
+    /// rethrow, one of its values.
     Thrown {
         /// The execution.
         instance: Instance,
     },
 }
 
-/// Where bytes that are read come from.
+/// The origin of bytes that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// How many bytes; 0 for a global, and for all that is read.
+    /// The number of bytes; 0 for a global, and for the whole read.
     pub length: u64,
-    /// Who wrote them last.
+    /// Their last writer.
     pub writer: Writer,
 }
 
-/// Who wrote bytes, or a global.
+/// The writer of bytes, or of a global.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writer {
-    /// Nobody: they are the module's.
+    /// None: they are the module's initial contents.
     Initial,
     /// The host.
     Host {
-        /// Which of the guest's calls to it, from 1.
+        /// The number of the guest's call to it, from 1.
         call: u64,
     },
     /// An instruction.
@@ -75,38 +76,38 @@ pub enum Writer {
         instance: Instance,
         /// Its position.
         inst: usize,
-        /// Which byte of the value that it wrote is the first one.
+        /// The position of the first byte in the written value.
         offset: u8,
     },
 }
 
-/// One step towards where a variable comes from.
+/// One step towards the origin of a variable.
 pub(super) enum Step {
-    /// It is this register of another execution, which this took there, if it is not as it was.
+    /// It is this register of another execution, and, if it changed, what took it there.
     Register(Instance, Register, Option<Taker>),
-    /// It is no register.
+    /// It is not a register.
     Source(Source),
-    /// It was caught with an exception. The value is kept.
+    /// It was caught with an exception. The value is stored.
     Caught(Carried),
     /// An activation returned what its own label caught.
     Thrown {
         /// The execution that throws.
         thrower: Instance,
-        /// What of it.
+        /// The part of the exception.
         part: Carried,
-        /// How many values follow this one.
+        /// The number of values that follow this one.
         back: u64,
     },
 }
 
-/// A register of an execution, and who took it there.
+/// A register of an execution, and what took its value there.
 pub(super) type Taken = (Instance, Register, Option<Taker>);
 
 impl<S: Segments, E: Epochs> WholeTrace<'_, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// Where the value of a register of an execution comes from, through all copies.
+    /// The origin of a register's value in an execution, through all copies.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -114,7 +115,8 @@ where
         self.source_at(instance, register).map(|found| found.0)
     }
 
-    /// The same, and the execution in which the search for it ended: of a constant, the one whose code has it, in the register.
+    /// Like [`source`](Self::source), with the execution in which the search ended: for a constant,
+    /// the one whose code has it in the register.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -126,7 +128,8 @@ where
         self.follow(instance, register, |_, _| {})
     }
 
-    /// Who took the value of a register on its way there: executions, with who took it in them, the last one first. What it is, blocks may have decided through which it was moved before
+    /// The takers of a register's value on its way there: executions with the takers in them, the
+    /// last one first. Blocks in which a value was moved before may have decided its identity
     /// ([`NodeCode::moved`]).
     ///
     /// # Errors
@@ -143,7 +146,7 @@ where
         Ok(takers)
     }
 
-    /// As [`source_at`](Self::source_at), and tells who took the value on its way.
+    /// Like [`source_at`](Self::source_at), and reports the takers of the value on its way.
     fn follow(
         &self,
         mut instance: Instance,
@@ -177,8 +180,9 @@ where
         }
     }
 
-    /// The register that a result of the call that an execution ends with was returned in. `Err` of what it is instead: what the host returned, a reference to an exception, or
-    /// nothing, for the call did not return.
+    /// The register in which a result of the call at an execution's end was returned. Otherwise
+    /// `Err` with its origin: the host's result, a reference to an exception, or nothing, because
+    /// the call did not return.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -191,7 +195,7 @@ where
         Ok(found.map(|(instance, register, _)| (instance, register)))
     }
 
-    /// The register that a step leads to, through exceptions; `Err` of what it is instead.
+    /// The register to which a step leads, through exceptions; otherwise `Err` with the origin.
     fn through(&self, step: Step) -> Result<Result<Taken, Source>, Failure<S, E>> {
         match step {
             Step::Register(instance, register, taker) => Ok(Ok((instance, register, taker))),
@@ -200,7 +204,8 @@ where
         }
     }
 
-    /// Who wrote what an instruction reads, part by part. Empty if it reads neither memory nor a global.
+    /// The writers of what an instruction reads, part by part. Empty if it reads neither memory nor
+    /// a global.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -236,7 +241,8 @@ where
         Ok(readings)
     }
 
-    /// Who wrote some of the bytes that an instruction reads, of which a stretch says only that it was before: from one of them on, so many, or all if that is 0.
+    /// The writers of some bytes that an instruction reads, where a stretch only says that they
+    /// were written before it: `length` bytes from one of them on, or all if that is 0.
     fn read_before(
         &self,
         instance: Instance,
@@ -268,7 +274,7 @@ where
         Ok(())
     }
 
-    /// Where a variable of an execution comes from, one step back.
+    /// The origin of a variable of an execution, one step back.
     pub(super) fn step(&self, at: Instance, variable: u32) -> Result<Step, Failure<S, E>> {
         let mut cursor = self.path.cursor();
         cursor.seek(at.time).map_err(TraceError::Path)?;
@@ -326,7 +332,7 @@ where
             .map_or(u32::MAX, |body| body.slots.locals.len() as u32)
     }
 
-    /// The variables that get the results of a node's call.
+    /// The variables for the results of a node's call.
     pub(super) fn given(&self, code: &NodeCode) -> std::ops::Range<u32> {
         match code.end {
             NodeEnd::Call {
@@ -336,7 +342,7 @@ where
         }
     }
 
-    /// How many values a function returns.
+    /// The number of a function's results.
     pub(super) fn results(&self, function: FuncId) -> Result<u32, Failure<S, E>> {
         let body = self.body(function)?;
         Ok(self.program.types[body.function.ty].results.len() as u32)
@@ -389,7 +395,7 @@ where
         )
     }
 
-    /// What is told of a variable that was written long before.
+    /// The stored data about a variable's distant definition.
     fn far(
         &self,
         at: Instance,
@@ -420,7 +426,8 @@ where
         self.entered(definition, variable).map(Some)
     }
 
-    /// Which execution wrote a variable before the stretch that an execution is in, or the activation's first one.
+    /// The execution that wrote a variable before an execution's stretch, or the activation's first
+    /// one.
     fn definition_before(
         &self,
         at: Instance,
@@ -490,7 +497,9 @@ where
         }
     }
 
-    /// How often the host had called the program before an activation that it called, which begins with this execution. O(activations that the host called, and those that replaced them).
+    /// The number of the host's calls into the program before an activation that the host called,
+    /// which begins with this execution. O(activations that the host called, and those that
+    /// replaced them).
     pub(super) fn entries_before(&self, first: Instance) -> Result<usize, Failure<S, E>> {
         let (mut begins, mut before) = (first.time, 0);
         let mut cursor = self.path.cursor();
@@ -506,7 +515,7 @@ where
         }
     }
 
-    /// Whether an execution ends with a call of one of the program's own functions, in place of its activation.
+    /// Whether an execution ends with a tail call of one of the program's own functions.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -521,7 +530,7 @@ where
         })
     }
 
-    /// A result of the call that an execution ends with.
+    /// The step for a result of the call at an execution's end.
     pub(super) fn returned(&self, call: Instance, index: u32) -> Result<Step, Failure<S, E>> {
         let (mut call, mut index) = (call, index);
         let mut cursor = self.path.cursor();
@@ -529,7 +538,7 @@ where
             let open = Ok(Step::Source(Source::Open { instance: call }));
             cursor.seek(call.time).map_err(TraceError::Path)?;
             let depth = cursor.depth();
-            // Who calls: the call, or the end of an activation that the next one replaces.
+            // The caller: the call, or the end of an activation that the next one replaces.
             let mut by = call;
             cursor.next().map_err(TraceError::Path)?;
             let (last, end) = loop {
@@ -544,7 +553,8 @@ where
                 let visit = cursor.seek(end).map_err(TraceError::Path)?;
                 let end = visit.ok_or(missing)?;
                 let end_depth = cursor.depth();
-                // The last of its own executions: before those of what it called, and of what that was replaced by.
+                // The last of its own executions: before those of its callees, and of what replaced
+                // these.
                 let mut last = end;
                 while cursor.depth() > depth + 1 {
                     let stack = cursor.stack().map_err(TraceError::Path)?;
@@ -576,7 +586,7 @@ where
             let (end, end_depth) = end;
             let thrown = self.compiled(end.node)?;
             if throws(&thrown.code) {
-                // Who caught it, by how many activations are open around it.
+                // The activation that caught it, by the number of open activations around it.
                 let thrower = self.numbered(end.node, end.start)?;
                 let caught = self
                     .catch(thrower)?
@@ -600,7 +610,7 @@ where
             if !matches!(code.end, NodeEnd::Call { .. }) {
                 return open;
             }
-            // It returned what its last call gave.
+            // It returned the results of its last call.
             let given = self.given(code);
             let results = self.results(code.function)?;
             let variable = (given.end + index).saturating_sub(results);

@@ -1,7 +1,8 @@
-//! What instructions write to memory.
+//! The data that instructions write to memory.
 //!
-//! An instruction is named by its position in the node, never by a register: other code of the same node ([`compile`](afterimage_machine::compile())) has the same
-//! positions, and other registers.
+//! An instruction is identified by its position in the node, never by a register: other code of the
+//! same node ([`compile`](afterimage_machine::compile())) has the same positions, but other
+//! registers.
 
 use afterimage_machine::{Inst, Range};
 use afterimage_wpp::Segments;
@@ -14,7 +15,8 @@ impl<S: Segments, E: Epochs> WholeTrace<'_, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// The bytes of memory that an instruction of an execution writes. `None` if it writes to no memory, or would write beyond all addresses.
+    /// The bytes of memory that an instruction of an execution writes. `None` if it writes to no
+    /// memory, or would write beyond all addresses.
     ///
     /// # Errors
     /// If the node has no such instruction, or as [`value`](Self::value).
@@ -26,7 +28,8 @@ where
         self.range_written_knowing(instance, position, &mut ComputedValues::default())
     }
 
-    /// The same for one of several, as with [`value_knowing`](Self::value_knowing).
+    /// Like [`range_written`](Self::range_written), for one of several, as with
+    /// [`value_knowing`](Self::value_knowing).
     ///
     /// # Errors
     /// As [`range_written`](Self::range_written).
@@ -40,7 +43,7 @@ where
         let inst = inst(&compiled, position)?;
         let length = match write_to(inst.code) {
             None | Some(WriteTo::Global) => return Ok(None),
-            // The code says how long it is.
+            // The code determines the length.
             Some(WriteTo::Memory(_)) => 0,
             Some(WriteTo::Many | WriteTo::Copy) => self.value_knowing(instance, inst.c, known)?.0,
         };
@@ -48,7 +51,8 @@ where
         Ok(inst.accesses([base, 0, length]).written)
     }
 
-    /// What a store of an execution wrote: of an integer only the bytes that are written. `None` if the instruction is no store.
+    /// The value that a store of an execution wrote; for an integer only the written bytes. `None`
+    /// if the instruction is not a store.
     ///
     /// # Errors
     /// As [`range_written`](Self::range_written).

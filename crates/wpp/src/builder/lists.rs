@@ -1,4 +1,4 @@
-//! Lists of symbols that are still growing, one inside the other, in one buffer.
+//! Nested lists of symbols that are still growing, in one buffer.
 
 #[cfg(test)]
 mod tests;
@@ -8,14 +8,14 @@ use afterimage_ids::FuncId;
 use crate::Symbol;
 use crate::consing::Consing;
 
-/// A list of at most so many runs becomes one rule as it is.
+/// A list of at most this many runs becomes one rule without folding.
 const FLAT: usize = 8;
-/// A level of a list that has so many runs is folded, but for its end.
+/// A level of a list with this many runs is folded, except for its end.
 const FULL: usize = 64;
-/// No block has more runs.
+/// The maximal number of runs in a block.
 const LONGEST: usize = 32;
 
-/// A symbol so many times in a row.
+/// A symbol and its number of consecutive repetitions.
 #[derive(Clone, Copy)]
 struct Run {
     symbol: Symbol,
@@ -23,8 +23,8 @@ struct Run {
     count: u64,
 }
 
-/// A list: the runs from `start` to the next list's, or the buffer's end. Their levels never rise: what is older has
-/// been folded more often.
+/// A list: the runs from `start` to the next list's start, or to the buffer's end. Their levels
+/// never rise: older runs have been folded more often.
 #[derive(Clone, Copy)]
 struct List {
     start: usize,
@@ -34,15 +34,17 @@ struct List {
 
 /// A stack of growing lists; only the innermost grows.
 ///
-/// A long list is folded into a balanced tree by *locally consistent parsing* (Mehlhorn, Sundar and Uhrig, "Maintaining
-/// dynamic sequences under equality tests in polylogarithmic time", 1997; Sakamoto, Kida and Shimozono, "A
-/// space-saving linear-time algorithm for grammar-based compression", 2004): equal neighbours are a run; a block
-/// begins where the scrambled number of a run's symbol is smaller than both its neighbours'; each block becomes a
-/// rule, and the rules are the next level's symbols. Where blocks begin depends on what is nearby only, so that equal stretches
-/// get equal rules but for their ends.
+/// A long list is folded into a balanced tree by *locally consistent parsing* (Mehlhorn, Sundar and
+/// Uhrig, "Maintaining dynamic sequences under equality tests in polylogarithmic time", 1997;
+/// Sakamoto, Kida and Shimozono, "A space-saving linear-time algorithm for grammar-based
+/// compression", 2004). Equal neighbours form a run. A block begins where the scrambled number of a
+/// run's symbol is smaller than both its neighbours'. Each block becomes a rule, and the rules are
+/// the next level's symbols. Block boundaries depend only on nearby symbols, so equal stretches get
+/// equal rules except at their ends.
 ///
-/// A level is folded when it is full, so a list of n symbols takes O(log n) room, and O(1) amortised time a symbol.
-/// What a closed list becomes does not depend on when its levels were folded.
+/// A level is folded when it is full, so a list of n symbols takes O(log n) space and O(1)
+/// amortised time per symbol. The result of closing a list does not depend on when its levels were
+/// folded.
 #[derive(Default)]
 pub(crate) struct Lists {
     runs: Vec<Run>,
@@ -51,7 +53,7 @@ pub(crate) struct Lists {
 }
 
 impl Lists {
-    /// How many runs there are in all lists.
+    /// The number of runs in all lists.
     pub(crate) fn len(&self) -> usize {
         self.runs.len()
     }
@@ -85,7 +87,7 @@ impl Lists {
         }
     }
 
-    /// Ends the innermost list, appends it to the one around it, and begins another in its place.
+    /// Ends the innermost list, appends it to the enclosing one, and begins another in its place.
     #[inline]
     pub(super) fn close_and_open(&mut self, rules: &mut Consing) {
         let [.., outer, inner] = self.lists.as_mut_slice() else {
@@ -93,7 +95,7 @@ impl Lists {
         };
         let end = self.runs.len();
         if end == inner.start + 1 && end - outer.tail < FULL {
-            // A single run need not move: the border does.
+            // A single run need not move: only the boundary does.
             let run = self.runs[inner.start];
             match self.runs[outer.tail..inner.start].last_mut() {
                 Some(last) if last.symbol == run.symbol => {
@@ -115,7 +117,7 @@ impl Lists {
         }
     }
 
-    /// Ends the innermost list: what it is, if it is not empty.
+    /// Ends the innermost list and returns its symbol and count, unless it is empty.
     #[inline]
     pub(crate) fn close(&mut self, rules: &mut Consing) -> Option<(Symbol, u64)> {
         let start = self.innermost().start;
@@ -175,7 +177,7 @@ impl Lists {
         self.lists[innermost].tail = tail;
     }
 
-    /// Folds the innermost list until it is short and of one level.
+    /// Folds the innermost list until it is short and has one level.
     fn settle(&mut self, rules: &mut Consing) {
         let List { start, tail } = self.innermost();
         let (mut from, mut level) = (tail, 0);
@@ -186,14 +188,15 @@ impl Lists {
         }
     }
 
-    /// Where the runs of a level begin that end at `to`, in a list that begins at `start`.
+    /// The start of the runs of a level that end at `to`, in a list that begins at `start`.
     fn beginning(&self, start: usize, to: usize, level: u32) -> usize {
         let below = self.runs[start..to].iter().rev();
         to - below.take_while(|run| run.level == level).count()
     }
 
-    /// Makes rules of the blocks of a level's runs, `from..to`, which become runs of the level above. Whether the level is complete (`whole`) or
-    /// its last block stays. Returns where the level above ends now.
+    /// Makes rules from the blocks of a level's runs, `from..to`, which become runs of the level
+    /// above. If the level is not complete (`whole`), its last block stays. Returns the new end of
+    /// the level above.
     fn fold(
         &mut self,
         start: usize,
@@ -248,7 +251,8 @@ impl Lists {
         at + 1 < to && key(at) < key(at - 1) && key(at) < key(at + 1)
     }
 
-    /// Appends a run to a level that ends at `end`, where there is room. Returns where it ends then.
+    /// Appends a run to a level that ends at `end`, where there is room. Returns the level's new
+    /// end.
     fn put(&mut self, start: usize, end: usize, run: Run) -> usize {
         match self.runs[start..end].last_mut() {
             Some(last) if last.level == run.level && last.symbol == run.symbol => {
@@ -263,13 +267,13 @@ impl Lists {
     }
 }
 
-/// A bijection that leaves no order of the symbols' numbers.
+/// A bijection that destroys the order of the symbols' numbers.
 fn scramble(symbol: Symbol) -> u32 {
     let bits = symbol.bits().wrapping_mul(0x9e37_79b1);
     (bits ^ bits >> 15).wrapping_mul(0x85eb_ca77)
 }
 
-/// What these runs are, at least one: a run, which is one rule's if they are several.
+/// The run that stands for these runs, at least one; several become one rule.
 fn rule(runs: &[Run], scratch: &mut Vec<Symbol>, rules: &mut Consing) -> (Symbol, u64) {
     match runs {
         [run] => (run.symbol, run.count),

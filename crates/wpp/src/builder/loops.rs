@@ -1,4 +1,4 @@
-//! Where in a function's loop nests a path begins.
+//! The loop nests in which paths begin.
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -7,10 +7,10 @@ use rustc_hash::FxBuildHasher;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub(super) struct LoopNest(u32);
 
-/// All lists of headers that occur, as a trie: each is its parent and one more header. Functions share it, since a path is compared
-/// with others of its activation only.
+/// All lists of headers that occur, as a trie: each is its parent plus one header. Functions share
+/// it, because a path is compared only with others of its activation.
 pub(super) struct Loops {
-    /// The parent of each place, and how many headers it has.
+    /// The parent of each loop nest, and its number of headers.
     places: Vec<(LoopNest, u32)>,
     children: HashMap<(LoopNest, u32), LoopNest, FxBuildHasher>,
 }
@@ -25,10 +25,10 @@ impl Default for Loops {
 }
 
 impl Loops {
-    /// In no loop.
+    /// Outside all loops.
     pub(super) const OUTSIDE: LoopNest = LoopNest(0);
 
-    /// The place in the loops with these headers.
+    /// The loop nest with these headers.
     pub(super) fn place(&mut self, headers: &[u32]) -> LoopNest {
         headers.iter().fold(Self::OUTSIDE, |parent, &header| {
             let places = &mut self.places;
@@ -40,17 +40,17 @@ impl Loops {
         })
     }
 
-    /// In how many loops it is.
+    /// The number of loops in it.
     pub(super) fn depth(&self, place: LoopNest) -> u32 {
         self.places[place.0 as usize].1
     }
 
-    /// The place around its innermost loop.
+    /// The loop nest around its innermost loop.
     pub(super) fn parent(&self, place: LoopNest) -> LoopNest {
         self.places[place.0 as usize].0
     }
 
-    /// The innermost place that is around both.
+    /// The innermost loop nest that contains both.
     pub(super) fn common(&self, mut a: LoopNest, mut b: LoopNest) -> LoopNest {
         while a != b {
             if self.depth(a) >= self.depth(b) {

@@ -1,15 +1,15 @@
-//! Rules that do not pay are put in where they are used.
+//! Inlines rules that do not pay.
 
 use afterimage_ids::RuleId;
 
 use crate::{Grammar, Kind, Root, Rule, Symbol};
 
-/// What a rule costs beside its symbols, in symbols.
+/// What a rule costs besides its symbols, in symbols.
 const HEADER: u64 = 1;
 
-/// The same grammar without the sequences whose rule costs more than it saves, above all those that are used once
-/// ("rule utility": Nevill-Manning and Witten, "Identifying hierarchical structure in sequences", 1997). The rules get new
-/// numbers, in `root` too. Linear.
+/// Removes the sequences whose rule costs more than it saves, above all those that are used once
+/// ("rule utility": Nevill-Manning and Witten, "Identifying hierarchical structure in sequences",
+/// 1997). The rules get new numbers, including in `root`. Linear.
 pub(crate) fn tidy(grammar: &Grammar, root: &mut [Root]) -> Grammar {
     let inlined = inlined(grammar, root);
     let mut tidy = Grammar::default();
@@ -56,10 +56,11 @@ fn rename(symbol: Symbol, renamed: &[RuleId]) -> Symbol {
     }
 }
 
-/// Which rules do not pay. With u uses and n symbols they cost u + n + [`HEADER`] as a rule and u · n without.
+/// Which rules do not pay. With u uses and n symbols, a sequence costs u + n + [`HEADER`] as a rule
+/// and u · n without one.
 fn inlined(grammar: &Grammar, root: &[Root]) -> Vec<bool> {
     let mut uses = vec![0u64; grammar.rules.len()];
-    // Repetitions and the root need one symbol, so what they name stays a rule.
+    // Repetitions and the root need a single symbol, so the sequences that they name remain rules.
     let mut needed = vec![false; grammar.rules.len()];
     let at = |symbol: Symbol| symbol.as_rule().map(|rule| rule.as_u32() as usize);
     for (id, rule) in grammar.rules.iter() {

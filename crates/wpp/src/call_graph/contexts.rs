@@ -1,17 +1,18 @@
-//! How often each rule occurs, and in activations of which functions.
+//! How often each rule occurs, by the function of the surrounding activation.
 
 use afterimage_ids::{FuncId, RuleId};
 
 use crate::Kind;
 use crate::measures::Measured;
 
-/// No entry.
+/// Stands for no entry.
 const NONE: u32 = u32::MAX;
 
-/// How often each rule occurs, by the function of the innermost activation around it, in `L` ways of counting.
+/// How often each rule occurs, by the function of the innermost activation around it, for `L` kinds
+/// of counts.
 ///
-/// Nearly every rule occurs in activations of one function only, since it contains a node of it. Only rules of nothing but calls
-/// can occur in several.
+/// Nearly every rule occurs only in activations of one function, because it contains a node of it.
+/// Only rules that consist entirely of calls can occur in several.
 pub(super) struct Contexts<const L: usize> {
     /// For each rule its first entry.
     first: Vec<u32>,
@@ -33,12 +34,12 @@ impl<const L: usize> Contexts<L> {
         }
     }
 
-    /// Whether a rule does not occur, as far as is known.
+    /// Whether no occurrence of a rule is known so far.
     pub(super) fn is_empty(&self, rule: RuleId) -> bool {
         self.first[rule.as_u32() as usize] == NONE
     }
 
-    /// A rule occurs so many more times. `None` if that is too often.
+    /// Adds occurrences of a rule. `None` if the count overflows.
     pub(super) fn add(
         &mut self,
         rule: RuleId,
@@ -66,7 +67,7 @@ impl<const L: usize> Contexts<L> {
         Some(())
     }
 
-    /// In activations of which functions a rule occurs, and how often.
+    /// The functions in whose activations a rule occurs, and how often.
     pub(super) fn of(&self, rule: RuleId) -> impl Iterator<Item = (Option<FuncId>, [u64; L])> {
         let entry = |at: u32| self.entries.get(at as usize);
         let first = entry(self.first[rule.as_u32() as usize]);
@@ -74,7 +75,8 @@ impl<const L: usize> Contexts<L> {
             .map(|entry| (entry.caller, entry.times))
     }
 
-    /// The symbols of a rule occur as often as the rule, in the same activations or, if it is one, in this. `None` if that is too often.
+    /// Adds the rule's occurrences to its symbols, in the same activations or, if the rule is an
+    /// activation, in that one. `None` if a count overflows.
     pub(super) fn hand_down(
         &mut self,
         measured: &Measured,

@@ -1,4 +1,4 @@
-//! The activations that are open at the top of a segment, and how long they have been.
+//! The activations that are open at the top of a segment, and their ages.
 
 use std::collections::HashMap;
 
@@ -9,11 +9,11 @@ use super::Key;
 /// Activations that do not begin and end in one segment.
 #[derive(Clone, Default)]
 pub(super) struct Open {
-    /// The outermost first, with how many blocks were executed before each.
+    /// The open activations, the outermost first, with the number of blocks executed before each.
     stack: Vec<(FuncId, u64)>,
-    /// How many of them are of each function.
+    /// The number of them per function.
     counts: HashMap<FuncId, u64>,
-    /// How long those took that have ended and were in no other of their function.
+    /// The durations of ended activations that were not inside another one of their function.
     ended: Vec<(Key, u64)>,
 }
 
@@ -23,7 +23,7 @@ impl Open {
         self.stack.last().map(|open| open.0)
     }
 
-    /// Who called the innermost activation, and its function.
+    /// The caller of the innermost activation, and its function.
     pub(super) fn innermost(&self) -> Option<Key> {
         let callee = self.function()?;
         let caller = self.stack.len().checked_sub(2).map(|at| self.stack[at].0);
@@ -35,7 +35,7 @@ impl Open {
         self.counts.get(&function).is_some_and(|&count| count > 0)
     }
 
-    /// An activation begins.
+    /// Begins an activation.
     pub(super) fn enter(&mut self, function: FuncId, now: u64) -> Key {
         let caller = self.function();
         self.stack.push((function, now));
@@ -50,7 +50,7 @@ impl Open {
         callers.zip(functions)
     }
 
-    /// The innermost activation ends.
+    /// Ends the innermost activation.
     pub(super) fn leave(&mut self, now: u64) {
         let Some(key) = self.innermost() else {
             return;
@@ -63,14 +63,15 @@ impl Open {
         }
     }
 
-    /// All end with the run.
+    /// Ends all activations with the run.
     pub(super) fn close(&mut self, now: u64) {
         while !self.stack.is_empty() {
             self.leave(now);
         }
     }
 
-    /// How long those took that have ended since the last question and were in no other of their function.
+    /// Reports the durations of the activations that ended since the last call and were not inside
+    /// another one of their function.
     pub(super) fn ended(&mut self, each: &mut impl FnMut(Key, u64)) {
         for (key, length) in self.ended.drain(..) {
             each(key, length);

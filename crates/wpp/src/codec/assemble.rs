@@ -1,4 +1,4 @@
-//! A segment from its steps.
+//! Assembles a segment from its steps.
 
 use afterimage_ids::FuncId;
 
@@ -10,28 +10,30 @@ use crate::builder::tidy::tidy;
 use crate::consing::Consing;
 use crate::{Grammar, Root, Symbol};
 
-/// Takes steps, makes rules. What was dissolved in writing is folded again, by the builder's own means, so that what
-/// recurs is made once whether or not the steps say so.
+/// Converts steps to rules. Sequences that were dissolved for writing are folded again, by the
+/// builder's own means. So repetitions are created once whether or not the steps mark them.
 pub(super) struct Assembler<'a> {
     limits: &'a Limits,
-    /// How many steps may follow.
+    /// The number of steps that may follow.
     steps: u64,
     rules: Consing,
-    /// Folds; empty between any two steps.
+    /// Folds sequences; empty between any two steps.
     lists: Lists,
     root: Vec<Root>,
-    /// The rules that were ended, by their number.
+    /// The ended rules, by number.
     ended: Vec<Symbol>,
-    /// The rules that have begun: the function if they are calls, and where their symbols begin in `symbols`.
+    /// The rules that have begun: the function if they are calls, and the start of their symbols in
+    /// `symbols`.
     begun: Vec<(Option<FuncId>, usize)>,
-    /// The symbols of the rules that have begun, and those of the root since the last `Enter` or `Leave`.
+    /// The symbols of the rules that have begun, and those of the root since the last `Enter` or
+    /// `Leave`.
     symbols: Vec<Symbol>,
-    /// How many activations are open.
+    /// The number of open activations.
     open: usize,
 }
 
 impl<'a> Assembler<'a> {
-    /// For a segment at whose beginning so many activations are open.
+    /// Creates an assembler for a segment that begins with this many open activations.
     pub(super) fn new(limits: &'a Limits, open: usize) -> Self {
         Self {
             limits,
@@ -49,7 +51,7 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    /// Takes a step; false after the last one.
+    /// Processes a step. Returns false after the last one.
     pub(super) fn step(&mut self, step: Step) -> Result<bool, CodecError> {
         self.steps = self
             .steps
@@ -78,7 +80,7 @@ impl<'a> Assembler<'a> {
         Ok(true)
     }
 
-    /// What was made.
+    /// Returns the assembled segment.
     pub(super) fn finish(mut self) -> (Vec<Root>, Grammar) {
         let grammar = tidy(self.rules.grammar(), &mut self.root);
         (self.root, grammar)
@@ -116,7 +118,7 @@ impl<'a> Assembler<'a> {
         self.made(rule)
     }
 
-    /// An activation begins or ends that the segment does not hold as a whole.
+    /// Marks the beginning or end of an activation that is not entirely in the segment.
     fn mark(&mut self, function: Option<FuncId>) -> Result<(), CodecError> {
         if !self.begun.is_empty() {
             return Err(CodecError::Malformed("an open activation within a rule"));
@@ -131,7 +133,7 @@ impl<'a> Assembler<'a> {
         self.item(function.map_or(Root::Leave, Root::Enter))
     }
 
-    /// The root's symbols since the last mark become one.
+    /// Combines the root's symbols since the last mark into one.
     fn flush(&mut self) -> Result<(), CodecError> {
         self.fold(0);
         match self.close() {
@@ -151,7 +153,7 @@ impl<'a> Assembler<'a> {
         Ok(())
     }
 
-    /// Moves the symbols behind `from` into a list, to be closed.
+    /// Moves the symbols from `from` on into a list, to be closed.
     fn fold(&mut self, from: usize) {
         self.lists.open();
         for &symbol in &self.symbols[from..] {
@@ -165,7 +167,7 @@ impl<'a> Assembler<'a> {
         Some(self.rules.repeat(symbol, times))
     }
 
-    /// A rule was made, which is the next symbol.
+    /// Appends a finished rule as the next symbol.
     fn made(&mut self, rule: Symbol) -> Result<(), CodecError> {
         self.check()?;
         self.symbols.push(rule);

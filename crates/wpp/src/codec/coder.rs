@@ -1,17 +1,19 @@
-//! A binary range coder (Martin 1979, in the binary form of Rissanen and Langdon's arithmetic coding), 64 bits wide.
+//! A binary range coder (Martin 1979, in the binary form of Rissanen and Langdon's arithmetic
+//! coding), 64 bits wide.
 //!
-//! The interval is `[low, low + range)` with `range >= 2^32` before each decision, so that a probability of 16 bits is
-//! never rounded to nothing. A carry runs back into the bytes that are already written.
+//! The interval is `[low, low + range)` with `range >= 2^32` before each decision, so a 16-bit
+//! probability is never rounded to nothing. A carry propagates back into bytes already written.
 
-/// Codes one decision after the other; [`Encoder`] writes those that it is given, [`Decoder`] finds them.
+/// Codes one decision after the other: [`Encoder`] writes the given decisions, [`Decoder`] finds
+/// them.
 ///
-/// With one interface for both, the model exists once, and cannot disagree with itself.
+/// With one interface for both, the model exists only once and cannot disagree with itself.
 pub(super) trait Coder {
-    /// A decision that is true with the probability `p / 65536`, `0 < p < 65536`. The encoder returns `bit`; the
-    /// decoder does not look at it.
+    /// Codes a decision that is true with probability `p / 65536`, `0 < p < 65536`. The encoder
+    /// returns `bit`; the decoder ignores it.
     fn bit(&mut self, bit: bool, p: u32) -> bool;
 
-    /// Whether more was decoded than was ever written: the bytes are not an encoder's.
+    /// Whether more was decoded than was ever written, so the bytes are not an encoder's.
     fn exhausted(&self) -> bool;
 
     /// The lowest `count` bits of a number, all values equally likely, the highest bit first.
@@ -38,7 +40,7 @@ impl Encoder {
         }
     }
 
-    /// Adds to `low`; an overflow is carried into the bytes, whose value stays below 1.
+    /// Adds to `low`. An overflow is carried into the bytes, whose value stays below 1.
     fn add(&mut self, amount: u64) {
         let (low, carry) = self.low.overflowing_add(amount);
         self.low = low;
@@ -52,7 +54,7 @@ impl Encoder {
         }
     }
 
-    /// The bytes: as many as are needed to tell the interval when zeros follow.
+    /// The bytes: as many as are needed to identify the interval when zeros follow.
     pub(super) fn finish(mut self) -> Vec<u8> {
         let kept = (1..=8).find(|kept| {
             let mask = u64::MAX.checked_shr(8 * kept).unwrap_or(0);
@@ -91,13 +93,13 @@ impl Coder for Encoder {
     }
 }
 
-/// Finds the decisions again.
+/// Recovers the decisions.
 pub(super) struct Decoder<'a> {
-    /// How far the bytes' value lies above the encoder's `low`.
+    /// The distance of the bytes' value above the encoder's `low`.
     offset: u64,
     range: u64,
     bytes: &'a [u8],
-    /// How many bytes were taken, zeros behind the end included.
+    /// The number of bytes taken, including zeros after the end.
     taken: usize,
 }
 
@@ -127,7 +129,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// After the last decision: whether bytes are left that no encoder would have written.
+    /// After the last decision: whether bytes remain that no encoder would have written.
     pub(super) fn has_rest(&self) -> bool {
         self.bytes.len() > self.taken
     }

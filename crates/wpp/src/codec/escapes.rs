@@ -1,4 +1,4 @@
-//! What no table has predicted: a step that is new where it stands.
+//! Codes a step that no table has predicted because it is new in its place.
 
 use afterimage_ids::{FuncId, NodeId};
 
@@ -17,7 +17,8 @@ pub(super) struct Escapes {
     kinds: Vec<[Chance; 8]>,
     /// Is the node executed for the first time in the segment?
     fresh: Chance,
-    /// Nodes are numbered in the order of their first execution, so this one is often the one behind the last such.
+    /// Nodes are numbered in the order of their first execution, so this one often directly follows
+    /// the last such node.
     fresh_node: Gamma,
     next_fresh: u32,
     seen: Vec<bool>,
@@ -46,8 +47,8 @@ impl Escapes {
         }
     }
 
-    /// Codes a step, a loop without its count. `place` is below [`Self::PLACES`]; the innermost rule has so many symbols
-    /// so far, and so many rules were ended.
+    /// Codes a step; a loop without its count. `place` is below [`Self::PLACES`]; `symbols` counts
+    /// the innermost rule's symbols so far, and `rules` the rules that ended.
     pub(super) fn code(
         &mut self,
         coder: &mut impl Coder,

@@ -1,31 +1,32 @@
-//! What was executed before a point, as far as it tells what follows.
+//! The recent past of a point, as far as it predicts what follows.
 
 use super::successors::hash;
 
-/// How many nodes are remembered.
+/// The number of nodes remembered.
 const DEPTH: usize = 6;
 
-/// The last nodes of the innermost activation. Calls between them are folded into the node that made them: what
-/// happens after a call depends on the caller's path far more than on the callee's last one.
+/// The last nodes of the innermost activation. Calls between them are folded into the node that
+/// made them: what happens after a call depends far more on the caller's path than on the callee's
+/// last one.
 #[derive(Clone, Copy, Default)]
 pub(super) struct History {
-    /// The last nodes, the latest first, each with what it called; or the entry and what was before in the caller.
+    /// The last nodes, the latest first, each with its callees; or the entry and the caller's past.
     past: [u32; DEPTH],
-    /// The activation that has ended since the last node, or 0.
+    /// The activation that ended since the last node, or 0.
     returned: u32,
-    /// What was repeated since the last node, or 0.
+    /// The repetition that ended since the last node, or 0.
     looped: u32,
-    /// How many nodes were executed in this activation, modulo 2^32.
+    /// The number of nodes executed in this activation, modulo 2^32.
     count: u32,
     /// The last node, plus 1; 0 right after an entry.
     node: u32,
-    /// Where the last node ends, plus 1, or 0; and how many nodes in a row have ended there: the iterations of an
-    /// innermost loop.
+    /// The end point of the last node, plus 1, or 0; and the number of consecutive nodes that ended
+    /// there: the iterations of an innermost loop.
     point: u32,
     rounds: u32,
 }
 
-/// What a rule leaves behind: the history at its end, and how much of it is its own.
+/// What a rule leaves behind: the history at its end, and how much of it is the rule's own.
 #[derive(Clone, Copy)]
 pub(super) struct Tail {
     history: History,
@@ -43,8 +44,9 @@ impl History {
         self.returned != 0
     }
 
-    /// What the last node was; that and how many nodes in a row have ended there; and what the last 2, 3 and 6 nodes
-    /// were. Sums of products, which do not wait for each other; their upper bits are well mixed.
+    /// Contexts for the last node; for it and the number of consecutive nodes that ended there; and
+    /// for the last 2, 3 and 6 nodes. Each is a sum of products that can be computed in parallel
+    /// and whose upper bits are well mixed.
     #[inline]
     pub(super) fn contexts(&self, place: u32) -> [u64; 5] {
         let [first, second, third, fourth, fifth, sixth] = self.past;
@@ -52,7 +54,7 @@ impl History {
         let one = times(0, first)
             .wrapping_add(times(1, self.looped))
             .wrapping_add(times(2, place << 1 | returned));
-        // An entry, and a node that nothing is known of, stand for themselves.
+        // An entry, and a node without known properties, stand for themselves.
         let (at, number) = if self.point == 0 {
             (0, first)
         } else {
@@ -71,7 +73,7 @@ impl History {
         [start, round, two, three, six]
     }
 
-    /// A node was executed.
+    /// Records the execution of a node.
     #[inline]
     pub(super) fn push(&mut self, node: u32, point: u32) {
         self.shift(node + 1);
@@ -111,13 +113,13 @@ impl History {
         }
     }
 
-    /// An activation of `function` has ended, whose last history is given.
+    /// Records the end of an activation of `function`, given its last history.
     pub(super) fn returned(&mut self, function: u32, callee: &Self) {
         self.returned = hash(hash(2 << 32, function), callee.past[0]) as u32 | 1;
         self.looped = 0;
     }
 
-    /// The last symbols were repeated.
+    /// Records that the last symbols were repeated.
     pub(super) fn looped(&mut self, symbols: u32, times: u64) {
         if self.rounds >= symbols {
             let more = (times - 1).saturating_mul(symbols.into()).min(1 << 20) as u32;
@@ -126,7 +128,7 @@ impl History {
         self.looped = (self.looped << 8) + symbols;
     }
 
-    /// What was left behind since `count` was this.
+    /// What was added since `since`.
     pub(super) fn tail(&self, since: &Self) -> Tail {
         Tail {
             history: *self,
@@ -134,7 +136,7 @@ impl History {
         }
     }
 
-    /// A rule was executed again.
+    /// Records that a rule was executed again.
     #[inline]
     pub(super) fn apply(&mut self, tail: &Tail) {
         let History {
@@ -174,7 +176,7 @@ fn times(at: usize, number: u32) -> u64 {
     FACTORS[at].wrapping_mul(u64::from(number))
 }
 
-/// Odd numbers without a pattern: those of Knuth's generator MMIX (2002).
+/// Odd numbers without a pattern, from Knuth's generator MMIX (2002).
 const FACTORS: [u64; 10] = {
     let mut factors = [0; 10];
     let mut state = 0x9e37_79b9_7f4a_7c15u64;

@@ -1,6 +1,6 @@
-//! How much a context knows of a candidate, in few levels.
+//! Quantises what a context knows about a candidate into a few levels.
 
-/// How often something followed in a context: at most this.
+/// The largest count of how often something followed in a context.
 pub(super) const MOST: u32 = 63;
 /// Levels of [`FINE`].
 pub(super) const FINE_LEVELS: usize = 41;
@@ -9,11 +9,11 @@ pub(super) const COARSE_LEVELS: usize = 12;
 /// More misses than two other candidates can have.
 const MISSES: usize = 128;
 
-/// A level for how often a candidate followed, and how often others did that are left.
+/// Maps how often a candidate followed, and how often the remaining others did, to a level.
 pub(super) struct Levels([[u8; MISSES]; MOST as usize + 1]);
 
 impl Levels {
-    /// The level, by how often the candidate and how often all that are left followed.
+    /// The level, from how often the candidate followed, and how often all remaining ones did.
     #[inline]
     pub(super) fn of(&self, hits: u32, total: u32) -> usize {
         self.0[(hits & MOST) as usize][(total - hits) as usize % MISSES].into()
@@ -22,11 +22,11 @@ impl Levels {
 
 pub(super) static FINE: Levels = Levels(table(true));
 pub(super) static COARSE: Levels = Levels(table(false));
-/// For each level the hits and misses of a context that has seen little.
+/// For each level, the hits and misses of a context with few observations.
 pub(super) static FINE_MEANS: [(u32, u32); FINE_LEVELS] = means(true);
 pub(super) static COARSE_MEANS: [(u32, u32); COARSE_LEVELS] = means(false);
 
-/// How many of the boundaries a number reaches.
+/// The number of boundaries that a number reaches.
 const fn reached(boundaries: &[u32], number: u32) -> usize {
     let mut at = 0;
     while at < boundaries.len() && boundaries[at] <= number {
@@ -35,8 +35,8 @@ const fn reached(boundaries: &[u32], number: u32) -> usize {
     at
 }
 
-/// By misses if nothing hit, by hits if nothing missed, and otherwise by the share of the hits, in 64ths, and
-/// how sure that is.
+/// By misses if there are no hits, by hits if there are no misses, and otherwise by the share of
+/// hits, in 64ths, and its certainty.
 const fn level(is_fine: bool, hits: u32, misses: u32) -> usize {
     let total = hits + misses;
     match (is_fine, hits, misses) {

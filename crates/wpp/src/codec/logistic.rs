@@ -1,5 +1,5 @@
-//! Probabilities that adapt, and how several of them are mixed: logistic mixing (Mahoney, "Adaptive Weighing of
-//! Context Models for Lossless Data Compression", 2005), in integers, so that every machine computes the same.
+//! Adaptive probabilities and their logistic mixing (Mahoney, "Adaptive Weighing of Context Models
+//! for Lossless Data Compression", 2005), in integers, so that every machine computes the same.
 
 use super::coder::Coder;
 
@@ -50,15 +50,16 @@ pub(super) fn squash(x: i32) -> u32 {
     }
 }
 
-/// A probability that approaches what happens: at first in steps of 1/n, later of a fixed size.
+/// A probability that adapts to observed decisions: at first in steps of 1/n, later of a fixed
+/// size.
 #[derive(Clone, Copy)]
 pub(super) struct Chance(u32);
 
 impl Chance {
-    /// How many decisions are remembered.
+    /// The number of decisions remembered.
     const LIMIT: u32 = 255;
 
-    /// A probability in 1/65536, worth so many observed decisions.
+    /// A probability in 1/65536 that counts as `worth` observed decisions.
     pub(super) const fn new(p: u32, worth: u32) -> Self {
         Self(p << 16 | worth)
     }
@@ -102,12 +103,12 @@ static RECIPROCAL: [u16; Chance::LIMIT as usize + 1] = {
     table
 };
 
-/// Weights of `N` opinions.
+/// The weights of `N` opinions.
 #[derive(Clone, Copy)]
 pub(super) struct Mixer<const N: usize>([i32; N]);
 
 impl<const N: usize> Mixer<N> {
-    /// All weights alike, 65536 being 1.
+    /// Equal weights; 65536 means 1.
     pub(super) const fn new(weight: i32) -> Self {
         Self([weight; N])
     }

@@ -13,31 +13,39 @@
 //! | LEB128, then one for each | [`Segment::open`] |
 //! | LEB128, then the rest | the steps, range coded |
 //!
-//! The counts of nodes and calls are computed from the grammar again.
+//! The counts of nodes and calls are recomputed from the grammar.
 //!
 //! # Steps
 //!
-//! A segment is written as it is executed. A path is a node. An activation is `Call`, its steps, `End`. A
-//! repetition is its body's steps, then `Loop`, which says how many of the symbols before it were executed how many
-//! times; so whether a loop goes on is asked where the program decides it. Activations, and long sequences that recur (`Sequence`, their
-//! steps, `End`), are numbered in the order of their ends; where one occurs again, there is only `Again` and its
-//! number. Short sequences are *dissolved*: their steps stand wherever they occur, because predicting them one by one costs fewer bits
-//! than telling one rule from all others; unless sequences recur so often that naming them costs no more, and is read much faster. The reader folds the steps with the builder's own means, so the decoded
-//! grammar is about as small as the one that was encoded, and makes the same path, but its rules are others:
-//! [`canonical`] tells which.
+//! A segment is written in execution order. A path is a node. An activation is `Call`, its steps,
+//! `End`. A repetition is its body's steps, then `Loop`, which says how many of the preceding
+//! symbols were executed how many times. So the question whether a loop continues arises where the
+//! program decides it. Activations, and long recurring sequences (`Sequence`, their steps, `End`),
+//! are numbered in the order of their ends. A later occurrence is only `Again` and this number.
+//!
+//! Short sequences are *dissolved*: their steps are written at every occurrence, because predicting
+//! them one by one costs fewer bits than distinguishing one rule from all others. The exception is
+//! when sequences recur so often that naming them costs no more and is much faster to read. The
+//! reader folds the steps by the builder's own means. So the decoded grammar is about as small as
+//! the encoded one and yields the same path, but has different rules: [`canonical`] computes them.
 //!
 //! # Prediction
 //!
-//! Five contexts know what followed so far: the last node; it and how many nodes in a row have ended where it ends, which
-//! are the iterations of an innermost loop; and the last 2, 3 and 6 nodes of the activation, the calls between them
-//! folded in. Each remembers up to three candidates and how often they followed. Most steps are the only one that ever
-//! followed in the longest context: they take one look-up, and one binary decision. Otherwise the candidates of all contexts are
-//! offered one by one, and whether the offer is right is one decision, whose probability is mixed (Mahoney 2005) from two opinions: what the two
-//! longest contexts know of the candidate, and what the others do. Both are looked up by how often it and the others were seen.
-//! So it is learnt, not assumed, what it means that something was seen once. The decisions are range coded. If no offer is right, the step is spelt out.
-//! The counts of loops are predicted in the same way, in contexts of their own.
+//! Five contexts record what followed so far. They are: the last node; it and the number of
+//! consecutive nodes that ended where it ends, which are the iterations of an innermost loop; and
+//! the last 2, 3 and 6 nodes of the activation, with the calls between them folded in. Each
+//! remembers up to three candidates and how often they followed.
 //!
-//! Nothing here uses floating point, so that every machine decodes the same.
+//! Most steps are the only one that ever followed in the longest context. They take one look-up and
+//! one binary decision. Otherwise the candidates of all contexts are offered one by one, and one
+//! decision says whether the offer is right. Its probability is mixed (Mahoney 2005) from two
+//! opinions: what the two longest contexts know about the candidate, and what the others do. Both
+//! opinions are looked up by how often the candidate and the others were seen. So the meaning of,
+//! say, "seen once" is learnt, not assumed. The decisions are range coded. If no offer is right,
+//! the step is spelt out. The counts of loops are predicted in the same way, in contexts of their
+//! own.
+//!
+//! Nothing here uses floating point, so every machine decodes the same.
 
 mod assemble;
 mod coder;
@@ -71,36 +79,39 @@ use crate::measures::tally;
 use crate::{Grammar, Kind, Root, Segment, Symbol};
 
 const VERSION: u8 = 2;
-/// So many percent of the bytes may be taken by far fewer steps, which are read as many times faster.
+/// The percentage of bytes that far fewer steps may take, because they are read that many times
+/// faster.
 const WORTH: usize = 105;
 const MIN_TABLE_BITS: u32 = 6;
 const MAX_TABLE_BITS: u32 = 15;
 
-/// What writer and reader know of a node before they see the segment. Both must know the same, or the bytes decode to
-/// another segment, if to any.
+/// What writer and reader know about a node before they see the segment. Both must know the same.
+/// Otherwise the bytes decode to another segment, or to none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeContext {
-    /// Where its activation goes on after it, which decides what can follow: the number of a block that is unique in the
-    /// program, say; the block behind the call if it ends with a call, and one number for all that end the activation.
+    /// Where its activation continues afterwards, which decides what can follow. For example, the
+    /// number of a block that is unique in the program: the block after the call if the node ends
+    /// with a call, and one common number for all nodes that end the activation.
     pub next: u32,
-    /// It ends with a call, so that an activation follows.
+    /// Whether it ends with a call, so that an activation follows.
     pub calls: bool,
 }
 
-/// How large a decoded segment may be.
+/// The maximal size of a decoded segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Rules, their symbols and the root's items. At least as many as in the segment that was encoded; up to 2^30 count.
+    /// Rules, their symbols and the root's items. At least as many as in the encoded segment;
+    /// values above 2^30 have no effect.
     pub symbols: usize,
-    /// Nodes that exist: a segment with a larger number is refused.
+    /// The number of nodes: a segment with a larger node number is refused.
     pub nodes: u32,
-    /// Functions that exist.
+    /// The number of functions.
     pub functions: u32,
-    /// Activations that are open at the beginning.
+    /// The number of activations open at the beginning.
     pub open: usize,
 }
 
-/// Why bytes are no segment.
+/// Why bytes are not a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CodecError {
     /// The bytes end too early.
@@ -109,18 +120,19 @@ pub enum CodecError {
     /// Bytes follow the end.
     #[error("bytes follow the end")]
     Trailing,
-    /// Written by another version.
+    /// They were written by another version.
     #[error("coded in version {0}, which this program does not read")]
     Version(u8),
-    /// More of something than the limits allow.
+    /// Something exceeds the limits.
     #[error("more {0} than allowed")]
     TooLarge(&'static str),
-    /// Something that no encoder writes.
+    /// They hold something that no encoder writes.
     #[error("{0}")]
     Malformed(&'static str),
 }
 
-/// The bytes of a segment. Time is linear in its steps: at most 8 million, or a few for each symbol if that is more.
+/// Encodes a segment. Time is linear in its steps: at most 8 million, or a few for each symbol if
+/// that is more.
 ///
 /// `contexts` is indexed by node; it may be empty or too short.
 ///
@@ -147,7 +159,7 @@ pub fn encode(segment: &Segment, contexts: &[NodeContext]) -> Vec<u8> {
     out
 }
 
-/// The steps of a segment, coded, in the way that pays.
+/// The coded steps of a segment, in the cheaper of the two ways.
 fn coded(segment: &Segment, contexts: &[NodeContext], bounds: Bounds) -> (Vec<u8>, Plans) {
     let coded = |plans: Plans| {
         let mut model = Model::new(contexts, bounds);
@@ -166,12 +178,12 @@ fn coded(segment: &Segment, contexts: &[NodeContext], bounds: Bounds) -> (Vec<u8
     }
 }
 
-/// The segment of these bytes: [`canonical`] of the one that was encoded. Time and memory are bounded by the limits and
-/// those of [`encode`].
+/// Decodes a segment: returns [`canonical`] of the encoded one. Time and memory are bounded by the
+/// limits and those of [`encode`].
 ///
 /// # Errors
-/// Bytes that [`encode`] does not write, above all those of a segment that was cut off, and segments beyond the limits.
-/// Bytes that were changed may also be those of another segment, which is sound in itself.
+/// Bytes that [`encode`] does not write, above all truncated ones, and segments beyond the limits.
+/// Altered bytes may also decode to another segment, which is sound in itself.
 pub fn decode(
     bytes: &[u8],
     contexts: &[NodeContext],
@@ -217,8 +229,8 @@ pub fn decode(
     finish(before, length, open, root, grammar)
 }
 
-/// The segment that [`decode`] makes of [`encode`]'s bytes: what is executed is the same, and the counts are, but rules are
-/// made anew by folding, unused ones are gone, and neighbours in the root are one.
+/// The segment that [`decode`] makes from [`encode`]'s bytes. Execution and counts are the same.
+/// But rules are rebuilt by folding, unused ones are gone, and neighbours in the root are merged.
 ///
 /// # Errors
 /// A segment that executes more than 2^64 nodes, or is beyond all limits.
@@ -268,7 +280,7 @@ fn finish(
     })
 }
 
-/// What the reader has to know first.
+/// What the reader must know first.
 fn bounds(segment: &Segment) -> Bounds {
     let grammar = &segment.grammar;
     let run = segment.root.iter().filter_map(|item| {

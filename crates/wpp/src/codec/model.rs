@@ -1,4 +1,4 @@
-//! The model: how likely each step is, given what was before it.
+//! The model: the probability of each step, given its past.
 
 use super::coder::Coder;
 use super::escapes::Escapes;
@@ -9,19 +9,19 @@ use super::step::{Step, Token};
 use super::successors::hash;
 use super::{CodecError, NodeContext};
 
-/// The counts of the last loops are kept in so many places.
+/// The number of places that keep the counts of recent loops.
 const LOOPS: usize = 1 << 10;
-/// How many contexts a step has.
+/// The number of contexts of a step.
 const ORDERS: usize = 5;
 
 /// What both sides know before the first step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bounds {
-    /// All nodes are below.
+    /// A bound above all nodes.
     pub(super) nodes: u32,
-    /// All functions are below.
+    /// A bound above all functions.
     pub(super) functions: u32,
-    /// The tables have two to the power of so many slots.
+    /// The tables have 2 to the power of this many slots.
     pub(super) table_bits: u32,
 }
 
@@ -35,9 +35,9 @@ enum Within {
 #[derive(Clone, Copy)]
 struct Frame {
     within: Within,
-    /// The history when it began.
+    /// The history at its beginning.
     before: History,
-    /// How many symbols it has.
+    /// The number of its symbols.
     symbols: u32,
 }
 
@@ -49,19 +49,19 @@ pub(super) struct Model<'a> {
     tails: Vec<Tail>,
     steps: Predictor<ORDERS>,
     times: Predictor<3>,
-    /// The last counts of loops, by the node before their end.
+    /// The latest counts of loops, by the node before their end.
     last_times: Vec<u64>,
     /// The count of the last loop.
     latest_times: u64,
     escapes: Escapes,
-    /// The counts of loops that no table has predicted, by how long the last one was.
+    /// The counts of loops that no table has predicted, by the bit length of the previous one.
     escaped_times: Vec<Gamma>,
 }
 
 impl<'a> Model<'a> {
     pub(super) fn new(contexts: &'a [NodeContext], bounds: Bounds) -> Self {
         let bits = bounds.table_bits;
-        // What is told by one node alone needs room for all nodes only.
+        // The contexts of a single node need only as much room as there are nodes.
         let low = bits
             .min(u32::BITS - bounds.nodes.leading_zeros() + 2)
             .max(4);
@@ -83,7 +83,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Codes a step; the decoder does not look at the one that it is given.
+    /// Codes a step. The decoder ignores the given step.
     pub(super) fn step(&mut self, coder: &mut impl Coder, given: Step) -> Result<Step, CodecError> {
         let contexts = self.contexts();
         let frame = &self.frames[self.frames.len() - 1];
@@ -111,7 +111,7 @@ impl<'a> Model<'a> {
         self.learn(coder, step, given)
     }
 
-    /// What the last nodes were; apart for what is written as a sequence.
+    /// The contexts from the last nodes; separate inside sequences.
     #[inline]
     fn contexts(&self) -> [u64; ORDERS] {
         let frame = &self.frames[self.frames.len() - 1];
@@ -139,7 +139,7 @@ impl<'a> Model<'a> {
             .code(coder, given, place, frame.symbols, self.tails.len())
     }
 
-    /// Keeps track of where the walk is.
+    /// Updates the position of the walk.
     fn learn(
         &mut self,
         coder: &mut impl Coder,
@@ -239,7 +239,7 @@ impl<'a> Model<'a> {
         Ok(times)
     }
 
-    /// A rule begins, or an activation of the root.
+    /// Begins a rule, or an activation of the root.
     fn begin(&mut self, within: Within, step: Step) -> Step {
         self.frames.push(Frame {
             within,
@@ -249,7 +249,7 @@ impl<'a> Model<'a> {
         step
     }
 
-    /// The innermost rule has a symbol more.
+    /// Counts one more symbol of the innermost rule.
     fn symbol(&mut self) {
         if let Some(frame) = self.frames.last_mut() {
             frame.symbols += 1;
@@ -257,7 +257,7 @@ impl<'a> Model<'a> {
     }
 }
 
-/// Whether a step can stand here.
+/// Whether a step is possible here.
 #[inline]
 fn is_allowed(token: Token, frame: &Frame) -> bool {
     if !token.is_structure() {

@@ -1,8 +1,9 @@
-//! The node table, stored.
+//! The stored node table.
 //!
-//! Layout: the version (a byte), how many nodes, how many bytes follow (LEB128); then, range coded, for each node: its
-//! function, its `left_out`, its blocks and an end. A block is predicted from up to two blocks before it on its path; one
-//! that is new there is stored as the distance from the block before it.
+//! Layout: the version (a byte), the number of nodes, the number of bytes that follow (LEB128);
+//! then, range coded, for each node: its function, its `left_out`, its blocks and an end. A block
+//! is predicted from up to two blocks before it on its path. An unpredicted block is stored as its
+//! distance from the previous block.
 
 use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap};
 
@@ -16,23 +17,23 @@ use super::{CodecError, varint};
 use crate::{Node, Symbol};
 
 const VERSION: u8 = 2;
-/// How many contexts a block and a function have.
+/// The number of contexts of a block and of a function.
 const ORDERS: usize = 3;
 /// The end of a path; blocks follow.
 const END: u32 = 0;
 
-/// How large a decoded node table may be.
+/// The maximal size of a decoded node table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeLimits {
     /// Nodes.
     pub nodes: u32,
-    /// Blocks on all paths together.
+    /// Total blocks of all paths.
     pub blocks: usize,
-    /// Functions that exist.
+    /// The number of functions.
     pub functions: u32,
 }
 
-/// The bytes of a node table. Linear. Block numbers are below 2^32 - 2.
+/// Encodes a node table. Linear. Block numbers must be below 2^32 - 2.
 pub fn encode_nodes(nodes: &PrimaryMap<NodeId, Node>) -> Vec<u8> {
     let mut table = Table::new(nodes.len());
     let mut coder = Encoder::new();
@@ -57,11 +58,11 @@ pub fn encode_nodes(nodes: &PrimaryMap<NodeId, Node>) -> Vec<u8> {
     out
 }
 
-/// The node table of these bytes. Time and memory are bounded by the limits.
+/// Decodes a node table. Time and memory are bounded by the limits.
 ///
 /// # Errors
-/// Bytes that [`encode_nodes`] does not write, above all those of a table that was cut off, and tables beyond the limits. A
-/// table that was changed may also be another table.
+/// Bytes that [`encode_nodes`] does not write, above all truncated ones, and tables beyond the
+/// limits. Altered bytes may also decode to another table.
 pub fn decode_nodes(
     bytes: &[u8],
     limits: &NodeLimits,
@@ -117,7 +118,7 @@ pub fn decode_nodes(
     Ok(nodes)
 }
 
-/// What was learnt of the nodes so far.
+/// What was learnt from the nodes so far.
 struct Table {
     functions: Predictor<ORDERS>,
     new_functions: Gamma,
@@ -126,7 +127,7 @@ struct Table {
     left_out: Gamma,
     blocks: Predictor<ORDERS>,
     new_blocks: [Gamma; 2],
-    /// The last blocks of the path, the latest first; before them, where the last path ended.
+    /// The last blocks of the path, the latest first; before them, the end of the previous path.
     past: [u32; ORDERS - 1],
     function: u32,
     is_first: bool,
@@ -165,7 +166,7 @@ impl Table {
         function
     }
 
-    /// A path begins.
+    /// Begins a path.
     fn begin(&mut self, function: u32) {
         self.function = function;
         self.is_first = true;

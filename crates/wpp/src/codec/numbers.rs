@@ -1,13 +1,14 @@
-//! Numbers that are not predicted: how long they are, then their bits.
+//! Numbers without prediction: their length, then their bits.
 
 use super::coder::Coder;
 use super::logistic::Chance;
 
-/// Non-negative numbers of up to 64 bits that are mostly small: Elias's gamma code (1975) with chances that adapt.
+/// Non-negative numbers of up to 64 bits that are mostly small: Elias's gamma code (1975) with
+/// adaptive probabilities.
 pub(super) struct Gamma {
     /// Is the length larger than this? (of `value + 1`, which has up to 65 bits)
     lengths: [Chance; 65],
-    /// The two highest bits behind the leading one, by the length.
+    /// The two highest bits after the leading one, by length.
     heads: [[Chance; 4]; 65],
 }
 
@@ -19,7 +20,7 @@ impl Gamma {
         }
     }
 
-    /// Codes a number; one of more than 64 bits, which only hostile bytes hold, is `None`.
+    /// Codes a number. `None` for more than 64 bits, which only hostile bytes hold.
     pub(super) fn code(&mut self, coder: &mut impl Coder, value: u64) -> Option<u64> {
         let value = u128::from(value) + 1;
         let bits = 127 - value.leading_zeros();
@@ -40,7 +41,7 @@ impl Gamma {
         u64::try_from(sum - 1).ok()
     }
 
-    /// Codes a number modulo 2^32 that is near 0 from either side.
+    /// Codes a number modulo 2^32 that is near 0 on either side.
     pub(super) fn code_signed(&mut self, coder: &mut impl Coder, value: u32) -> u32 {
         let folded = value << 1 ^ ((value as i32) >> 31) as u32;
         let folded = self
@@ -50,7 +51,8 @@ impl Gamma {
     }
 }
 
-/// Numbers below a bound, the highest bit first; what precedes a bit among the first sixteen is its context.
+/// Numbers below a bound, the highest bit first. The bits before one of the first sixteen bits are
+/// its context.
 pub(super) struct Tree {
     bits: u32,
     chances: Vec<Chance>,
@@ -66,7 +68,7 @@ impl Tree {
         }
     }
 
-    /// Codes a number; hostile bytes can hold one that is not below the bound.
+    /// Codes a number. Hostile bytes can hold one that is not below the bound.
     pub(super) fn code(&mut self, coder: &mut impl Coder, value: u32) -> u32 {
         let mut sum = 1u32;
         for at in (0..self.bits.min(16)).map(|at| self.bits - 1 - at) {

@@ -1,5 +1,5 @@
-//! Segments as they are when they are open: rule by rule, nothing predicted. Several times the bytes of [`encode`](super::encode), and a
-//! fraction of its time to read.
+//! Segments in opened form: rule by rule, without prediction. They take several times the bytes of
+//! [`encode`](super::encode) and a fraction of its time to read.
 
 use afterimage_ids::{FuncId, NodeId, PrimaryMap, RuleId};
 
@@ -8,23 +8,24 @@ use crate::{Grammar, Kind, Root, Rule, Segment, Symbol};
 
 const VERSION: u8 = 1;
 
-/// What a rule stands for, the lowest of three.
+/// The kind of a rule, in its lowest digit of three values.
 const SEQUENCE: u64 = 0;
 const REPEAT: u64 = 1;
 const CALL: u64 = 2;
 const KINDS: u64 = 3;
 
-/// What an item of the root is, the lowest of four.
+/// The kind of a root item, in its lowest digit of four values.
 const NODE: u64 = 0;
 const RULE: u64 = 1;
 const ENTER: u64 = 2;
 const LEAVE: u64 = 3;
 const ITEMS: u64 = 4;
 
-/// The bytes of a segment with its rules as they are. Linear in the grammar.
+/// Encodes a segment with its rules unchanged. Linear in the grammar.
 ///
-/// Layout, all numbers LEB128: the version (a byte), `before`, `length`; lists, each after how long it is: the open functions; the root's items; the
-/// rules; and the right-hand sides of all rules, one after the other.
+/// Layout, all numbers LEB128: the version (a byte), `before`, `length`; then lists, each preceded
+/// by its length: the open functions; the root's items; the rules; and the right-hand sides of all
+/// rules, one after the other.
 ///
 /// # Panics
 /// If a rule names one that does not come before it.
@@ -59,7 +60,7 @@ pub fn encode_opened(segment: &Segment) -> Vec<u8> {
         let len = u64::from(rule.len);
         match rule.kind {
             Kind::Sequence => varint::put(&mut out, len * KINDS + SEQUENCE),
-            // The rounds may take all 64 bits.
+            // The number of rounds may take all 64 bits.
             Kind::Repeat(rounds) => {
                 varint::put(&mut out, REPEAT);
                 varint::put(&mut out, rounds);
@@ -83,8 +84,8 @@ pub fn encode_opened(segment: &Segment) -> Vec<u8> {
     out
 }
 
-/// The segment of these bytes, the same that was encoded. It is not checked but for what counting nodes and calls needs. Time and memory are
-/// linear in the bytes.
+/// Decodes the segment that was encoded. It is checked only as far as counting nodes and calls
+/// requires. Time and memory are linear in the bytes.
 ///
 /// # Errors
 /// Bytes that [`encode_opened`] does not write, and numbers beyond the limits.
@@ -112,7 +113,7 @@ pub fn decode_opened(bytes: &[u8], limits: &Limits) -> Result<Segment, CodecErro
     let open = (0..count(input, limits.open, "open activations")?)
         .map(|_| function(varint::get(input)?))
         .collect::<Result<_, _>>()?;
-    // How many rules there are is known behind the root.
+    // The number of rules is known only after the root.
     let items = (0..count(input, limits.symbols, "symbols")?)
         .map(|_| varint::get(input))
         .collect::<Result<Vec<_>, _>>()?;
@@ -187,7 +188,7 @@ fn grammar(
     Ok((rules, symbols))
 }
 
-/// How long a list is: no longer than allowed, nor than the bytes that are left.
+/// The length of a list: at most the limit, and at most the number of remaining bytes.
 fn count(input: &mut &[u8], limit: usize, what: &'static str) -> Result<usize, CodecError> {
     let count = varint::get_below(input, limit as u64 + 1, what)? as usize;
     if count <= input.len() {

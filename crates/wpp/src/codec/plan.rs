@@ -1,43 +1,45 @@
-//! How each rule is written.
+//! Decides how each rule is written.
 //!
-//! A grammar is a good form for questions and a poor one for storage: a rule's number costs about as many bits as its
-//! terminals do when each is predicted from those before it, and where a rule begins and ends costs some more. So short
-//! sequences are dissolved, and only activations and long sequences that recur are named. The reader folds what it reads
-//! as the builder did.
+//! A grammar is a good form for questions and a poor one for storage. A rule's number costs about
+//! as many bits as its terminals do when each is predicted from those before it, and marking a
+//! rule's beginning and end costs more. So short sequences are dissolved, and only activations and
+//! long recurring sequences are named. The reader folds the steps as the builder did.
 
 use afterimage_ids::{PrimaryMap, RuleId};
 
 use crate::{Kind, Root, Segment, Symbol};
 
-/// A sequence of no more steps is never named, if that does not make the segment too long.
+/// Sequences of up to this many steps are never named, unless dissolving makes the segment too
+/// long.
 const LONGEST_DISSOLVED: u32 = 256;
-/// No sequence is named that has no more steps, however long the segment gets.
+/// Sequences of up to this many steps are never named, however long the segment gets.
 const SHORTEST_NAMED: u32 = 4;
-/// A repetition of no more steps is unrolled.
+/// Repetitions of up to this many steps are unrolled.
 const MOST_UNROLLED: u64 = 4;
-/// Naming nearly all sequences is tried if it takes so many times fewer steps. Of interpreters, say, it does, and takes
-/// fewer bytes, too: sequences recur so often that each is well known.
+/// Naming nearly all sequences is tried if it takes this many times fewer steps. Interpreters are
+/// an example: it also takes fewer bytes there, because sequences recur so often that each is well
+/// known.
 const FAR_LESS: u64 = 3;
-/// More steps than this are made of a segment only if it has more symbols.
+/// A segment takes more steps than this only if it has more symbols.
 pub(super) const MOST_STEPS: u64 = 8 << 20;
 
-/// What is done where a rule occurs.
+/// What an occurrence of a rule becomes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// Its definition stands at its first occurrence, its number elsewhere.
+    /// Its definition at the first occurrence, its number elsewhere.
     Named,
-    /// Its symbols stand in its place; for a `Repeat` followed by a step that says so.
+    /// Its symbols in its place; for a `Repeat`, followed by a step that says so.
     Dissolved,
-    /// Its symbols stand in its place as often as they are executed.
+    /// Its symbols in its place, as often as they are executed.
     Unrolled,
 }
 
 #[derive(Clone, Copy)]
 pub(super) struct Plan {
     pub(super) form: Form,
-    /// How many symbols it is for the reader.
+    /// The number of symbols that the reader sees.
     pub(super) width: u32,
-    /// How many steps are made of it where it is not named.
+    /// The number of steps that it becomes where it is not named.
     steps: u32,
 }
 
@@ -49,10 +51,10 @@ impl Plan {
     };
 }
 
-/// What is made of each rule.
+/// The plan for each rule.
 pub(super) type Plans = PrimaryMap<RuleId, Plan>;
 
-/// What is made of a symbol where it occurs, after the first time.
+/// The plan for an occurrence of a symbol after the first.
 pub(super) fn plan_of(symbol: Symbol, plans: &Plans) -> Plan {
     match symbol.as_rule() {
         Some(rule) if plans[rule].form != Form::Named => plans[rule],
@@ -60,7 +62,8 @@ pub(super) fn plan_of(symbol: Symbol, plans: &Plans) -> Plan {
     }
 }
 
-/// What may be made of a segment: in the first way few sequences are named, in the second, if it takes far fewer steps, nearly all. Linear.
+/// The possible plans for a segment: the first names few sequences; the second, if it takes far
+/// fewer steps, names nearly all. Linear.
 pub(super) fn plans(segment: &Segment) -> (Plans, Option<Plans>) {
     let uses = uses(segment);
     let (named, least) = plan_up_to(SHORTEST_NAMED, segment, &uses);
@@ -76,7 +79,7 @@ pub(super) fn plans(segment: &Segment) -> (Plans, Option<Plans>) {
     (named, None)
 }
 
-/// Names sequences of more than `longest` steps only. Returns how many steps all will be, too.
+/// Names only sequences of more than `longest` steps. Also returns the total number of steps.
 fn plan_up_to(longest: u32, segment: &Segment, uses: &PrimaryMap<RuleId, u8>) -> (Plans, u64) {
     let grammar = &segment.grammar;
     let mut plans: Plans = PrimaryMap::with_capacity(grammar.rules.len());
@@ -126,7 +129,7 @@ fn plan_up_to(longest: u32, segment: &Segment, uses: &PrimaryMap<RuleId, u8>) ->
     (plans, all)
 }
 
-/// How often each rule is written if all sequences are named; 2 means more.
+/// How often each rule is written if all sequences are named; 2 means more than once.
 fn uses(segment: &Segment) -> PrimaryMap<RuleId, u8> {
     let grammar = &segment.grammar;
     let mut uses: PrimaryMap<RuleId, u8> = grammar.rules.values().map(|_| 0).collect();

@@ -1,4 +1,4 @@
-//! What follows in several contexts at once: their candidates, and how likely each is.
+//! Predicts what follows from several contexts: their candidates, and the probability of each.
 
 use super::coder::Coder;
 use super::levels::{COARSE, COARSE_LEVELS, COARSE_MEANS, FINE, FINE_LEVELS, FINE_MEANS, MOST};
@@ -8,34 +8,35 @@ use super::successors::{CANDIDATES, Slot, Table};
 
 /// How fast the mixers learn.
 const RATE: i32 = 2;
-/// The most specific context is asked alone if only one thing followed there, so often or more.
+/// The most specific context decides alone if only one thing followed there, this often or more.
 const SURE: u32 = 3;
-/// No more contexts, and no more candidates asked for, than this.
+/// The maximal number of contexts, and of candidates offered.
 const MOST_ORDERS: usize = 5;
 const MOST_TRIES: usize = 8;
 
-/// Codes tokens, one after the other, each in `N` contexts, from three to five, the most specific last.
+/// Codes tokens in sequence, each in `N` contexts (three to five), the most specific last.
 ///
-/// Most tokens are the only one that ever followed in the most specific context: they are one look-up and one
-/// decision. The others are looked for among all contexts' candidates. How likely one is, is the mixture of two opinions, what
-/// the two most specific contexts know of it together, and what the others do.
+/// Most tokens are the only one that ever followed in the most specific context; they take one
+/// look-up and one decision. The others are searched for among all contexts' candidates. A
+/// candidate's probability is a mixture of two opinions: what the two most specific contexts
+/// together know about it, and what the others do.
 pub(super) struct Predictor<const N: usize> {
     tables: [Table; N],
-    /// How likely it is that the only successor follows again, by how often it did.
+    /// The probability that the only successor follows again, by how often it did.
     sure: Vec<Chance>,
     upper: Vec<Chance>,
     lower: Vec<Chance>,
-    /// By what the most specific context knows.
+    /// Mixers, by what the most specific context knows.
     mixers: Vec<Mixer<2>>,
-    /// Where the contexts of the last token are, unless it is learnt already.
+    /// The slots of the last token's contexts, unless it has been learnt.
     places: [usize; N],
     is_learnt: bool,
-    /// How many candidates are asked for at most.
+    /// The maximal number of candidates offered.
     most_tries: usize,
 }
 
 impl<const N: usize> Predictor<N> {
-    /// With tables of two to the power of `bits` contexts, by order.
+    /// Creates a predictor with tables of 2 to the power of `bits` contexts, by order.
     pub(super) fn new(bits: [u32; N], most_tries: usize) -> Self {
         const { assert!(3 <= N && N <= MOST_ORDERS) };
         let upper =
@@ -56,8 +57,8 @@ impl<const N: usize> Predictor<N> {
         }
     }
 
-    /// Asks for the candidates, those of the most specific context first, whether the token is one of them. Does not
-    /// ask for tokens that are not allowed here.
+    /// Offers the candidates, those of the most specific context first, and codes whether each is
+    /// the token. Skips tokens that are not allowed here.
     #[inline]
     pub(super) fn code(
         &mut self,
@@ -85,7 +86,7 @@ impl<const N: usize> Predictor<N> {
         self.search(coder, given, contexts, (place, slot), is_allowed, refused)
     }
 
-    /// Asks for the candidates of all contexts but the one that was refused.
+    /// Offers the candidates of all contexts except the one that was rejected.
     #[inline]
     fn search(
         &mut self,
@@ -138,7 +139,8 @@ impl<const N: usize> Predictor<N> {
         None
     }
 
-    /// Codes whether a candidate is right that followed so often in the contexts, where all that are left followed `rest` times.
+    /// Codes whether a candidate is right that followed this often in the contexts, where all
+    /// remaining ones followed `rest` times.
     #[inline]
     fn offer(
         &mut self,
@@ -162,7 +164,7 @@ impl<const N: usize> Predictor<N> {
         bit
     }
 
-    /// Learns what the last token was, in its contexts.
+    /// Learns the last token in its contexts.
     #[inline]
     pub(super) fn update(&mut self, token: Token) {
         if !self.is_learnt && token != Token::NONE {
@@ -173,7 +175,7 @@ impl<const N: usize> Predictor<N> {
     }
 }
 
-/// The chance of a candidate by the first context that knows anything.
+/// The probability of a candidate according to the first context that knows anything.
 fn first_known<const M: usize>(means: [(u32, u32); M]) -> Chance {
     let known = means.into_iter().find(|(hits, rest)| hits + rest > 0);
     let p = known.map_or(1 << 15, |(hits, rest)| {

@@ -1,9 +1,10 @@
-//! Steps: what a segment is written down as.
+//! Steps: the units in which a segment is written.
 
 use afterimage_ids::{FuncId, NodeId};
 
-/// One step of the walk over a segment. A rule's definition stands where the rule occurs first: it is opened, its
-/// symbols follow, and it is ended. Where it occurs again, it is named by its number, in the order of the ends.
+/// One step of the walk over a segment. A rule's definition is written where the rule first occurs:
+/// it is opened, its symbols follow, and it is ended. Later occurrences name it by its number, in
+/// the order of the ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// A terminal.
@@ -12,16 +13,16 @@ pub(super) enum Step {
     Again(u32),
     /// A `Sequence` begins.
     Sequence,
-    /// The last `symbols` symbols of the innermost rule that began were executed `times` times, not once.
+    /// The last `symbols` symbols of the innermost open rule were executed `times` times, not once.
     Loop {
-        /// How many of them, at least one.
+        /// The number of symbols, at least one.
         symbols: u32,
         /// At least two.
         times: u64,
     },
     /// A `Call` begins.
     Call(FuncId),
-    /// The innermost rule that began ends, or the segment.
+    /// Ends the innermost open rule, or the segment.
     End,
     /// [`Root::Enter`](crate::Root::Enter).
     Enter(FuncId),
@@ -29,12 +30,12 @@ pub(super) enum Step {
     Leave,
 }
 
-/// A step as one word, for the tables of what follows what.
+/// A step as one word, for the tables of successors.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Token(pub(super) u32);
 
 impl Token {
-    /// No step, and every step whose number is too large to be remembered.
+    /// No step, or a step whose number is too large to be remembered.
     pub(super) const NONE: Self = Self(u32::MAX);
 
     pub(super) fn of(step: Step) -> Self {
@@ -55,7 +56,7 @@ impl Token {
         }
     }
 
-    /// The step again, a loop without its count. Not for [`Token::NONE`].
+    /// The step; a loop without its count. Not for [`Token::NONE`].
     pub(super) fn step(self) -> Step {
         let number = self.0 >> 2;
         match (self.0 & 3, number) {
@@ -73,7 +74,7 @@ impl Token {
         }
     }
 
-    /// Whether it is more than a symbol: whether it can stand somewhere depends on where.
+    /// Whether it is more than a symbol, so that its position decides whether it is allowed.
     #[inline]
     pub(super) fn is_structure(self) -> bool {
         self.0 & 3 == 3

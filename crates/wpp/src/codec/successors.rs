@@ -1,27 +1,29 @@
-//! What followed so far in a context: a hash table of short lists of candidates.
+//! What followed in a context so far: a hash table of short lists of candidates.
 
 use super::levels::MOST;
 use super::step::Token;
 
-/// How many candidates a context remembers.
+/// The number of candidates that a context remembers.
 pub(super) const CANDIDATES: usize = 3;
-/// The bits of a count.
+/// The width of a count in bits.
 const WIDTH: usize = 6;
 /// The bits of all counts.
 const COUNTS: u32 = (1 << (WIDTH * CANDIDATES)) - 1;
 
-/// The candidates of a context, the most frequent first: a quarter of a cache line. What is new competes with the last.
+/// The candidates of a context, the most frequent first: a quarter of a cache line. A new token
+/// competes with the last.
 #[derive(Clone, Copy, Default)]
 #[repr(align(16))]
 pub(super) struct Slot {
-    /// Inverted, so that an empty slot is all zeros, which the allocator has at hand.
+    /// Inverted, so that an empty slot is all zeros, which the allocator provides cheaply.
     tokens: [u32; CANDIDATES],
-    /// The counts, the first in the lowest bits; above them, what tells contexts apart that meet in a slot.
+    /// The counts, the first in the lowest bits; above them, a tag that distinguishes contexts that
+    /// share a slot.
     meta: u32,
 }
 
 impl Slot {
-    /// A candidate; [`Token::NONE`] if there are not so many.
+    /// A candidate; [`Token::NONE`] if there are fewer.
     #[inline]
     pub(super) fn token(&self, at: usize) -> Token {
         Token(!self.tokens[at])
@@ -33,7 +35,7 @@ impl Slot {
         self.meta >> (WIDTH * at) & MOST
     }
 
-    /// How often the only thing followed that ever did, 0 if nothing did.
+    /// How often the only token followed that ever did; 0 if none did.
     #[inline]
     pub(super) fn only(&self) -> Option<u32> {
         let counts = self.meta & COUNTS;
@@ -52,13 +54,13 @@ impl Slot {
         count
     }
 
-    /// How often anything followed that is still remembered.
+    /// The total of the remembered counts.
     #[inline]
     pub(super) fn total(&self) -> u32 {
         self.at(0) + self.at(1) + self.at(2)
     }
 
-    /// Counts what followed.
+    /// Counts a token that followed.
     #[inline]
     pub(super) fn update(&mut self, token: Token) {
         if self.token(0) == token && self.at(0) < MOST {
@@ -107,7 +109,8 @@ impl Table {
         }
     }
 
-    /// The place of a context and what is there; another context's that met it there is forgotten.
+    /// The position and contents of a context's slot. If another context occupied the slot, its
+    /// contents are forgotten.
     #[inline]
     pub(super) fn find(&mut self, context: u64) -> (usize, Slot) {
         let at = (context >> self.shift) as usize;

@@ -1,8 +1,10 @@
-//! The summary of a segment, stored: what an index holds, so that a segment is only read if it has the answer.
+//! The stored summary of a segment: what an index holds, so that a segment is read only if it has
+//! the answer.
 //!
-//! Layout: the version (a byte), `before`, `length`, `open`, `kept`, `begun`, the numbers of nodes and of functions, how many
-//! bytes follow (LEB128); then, range coded, for each node and for each function: the distance from the one before
-//! it, and the count less 1, which is often the one before it again.
+//! Layout: the version (a byte), `before`, `length`, `open`, `kept`, `begun`, the numbers of nodes
+//! and of functions, the number of bytes that follow (LEB128); then, range coded, for each node and
+//! each function: its distance from the previous one, and the count less 1, which is often the
+//! previous count again.
 
 use afterimage_ids::{EntityRef, FuncId, NodeId};
 
@@ -14,7 +16,7 @@ use crate::{Summary, Symbol};
 
 const VERSION: u8 = 1;
 
-/// The bytes of a summary. Linear.
+/// Encodes a summary. Linear.
 pub fn encode_summary(summary: &Summary) -> Vec<u8> {
     let mut coder = Encoder::new();
     list(&mut coder, &summary.node_counts);
@@ -46,11 +48,11 @@ pub fn encode_summary(summary: &Summary) -> Vec<u8> {
     out
 }
 
-/// The summary of these bytes. Time and memory are bounded by the limits.
+/// Decodes a summary. Time and memory are bounded by the limits.
 ///
 /// # Errors
-/// Bytes that [`encode_summary`] does not write, and numbers beyond the limits. A summary that was changed may also be
-/// another summary.
+/// Bytes that [`encode_summary`] does not write, and numbers beyond the limits. Altered bytes may
+/// also decode to another summary.
 pub fn decode_summary(bytes: &[u8], limits: &Limits) -> Result<Summary, CodecError> {
     let input = &mut &*bytes;
     varint::version(input, VERSION)?;
@@ -88,14 +90,14 @@ pub fn decode_summary(bytes: &[u8], limits: &Limits) -> Result<Summary, CodecErr
     })
 }
 
-/// What was learnt of a list so far.
+/// What was learnt from a list so far.
 struct List {
-    /// The number behind the last.
+    /// The number after the last.
     next: u64,
     last: u64,
     skips: Gamma,
     same: Chance,
-    /// By how long the last count is.
+    /// By the bit length of the last count.
     counts: Vec<Gamma>,
 }
 
@@ -110,7 +112,7 @@ impl List {
         }
     }
 
-    /// Codes a number and its count less 1; what hostile bytes hold may be none.
+    /// Codes a number and its count less 1. `None` for invalid values in hostile bytes.
     fn entry(&mut self, coder: &mut impl Coder, number: u64, count: u64) -> Option<(u64, u64)> {
         let skip = self.skips.code(coder, number.wrapping_sub(self.next))?;
         let number = self.next.checked_add(skip)?;

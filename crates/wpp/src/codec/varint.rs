@@ -1,4 +1,4 @@
-//! LEB128: seven bits a byte, the lowest first.
+//! LEB128: seven bits per byte, the lowest first.
 
 use super::CodecError;
 
@@ -11,7 +11,7 @@ pub(crate) fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Takes a number.
+/// Reads a number.
 pub(crate) fn get(input: &mut &[u8]) -> Result<u64, CodecError> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {
@@ -32,7 +32,7 @@ pub(crate) fn get(input: &mut &[u8]) -> Result<u64, CodecError> {
     ))
 }
 
-/// Takes a number that must be below a bound.
+/// Reads a number that must be below a bound.
 pub(crate) fn get_below(
     input: &mut &[u8],
     bound: u64,
@@ -46,14 +46,14 @@ pub(crate) fn get_below(
     }
 }
 
-/// Takes a byte.
+/// Reads a byte.
 pub(crate) fn byte(input: &mut &[u8]) -> Result<u8, CodecError> {
     let (&first, rest) = input.split_first().ok_or(CodecError::Truncated)?;
     *input = rest;
     Ok(first)
 }
 
-/// Takes the version, which must be this.
+/// Reads the version, which must be `known`.
 pub(crate) fn version(input: &mut &[u8], known: u8) -> Result<(), CodecError> {
     match byte(input)? {
         version if version == known => Ok(()),
@@ -61,7 +61,7 @@ pub(crate) fn version(input: &mut &[u8], known: u8) -> Result<(), CodecError> {
     }
 }
 
-/// Takes the rest, whose length stands before it.
+/// Reads the rest, preceded by its length.
 pub(crate) fn rest<'a>(input: &mut &'a [u8]) -> Result<&'a [u8], CodecError> {
     let length = get(input)?;
     match (input.len() as u64).cmp(&length) {
@@ -71,7 +71,7 @@ pub(crate) fn rest<'a>(input: &mut &'a [u8]) -> Result<&'a [u8], CodecError> {
     }
 }
 
-/// Takes bytes whose number stands before them.
+/// Reads bytes preceded by their number.
 pub(crate) fn part<'a>(input: &mut &'a [u8]) -> Result<&'a [u8], CodecError> {
     let length = usize::try_from(get(input)?).map_err(|_| CodecError::Truncated)?;
     let (part, rest) = input

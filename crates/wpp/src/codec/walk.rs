@@ -1,4 +1,4 @@
-//! The walk over a segment that visits the definition of every rule where the rule occurs first.
+//! A walk over a segment that visits the definition of every rule at its first occurrence.
 
 use afterimage_ids::{RuleId, SecondaryMap};
 
@@ -6,7 +6,8 @@ use super::plan::{Form, Plans, plan_of};
 use super::step::Step;
 use crate::{Grammar, Kind, Root, Rule, Segment, Symbol};
 
-/// Calls `visit` for each step of a segment, the end included. Linear in what is visited; the depth is on the heap.
+/// Calls `visit` for each step of a segment, including the end. Linear in what is visited; the
+/// depth is on the heap.
 pub(super) fn walk(segment: &Segment, plans: &Plans, mut visit: impl FnMut(Step)) {
     let mut walk = Walk::new(segment, plans);
     for &item in &segment.root {
@@ -22,7 +23,7 @@ pub(super) fn walk(segment: &Segment, plans: &Plans, mut visit: impl FnMut(Step)
 struct Walk<'a> {
     grammar: &'a Grammar,
     plans: &'a Plans,
-    /// The numbers of the rules that were ended, plus 1.
+    /// The numbers of the ended rules, plus 1.
     numbers: SecondaryMap<RuleId, u32>,
     ended: u32,
     stack: Vec<Open>,
@@ -31,10 +32,10 @@ struct Walk<'a> {
 /// A rule that is being written.
 struct Open {
     rule: RuleId,
-    /// The range of its symbols that are left.
+    /// The range of its remaining symbols.
     from: u32,
     to: u32,
-    /// How often all of them are still to be written after that.
+    /// How often all of them are to be written after that.
     more: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The call tree, in the order of time, without what stands between the calls.
+//! The call tree in the order of time, without what happens between the calls.
 
 use afterimage_ids::FuncId;
 
@@ -7,40 +7,42 @@ use super::stack::leave_of;
 use crate::measures::Word;
 use crate::{PathError, Root, Segments, WholePath};
 
-/// An activation begins or ends.
+/// The beginning or end of an activation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallEvent {
     /// It begins.
     Enter {
-        /// Of which function.
+        /// The activation's function.
         function: FuncId,
-        /// In how many activations it is.
+        /// The number of activations around it.
         depth: usize,
-        /// How many blocks were executed before it, plus 1: the time of its first block.
+        /// The number of blocks executed before it, plus 1: the time of its first block.
         time: u64,
     },
     /// It ends.
     Leave {
-        /// Of which function.
+        /// The activation's function.
         function: FuncId,
-        /// In how many activations it was.
+        /// The number of activations around it.
         depth: usize,
-        /// How many blocks were executed until then: the time of its last block, or of its last callee's.
+        /// The number of blocks executed until then: the time of its last block, or of its last
+        /// callee's.
         time: u64,
     },
 }
 
 /// The beginnings and ends of activations from some time on.
 ///
-/// What calls nothing is stepped over, and so is what happens inside of an activation that is as deep as the limit or
-/// is skipped, each in O(1). An event takes O(1) amortised, plus the symbols of the caller's rules that are stepped over.
+/// Everything without calls is stepped over, each in O(1). So is everything inside an activation
+/// that is skipped or as deep as the limit. An event takes O(1) amortised, plus the symbols of the
+/// caller's rules that are stepped over.
 pub struct Calls<'a, S: Segments> {
     path: &'a WholePath<S>,
-    /// Ends before this time are not announced, unless the beginning was.
+    /// Ends before this time are not reported, unless the beginning was.
     from: u64,
-    /// Activations that are in so many others are not announced.
+    /// Activations this deep are not reported.
     limit: usize,
-    /// How many activations were announced and have not ended.
+    /// The number of reported activations that have not ended.
     announced: usize,
     /// `None` at the end.
     place: Option<Place>,
@@ -50,19 +52,19 @@ pub struct Calls<'a, S: Segments> {
 /// What to do with the symbol at the place.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
-    /// It has not been looked at.
+    /// It has not been examined.
     Look,
-    /// The beginning of its activation has been announced.
+    /// The beginning of its activation has been reported.
     Inside,
-    /// The beginning of its activation has been announced, and is followed by its end.
+    /// The beginning of its activation has been reported; its end comes next.
     End,
     /// It is done.
     Past,
 }
 
 impl<S: Segments> WholePath<S> {
-    /// The beginnings and ends of activations at block T and later, in the order of time, of those that are in fewer than
-    /// `limit` others.
+    /// The beginnings and ends of activations at block T and later, in the order of time, limited
+    /// to activations inside fewer than `limit` others.
     ///
     /// # Errors
     /// If a segment cannot be read.
@@ -80,7 +82,7 @@ impl<S: Segments> WholePath<S> {
             return Ok(calls);
         }
         if before > 0 {
-            // The node before stands where all that happens before block T ends.
+            // The previous node stands where everything before block T ends.
             calls.next = Next::Past;
             calls.place = Some(Place::at(self, before)?);
         } else {
@@ -138,8 +140,8 @@ impl<S: Segments> Calls<'_, S> {
         Ok(None)
     }
 
-    /// Does not go into the activation whose beginning was the last event: what comes next is its end, if it ends. Without effect
-    /// after another event.
+    /// Skips the contents of the activation whose beginning was the last event: its end comes next,
+    /// if it ends. No effect after another event.
     ///
     /// # Errors
     /// If a segment cannot be read. Nothing is skipped then.
@@ -183,7 +185,7 @@ impl<S: Segments> Calls<'_, S> {
     }
 }
 
-/// Looks at a symbol for the first time.
+/// Examines a symbol for the first time.
 fn look(place: &mut Place, limit: usize) -> (Next, Option<CallEvent>) {
     let depth = place.depth();
     let enter = |function| CallEvent::Enter {
@@ -226,7 +228,7 @@ fn look(place: &mut Place, limit: usize) -> (Next, Option<CallEvent>) {
     }
 }
 
-/// Goes into the activation whose beginning has been announced.
+/// Enters the activation whose beginning has been reported.
 fn enter(place: &mut Place, limit: usize) -> Next {
     let Some(rule) = place.word.as_rule() else {
         // An item of the root.
@@ -246,7 +248,7 @@ fn called(place: &Place) -> Option<FuncId> {
 }
 
 impl Place {
-    /// The end of the activation that the symbol is, after so many blocks of the segment.
+    /// The end of the activation that the symbol stands for, `end` blocks into the segment.
     fn leave(&self, function: FuncId, end: u64) -> CallEvent {
         CallEvent::Leave {
             function,

@@ -6,17 +6,17 @@ use afterimage_ids::FuncId;
 
 use crate::measures::{Body, Measured, Word};
 
-/// A rule on the way down, and which of its symbols the way goes through.
+/// A rule on the way down, and the symbol through which the way continues.
 #[derive(Clone, Copy)]
 pub(super) struct Frame {
     body: Body,
     /// The place of the symbol.
     at: u32,
-    /// Which of its repetitions it is, from 0.
+    /// The current repetition, from 0.
     round: u64,
-    /// How many blocks of the segment are executed before the rule begins.
+    /// The number of the segment's blocks executed before the rule begins.
     pub(super) base: u64,
-    /// How many blocks the rule executes in all.
+    /// The number of blocks that the rule executes in all.
     pub(super) length: u64,
 }
 
@@ -28,22 +28,22 @@ impl Frame {
     }
 }
 
-/// A symbol of a segment: an occurrence of it, not one that stands for all.
+/// One occurrence of a symbol in a segment's execution.
 pub(crate) struct Place {
     pub(super) measured: Arc<Measured>,
-    /// Which segment it is.
+    /// The number of the segment.
     pub(super) segment: usize,
-    /// The item of the root; as many as there are at the end.
+    /// The item of the root; at the end, the number of items.
     pub(super) item: usize,
     /// The rules on the way down from the item.
     pub(super) frames: Vec<Frame>,
-    /// How many of these are activations.
+    /// The number of these that are activations.
     pub(super) calls: usize,
-    /// The symbol; none for an item of the root that is none, and at the end.
+    /// The symbol; empty for an item of the root without one, and at the end.
     pub(super) word: Word,
-    /// How many blocks of the segment are executed before the symbol.
+    /// The number of the segment's blocks executed before the symbol.
     pub(super) start: u64,
-    /// How many blocks the symbol executes.
+    /// The number of blocks that the symbol executes.
     pub(super) width: u64,
 }
 
@@ -74,8 +74,8 @@ impl Place {
         place
     }
 
-    /// Goes to another segment, and there where so many of its blocks have been executed, fewer than its length. Reads nothing of it that
-    /// the way there does not need.
+    /// Moves to another segment, to where `offset` of its blocks have been executed, which is less
+    /// than its length. Reads only what the way there needs.
     pub(super) fn locate_in(&mut self, measured: Arc<Measured>, segment: usize, offset: u64) {
         self.measured = measured;
         self.segment = segment;
@@ -84,7 +84,7 @@ impl Place {
         self.locate(offset);
     }
 
-    /// An item of the root, or its end. There must be no frames.
+    /// Moves to an item of the root, or its end. There must be no frames.
     pub(super) fn go_to_item(&mut self, item: usize) {
         let starts = &self.measured.root_starts;
         self.item = item;
@@ -93,13 +93,14 @@ impl Place {
         self.width = starts.get(item + 1).map_or(0, |end| end - starts[item]);
     }
 
-    /// How many activations are open.
+    /// The number of open activations.
     #[inline]
     pub(super) fn depth(&self) -> usize {
         self.measured.depths[self.item] as usize + self.calls
     }
 
-    /// The symbol's rule, which begins and ends with it; it is before the rule's first symbol then.
+    /// Enters the symbol's rule, which begins and ends with it. The place is then before the rule's
+    /// first symbol.
     #[inline]
     fn push(&mut self, rule: u32) -> Body {
         let body = self.measured.layout.body(rule);
@@ -114,7 +115,7 @@ impl Place {
         body
     }
 
-    /// The first symbol of this one's rule, which must have symbols.
+    /// Moves to the first symbol of this one's rule, which must have symbols.
     #[inline]
     pub(super) fn descend(&mut self, rule: u32) {
         let body = self.push(rule);
@@ -128,7 +129,7 @@ impl Place {
         self.width = self.measured.layout.width_at(at, body.is_wide());
     }
 
-    /// The symbol whose rule this one is in, which begins earlier or with it.
+    /// Moves to the symbol whose rule contains this one, which begins earlier or with it.
     #[inline]
     pub(super) fn ascend(&mut self) -> Option<Frame> {
         let frame = self.frames.pop()?;
@@ -139,7 +140,7 @@ impl Place {
         Some(frame)
     }
 
-    /// The next symbol of the same rule, if there is one.
+    /// Moves to the next symbol of the same rule, if there is one.
     #[inline]
     pub(super) fn sibling(&mut self) -> bool {
         match self.frames.last_mut() {
@@ -164,7 +165,7 @@ impl Place {
         true
     }
 
-    /// The next node, if there is one in the segment.
+    /// Moves to the next node, if there is one in the segment.
     #[inline]
     pub(super) fn step(&mut self) -> bool {
         loop {
@@ -179,7 +180,8 @@ impl Place {
         }
     }
 
-    /// Goes down to the first node, as long as the symbols take time. Whether it has arrived.
+    /// Descends to the first node, as long as the symbols take time. Returns whether it has
+    /// arrived.
     #[inline]
     pub(super) fn sink(&mut self) -> bool {
         while let Some(rule) = self.word.as_rule() {
@@ -191,7 +193,7 @@ impl Place {
         self.word != Word::NONE
     }
 
-    /// The symbol before of the same rule, if there is one.
+    /// Moves to the previous symbol of the same rule, if there is one.
     #[inline]
     pub(super) fn sibling_before(&mut self) -> bool {
         match self.frames.last_mut() {
@@ -211,7 +213,7 @@ impl Place {
         true
     }
 
-    /// The node before, if there is one in the segment.
+    /// Moves to the previous node, if there is one in the segment.
     #[inline]
     pub(super) fn step_back(&mut self) -> bool {
         loop {
@@ -226,7 +228,7 @@ impl Place {
         }
     }
 
-    /// Goes down to the last node, as long as the symbols take time. Whether it has arrived.
+    /// Descends to the last node, as long as the symbols take time. Returns whether it has arrived.
     #[inline]
     fn sink_back(&mut self) -> bool {
         while let Some(rule) = self.word.as_rule() {
@@ -238,7 +240,7 @@ impl Place {
         self.word != Word::NONE
     }
 
-    /// The last symbol of this one's rule, which must have symbols.
+    /// Moves to the last symbol of this one's rule, which must have symbols.
     #[inline]
     pub(super) fn descend_to_last(&mut self, rule: u32) {
         let end = self.start + self.width;
@@ -251,8 +253,8 @@ impl Place {
         self.start = end - self.width;
     }
 
-    /// The node that is executed after so many blocks of the segment, fewer than its length. What the way there has in
-    /// common with the way to the present place is not searched again.
+    /// Moves to the node at `offset` blocks into the segment, which is less than its length. The
+    /// part of the way that is shared with the current place is not searched again.
     pub(super) fn locate(&mut self, offset: u64) {
         while let Some(frame) = self.frames.last() {
             if frame.base <= offset && offset - frame.base < frame.length {
@@ -272,7 +274,7 @@ impl Place {
         }
     }
 
-    /// Goes to the symbol of the innermost rule that contains what is executed after so many blocks of the segment.
+    /// Moves to the symbol of the innermost rule at `offset` blocks into the segment.
     #[inline]
     fn search(&mut self, offset: u64) {
         let layout = &self.measured.layout;

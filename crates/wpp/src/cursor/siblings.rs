@@ -1,10 +1,10 @@
-//! Moving within an activation, over the calls that it makes.
+//! Moves within an activation, past the calls that it makes.
 
 use super::place::Place;
 use super::{At, Cursor, Visit};
 use crate::{PathError, Root, Segments, Summary};
 
-/// What stands before a place.
+/// What precedes a place.
 enum Before {
     /// Another node of the same activation.
     Node,
@@ -15,19 +15,20 @@ enum Before {
 }
 
 impl<S: Segments> Cursor<'_, S> {
-    /// Goes to the execution before of the same activation, over all that its callees did in between. `None` if the activation, or the
-    /// path, begins with this one; the cursor stays then.
+    /// Moves to the previous execution in the same activation, past its callees. `None` if the
+    /// activation, or the path, begins with this one; the cursor then stays.
     ///
-    /// A step takes O(depth of the grammar), however long the callees took, unless they are open at the beginning or the end of a segment: then it
-    /// may look at each item of its root.
+    /// A step takes O(depth of the grammar), however long the callees took. If they are open at the
+    /// beginning or the end of a segment, it may examine each item of the segment's root.
     ///
     /// # Errors
-    /// If a segment cannot be read. The cursor has not moved then.
+    /// If a segment cannot be read. The cursor has then not moved.
     pub fn previous_in_activation(&mut self) -> Result<Option<Visit>, PathError<S::Error>> {
         self.previous_in_activation_among(|_| true)
     }
 
-    /// The same, of the segments before this one only in those that `may_have` says, and in that in which the activation begins: others are passed over.
+    /// Like [`previous_in_activation`](Self::previous_in_activation). Of the earlier segments, it
+    /// searches only those that `may_have` selects and the one in which the activation begins.
     ///
     /// # Errors
     /// As there.
@@ -48,7 +49,7 @@ impl<S: Segments> Cursor<'_, S> {
                 Before::Segment => {}
             }
             let summaries = path.segments().summaries();
-            // Segments that lie within callees altogether have nothing of the activation.
+            // Segments that lie entirely within callees contain nothing of the activation.
             let earlier = &summaries[..place.segment];
             let mut earlier = earlier.iter().enumerate();
             let has = |(number, of): (usize, &Summary)| {
@@ -82,7 +83,8 @@ impl<S: Segments> Cursor<'_, S> {
 }
 
 impl Place {
-    /// Goes to the node before in the activation that is the innermost of `depth`, as far as the segment holds it.
+    /// Moves to the previous node in the activation that is the innermost of `depth`, as far as the
+    /// segment holds it.
     fn before_in_activation(&mut self, depth: usize) -> Before {
         loop {
             while !self.sibling_before() {
@@ -100,7 +102,7 @@ impl Place {
                     Before::Segment
                 };
             }
-            // What is an activation itself is stepped over, what only contains some is looked into.
+            // Activations are stepped over; symbols that only contain some are entered.
             while let Some(rule) = self.word.as_rule() {
                 let skipped = self.measured.layout.body(rule).call().is_some();
                 if skipped || self.width == 0 {
@@ -114,8 +116,8 @@ impl Place {
         }
     }
 
-    /// From an item of the root on, goes back to one that is a symbol in `depth` activations. If there is none, it stays at the item with which
-    /// the activation begins, or at the first.
+    /// From an item of the root, moves back to one that is a symbol in `depth` activations. If
+    /// there is none, stays at the item with which the activation begins, or at the first.
     fn skip_items(&mut self, depth: usize) -> bool {
         loop {
             let inside = self.measured.depths[self.item] as usize;

@@ -9,9 +9,9 @@ use crate::{PathError, Root, Segments, WholePath};
 /// An activation that is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Activation {
-    /// Of which function.
+    /// The activation's function.
     pub function: FuncId,
-    /// How many blocks were executed before it, plus 1: the time of its first block.
+    /// The number of blocks executed before it, plus 1: the time of its first block.
     pub entered: u64,
 }
 
@@ -41,7 +41,8 @@ impl Place {
         Ok(stack)
     }
 
-    /// The innermost open activation. Linear in what was executed since it began, as far as that is in the segment's root; if it began in an earlier segment, as [`stack`](Self::stack).
+    /// The innermost open activation. Linear in what was executed since it began, within the
+    /// segment's root. If it began in an earlier segment, as [`stack`](Self::stack).
     pub(super) fn innermost<S: Segments>(
         &self,
         path: &WholePath<S>,
@@ -55,7 +56,7 @@ impl Place {
         if let Some(found) = self.frames.iter().rev().find_map(called) {
             return Ok(Some(found));
         }
-        // Those that the root enters are open to the segment's end.
+        // Those that the root enters stay open to the segment's end.
         let root = self.measured.segment.root[..self.item].iter();
         let mut begun = root.zip(&self.measured.root_starts).rev();
         let entered = begun.find_map(|(root, start)| match *root {
@@ -74,7 +75,8 @@ impl Place {
         }
     }
 
-    /// How many blocks are executed until the innermost activation ends, or if there is none, the path. `None` if it does not end.
+    /// The number of blocks executed until the innermost activation ends, or the path if there is
+    /// none. `None` if it does not end.
     pub(super) fn activation_end<S: Segments>(
         &self,
         path: &WholePath<S>,
@@ -94,7 +96,8 @@ impl Place {
     }
 }
 
-/// The item that ends the innermost of so many open activations, from an item of a segment's root on where they are open. `None` if it does not end.
+/// The item that ends the innermost of `depth` open activations, searching from an item of a
+/// segment's root where they are open. `None` if it does not end.
 pub(super) fn leave_of<S: Segments>(
     path: &WholePath<S>,
     segment: usize,
@@ -106,7 +109,8 @@ pub(super) fn leave_of<S: Segments>(
     }
     let summaries = path.segments().summaries();
     let mut from = item;
-    // Activations that begin and end in a segment are rules: only those that are open at its beginning end in its root.
+    // Activations that begin and end in a segment are rules. Only those open at its beginning end
+    // in its root.
     for (segment, summary) in summaries.iter().enumerate().skip(segment) {
         if summary.kept < depth && depth <= summary.open {
             let measured = path.open(segment)?;
@@ -123,7 +127,7 @@ pub(super) fn leave_of<S: Segments>(
 }
 
 impl Measured {
-    /// Of the activations that are open before an item of the root, those that began in the segment.
+    /// Of the activations open before an item of the root, those that began in the segment.
     pub(crate) fn begun(&self, item: usize) -> Vec<Activation> {
         let mut begun = Vec::new();
         for (root, start) in self.segment.root[..item].iter().zip(&self.root_starts) {
@@ -138,7 +142,7 @@ impl Measured {
     }
 }
 
-/// The outermost so many activations that are open at a segment's beginning.
+/// The outermost `depth` activations that are open at a segment's beginning.
 fn earlier<S: Segments>(
     path: &WholePath<S>,
     segment: usize,

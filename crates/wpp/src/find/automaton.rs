@@ -11,21 +11,24 @@ pub(super) type State = u32;
 
 /// How far an activation is in the pattern's parts.
 ///
-/// The first part may begin anywhere. The others begin where a call or a return leads, if the activation before was ready for them.
+/// The first part may begin anywhere. The others begin where a call or a return leads, if the
+/// previous activation was ready for them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Progress {
-    /// How many blocks of the first part the latest blocks are: the longest prefix.
+    /// The number of blocks of the first part that match the latest blocks: the longest prefix.
     latest: u32,
-    /// With which blocks of the other parts, and all before them in their parts, the latest blocks end: ascending, numbered through the pattern.
+    /// The blocks of other parts that match the latest block such that all earlier blocks of their
+    /// parts match too. Ascending, numbered through the pattern.
     others: Vec<u32>,
     /// The parts that may begin with the next block, as bits.
     waiting: u64,
 }
 
-/// Reads the blocks of activations. States are numbered when they come up.
+/// Reads the blocks of activations. States are numbered as they arise.
 pub(super) struct Automaton<'a> {
     pattern: &'a Pattern,
-    /// Knuth, Morris and Pratt's failure function of the first part: for each of its prefixes the longest proper one with which it ends.
+    /// Knuth, Morris and Pratt's failure function of the first part: for each prefix, the longest
+    /// proper one with which it ends.
     failure: Vec<u32>,
     /// The number of each part's first block.
     starts: Vec<u32>,
@@ -78,7 +81,7 @@ impl<'a> Automaton<'a> {
         next.fold(0, |bits, (number, _)| bits | 1 << number)
     }
 
-    /// The state of an activation of which some parts may follow.
+    /// The state of an activation that some parts may follow.
     fn waiting(&mut self, state: State, waiting: u64) -> State {
         let progress = &self.states[state as usize];
         if progress.waiting == waiting {
@@ -91,7 +94,7 @@ impl<'a> Automaton<'a> {
         self.number(progress)
     }
 
-    /// The state of an activation that begins.
+    /// The initial state of an activation.
     pub(super) fn enter(&mut self, caller: State, function: FuncId) -> State {
         let mut next = self.next(caller, Link::Call);
         for (number, part) in self.pattern.parts.iter().enumerate() {
@@ -102,20 +105,20 @@ impl<'a> Automaton<'a> {
         self.waiting(Self::NOTHING, next)
     }
 
-    /// The state of a caller behind a call.
+    /// The state of a caller after a call.
     pub(super) fn leave(&mut self, caller: State, callee: State) -> State {
         let next = self.next(callee, Link::Return);
         let own = self.states[caller as usize].waiting & self.calls;
         self.waiting(caller, own | next)
     }
 
-    /// The state of an activation behind calls of functions that are not in the pattern.
+    /// The state of an activation after calls of functions that are not in the pattern.
     pub(super) fn pass(&mut self, state: State) -> State {
         self.waiting(state, self.states[state as usize].waiting & self.calls)
     }
 
-    /// The state of the innermost of so many activations when those in it have ended, if all that it can have done besides is to call others, and that
-    /// changes nothing.
+    /// The state of the innermost of `kept` activations when those in it have ended. Any other
+    /// calls that it may have made change nothing.
     pub(super) fn ended(&mut self, stack: &[State], kept: usize) -> Option<State> {
         let mut top = stack.last().copied().unwrap_or(Self::NOTHING);
         for at in (kept..stack.len()).rev() {
@@ -135,7 +138,8 @@ impl<'a> Automaton<'a> {
         }
     }
 
-    /// An activation executes blocks. Gives its state after, and the positions of those with which the pattern is complete.
+    /// Executes blocks in an activation. Returns its new state, and the positions of the blocks
+    /// that complete the pattern.
     pub(super) fn execute(
         &mut self,
         state: State,

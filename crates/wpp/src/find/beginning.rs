@@ -1,10 +1,10 @@
-//! Where an occurrence begins, given its end.
+//! Finds where an occurrence begins, given its end.
 
 use super::{Link, Match, Pattern};
 use crate::{Cursor, PathError, Segments};
 
-/// Goes back from the last block: within an activation its callees are stepped over, from its first block to the caller, from where it was
-/// returned to into the callee.
+/// Walks back from the last block. Within an activation the walk skips its callees; from its first
+/// block it continues in the caller, and from a return in the callee.
 pub(super) fn beginning<S: Segments>(
     cursor: &mut Cursor<'_, S>,
     pattern: &Pattern,
@@ -34,8 +34,8 @@ pub(super) fn beginning<S: Segments>(
     })
 }
 
-/// The time of the last block before T that is executed when just so many activations are open; the innermost of these must be open from there
-/// to T.
+/// The time of the last block before T that is executed with exactly `depth` open activations. The
+/// innermost of these must be open from there to T.
 fn previous<S: Segments>(
     cursor: &mut Cursor<'_, S>,
     time: u64,

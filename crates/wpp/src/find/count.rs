@@ -1,4 +1,4 @@
-//! Counting occurrences, rule by rule.
+//! Counts occurrences, rule by rule.
 
 use afterimage_ids::{NodeId, PrimaryMap, RuleId};
 use hashbrown::HashMap;
@@ -9,12 +9,13 @@ use super::automaton::{Automaton, State};
 use crate::measures::Measured;
 use crate::{Kind, Node, Rule, Symbol};
 
-/// A segment in which a pattern is looked for.
+/// A segment in which a pattern is searched for.
 pub(super) struct Search<'a> {
     pub(super) measured: &'a Measured,
     pub(super) nodes: &'a PrimaryMap<NodeId, Node>,
     pattern: &'a Pattern,
-    /// Which rules execute something of the pattern's functions, in a call or not. The others change nothing.
+    /// Which rules execute code of the pattern's functions, directly or in a call. The others
+    /// change nothing.
     concerned: Vec<bool>,
 }
 
@@ -54,7 +55,7 @@ impl<'a> Search<'a> {
         self.measured.segment.grammar.rules[rule]
     }
 
-    /// How many blocks a symbol executes.
+    /// The number of blocks that a symbol executes.
     pub(super) fn length(&self, symbol: Symbol) -> u64 {
         match symbol.as_rule() {
             Some(rule) => self.measured.layout.length(rule),
@@ -70,33 +71,34 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Where a symbol leads, and how many occurrences end in it.
+/// The state after a symbol, and the number of occurrences that end in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Outcome {
     pub(super) state: State,
     pub(super) count: u64,
 }
 
-/// What is known of the symbols of a segment.
+/// What is known about the symbols of a segment.
 ///
 /// A count is at most the number of executed blocks, which fits.
 pub(super) struct Counting<'s, 'p> {
     pub(super) search: &'s Search<'s>,
     pub(super) automaton: &'s mut Automaton<'p>,
-    /// By symbol and state: of a call the callee's state at its beginning.
+    /// By symbol and state. For a call, the state is the callee's at its beginning.
     known: HashMap<(Symbol, State), Outcome, FxBuildHasher>,
 }
 
-/// A rule under way.
+/// A rule in progress.
 struct Frame {
     symbol: Symbol,
     rule: Rule,
-    /// At the beginning.
+    /// The state at the beginning.
     from: State,
     state: State,
     count: u64,
     next: u32,
-    /// Of a repetition, the states at the beginning of its rounds so far, and the counts until then.
+    /// For a repetition, the states at the beginning of its rounds so far, and the counts until
+    /// then.
     rounds: Vec<(State, u64)>,
 }
 
@@ -109,7 +111,7 @@ impl<'s, 'p> Counting<'s, 'p> {
         }
     }
 
-    /// The state in which the symbols of a rule begin, if the activation that comes to it is in this one.
+    /// The state in which a rule's symbols begin, if the activation that reaches it is in `state`.
     pub(super) fn inner(&mut self, rule: Rule, state: State) -> State {
         match rule.kind {
             Kind::Call(function) => self.automaton.enter(state, function),
@@ -117,7 +119,7 @@ impl<'s, 'p> Counting<'s, 'p> {
         }
     }
 
-    /// What a symbol does to an activation in a state. Without recursion.
+    /// The effect of a symbol on an activation in a state. Without recursion.
     pub(super) fn symbol(&mut self, symbol: Symbol, state: State) -> Outcome {
         let mut frames: Vec<Frame> = Vec::new();
         let mut wanted = (symbol, state);
@@ -130,7 +132,7 @@ impl<'s, 'p> Counting<'s, 'p> {
                     continue;
                 }
             };
-            // What was wanted is known; so may be the rules around it.
+            // The wanted outcome is known; so may be those of the rules around it.
             loop {
                 let Some(frame) = frames.last_mut() else {
                     return outcome;
@@ -154,7 +156,7 @@ impl<'s, 'p> Counting<'s, 'p> {
         }
     }
 
-    /// The outcome, if it is known or obvious; otherwise the frame in which to find it.
+    /// The outcome, if it is known or obvious; otherwise the frame in which to compute it.
     fn at_once(&mut self, symbol: Symbol, state: State) -> Result<Outcome, Frame> {
         if !self.search.concerns(symbol) {
             // An activation of the pattern's functions executes none of its blocks there.
@@ -205,7 +207,7 @@ impl<'s, 'p> Counting<'s, 'p> {
         outcome
     }
 
-    /// A call leaves its caller as it was, but for what may follow.
+    /// A call leaves its caller's state unchanged, except for the parts that may follow.
     fn seen_from_outside(&mut self, symbol: Symbol, state: State, inside: Outcome) -> Outcome {
         let rule = symbol.as_rule().map(|rule| self.search.rule(rule).kind);
         match rule {
@@ -219,11 +221,11 @@ impl<'s, 'p> Counting<'s, 'p> {
 }
 
 impl Frame {
-    /// Goes on to the next symbol, if there is one to be looked at.
+    /// Continues with the next symbol, if there is one to examine.
     fn advance(&mut self) -> bool {
         let Kind::Repeat(times) = self.rule.kind else {
             self.next += 1;
-            // A call may be empty, but then it has no frame: it concerns nobody.
+            // A call may be empty, but then it has no frame, because it concerns no part.
             return self.next < self.rule.start + self.rule.len;
         };
         let done = self.rounds.len() as u64;
@@ -235,7 +237,7 @@ impl Frame {
             self.rounds.push((self.state, self.count));
             return true;
         };
-        // From here on the rounds repeat themselves: whole turns of them, then some more.
+        // From here on the rounds are periodic: whole periods, then a remainder.
         let turn = (self.rounds.len() - seen) as u64;
         let of_turn = self.count - self.rounds[seen].1;
         let left = times - done;

@@ -1,4 +1,4 @@
-//! Saying when occurrences are.
+//! Finds the times of occurrences.
 
 use super::automaton::State;
 use super::count::Counting;
@@ -9,17 +9,17 @@ struct Frame {
     next: u32,
     end: u32,
     start: u32,
-    /// How many more times it is gone through after this.
+    /// How many more times it is executed after this.
     again: u64,
     state: State,
-    /// How many occurrences are still to come in it.
+    /// The number of occurrences still to come in it.
     left: u64,
-    /// How many blocks were executed before its next symbol.
+    /// The number of blocks executed before its next symbol.
     time: u64,
 }
 
-/// Appends the times of the last blocks of the occurrences in a symbol, until there are `most` in all. `time`: how many blocks are executed
-/// before it.
+/// Appends the times of the last blocks of the occurrences in a symbol, until there are `most` in
+/// all. `time` is the number of blocks executed before it.
 pub(super) fn list(
     counting: &mut Counting<'_, '_>,
     symbol: Symbol,
@@ -42,7 +42,7 @@ pub(super) fn list(
             continue;
         }
         if frame.next == frame.end {
-            // What is left shows that it is gone through again.
+            // The remaining count shows that it is executed again.
             match frame.again.checked_sub(1) {
                 Some(again) => (frame.again, frame.next) = (again, frame.start),
                 None => {
@@ -64,7 +64,7 @@ pub(super) fn list(
     }
 }
 
-/// Lists those of a node, or gives the frame of a rule.
+/// Lists the occurrences of a node, or returns the frame of a rule.
 fn go(
     counting: &mut Counting<'_, '_>,
     symbol: Symbol,

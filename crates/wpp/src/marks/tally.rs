@@ -1,4 +1,4 @@
-//! How many marks there are, rule by rule.
+//! Counts marks, rule by rule.
 
 use afterimage_ids::{NodeId, PrimaryMap, RuleId};
 
@@ -6,27 +6,28 @@ use super::Marking;
 use crate::measures::Measured;
 use crate::{Kind, Root, Rule, Symbol};
 
-/// What an activation executes first and last in a rule, and how many marks there are in it but for those that its first node has
-/// because of what came before.
+/// What an activation executes first and last in a rule, and the number of marks in it, excluding
+/// those that its first node has because of what came before.
 #[derive(Clone, Copy, Default)]
 struct Part {
-    /// First and last; `None` if nothing of this activation is executed: other activations only.
+    /// First and last; `None` if this activation executes nothing, only other activations do.
     ends: Option<(NodeId, NodeId)>,
     count: u64,
 }
 
-/// What is executed before a symbol in the same activation.
+/// The node executed before a symbol in the same activation.
 type Before = Option<NodeId>;
 
-/// An item of the root: how many marks there are before it, and what its activation executed last.
+/// An item of the root: the number of marks before it, and what its activation executed last.
 struct Item {
     count: u64,
     before: Before,
 }
 
-/// How many marks there are in the rules of a segment.
+/// The numbers of marks in the rules of a segment.
 pub(super) struct Tally {
-    /// In a rule's symbols up to each symbol, but for those that its first node has because of what came before.
+    /// For each symbol, the marks in its rule up to and including it, excluding those that the
+    /// rule's first node has because of what came before.
     counts: Vec<u64>,
     rules: PrimaryMap<RuleId, Part>,
     items: Vec<Item>,
@@ -34,9 +35,10 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Counts. `open`: what each open activation executed last, before the segment and then after it. Linear in the grammar.
+    /// Counts the marks of a segment. `open` is what each open activation executed last, before the
+    /// segment and then after it. Linear in the grammar.
     ///
-    /// It may saturate: then there are too many to be counted, or the rule is never asked for.
+    /// It may saturate: then there are too many marks to count, or the rule is never asked for.
     pub(super) fn new(measured: &Measured, marking: &impl Marking, open: &mut Vec<Before>) -> Self {
         let segment = &measured.segment;
         let mut tally = Self {
@@ -88,7 +90,7 @@ impl Tally {
         tally
     }
 
-    /// How many there are in the segment.
+    /// The number of marks in the segment.
     pub(super) fn count(&self) -> u64 {
         self.count
     }
@@ -104,7 +106,7 @@ impl Tally {
         }
     }
 
-    /// After how many blocks of the segment the mark is that follows so many others. There must be one.
+    /// The offset in blocks of the mark that follows `before` others in the segment. It must exist.
     pub(super) fn select(
         &self,
         measured: &Measured,
@@ -139,7 +141,7 @@ impl Tally {
                 Kind::Call(_) => before = None,
                 Kind::Sequence => {}
             }
-            // What the first node has because of what came before is not in the counts.
+            // The counts exclude the marks that the first node has because of what came before.
             let entry = (0..symbols.len()).find(|&at| part(at).ends.is_some());
             let joined = entry.map_or(0, |at| part(at).after(before, marking) - part(at).count);
             let up_to = |at: usize| {
@@ -169,7 +171,7 @@ impl Tally {
 }
 
 impl Part {
-    /// How many marks there are if that was executed before.
+    /// The number of marks after this predecessor.
     fn after(self, before: Before, marking: &impl Marking) -> u64 {
         let joined = self
             .ends
@@ -177,7 +179,7 @@ impl Part {
         self.count.saturating_add(joined)
     }
 
-    /// One after the other.
+    /// Combines two consecutive parts.
     fn then(self, next: Self, marking: &impl Marking) -> Self {
         let (ends, count) = match (self.ends, next.ends) {
             (Some((first, before)), Some((_, last))) => {
@@ -192,7 +194,7 @@ impl Part {
     }
 }
 
-/// The first index that does not belong to the part of which the predicate is true, which comes first.
+/// The length of the prefix for which the predicate holds.
 fn partition_point(len: usize, predicate: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (0, len);
     while low < high {

@@ -1,4 +1,4 @@
-//! Which rules of a segment stand for the activations of a function.
+//! The rules of a segment that stand for the activations of a function.
 
 use afterimage_ids::{FuncId, RuleId};
 
@@ -15,15 +15,15 @@ pub(crate) struct CallRules {
 #[derive(Clone, Copy)]
 pub(crate) struct CallRule {
     pub(crate) rule: RuleId,
-    /// How many activations: at least one.
+    /// The number of its activations, at least one.
     pub(crate) times: u64,
 }
 
 impl CallRules {
-    /// How many bytes a rule takes.
+    /// The size of a rule in bytes.
     pub(crate) const RULE: usize = size_of::<(FuncId, CallRule)>();
 
-    /// Linear in the grammar, but for the sorting.
+    /// Linear in the grammar, except for sorting.
     pub(super) fn new(measured: &Measured) -> Self {
         let times = occurrences(measured);
         let rules = measured.segment.grammar.rules.iter().zip(times);
@@ -49,7 +49,8 @@ impl CallRules {
 
 /// How often each rule occurs in a segment. Linear in the grammar.
 ///
-/// What is counted of calls fits, since the segment's counts were verified; what else there is may saturate, and is never asked for.
+/// The counts of calls fit, because the segment's counts were verified. Other counts may saturate,
+/// and are never used.
 pub(crate) fn occurrences(measured: &Measured) -> Vec<u64> {
     let segment = &measured.segment;
     let mut counts = vec![0u64; segment.grammar.rules.len()];

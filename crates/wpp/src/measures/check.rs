@@ -1,26 +1,27 @@
-//! Whether a segment is sound.
+//! Checks whether a segment is sound.
 
 use afterimage_ids::{FuncId, NodeId, PrimaryMap, RuleId};
 
 use super::{CheckError, tally};
 use crate::{Grammar, Kind, Node, Root, Rule, Segment, Symbol};
 
-/// What is found of the rules.
+/// Facts about the rules.
 pub(super) struct Rules {
-    /// How many blocks each rule executes.
+    /// The number of blocks that each rule executes.
     pub(super) lengths: PrimaryMap<RuleId, u64>,
     /// Which rules are activations or contain some.
     pub(super) calls: PrimaryMap<RuleId, bool>,
-    /// The function whose activation executes a rule; `None` if it stands for whole activations only.
+    /// The function whose activation executes a rule; `None` if the rule only stands for whole
+    /// activations.
     owners: PrimaryMap<RuleId, Option<FuncId>>,
 }
 
-/// What is found of the root.
+/// Facts about the root.
 #[derive(Default)]
 pub(super) struct Items {
-    /// How many blocks are executed before each item, and in all.
+    /// The number of blocks executed before each item, and in all.
     pub(super) starts: Vec<u64>,
-    /// How many activations are open before each item, and at the end.
+    /// The number of activations open before each item, and at the end.
     pub(super) depths: Vec<u32>,
     /// The function of the innermost activation before each item, and at the end.
     pub(super) functions: Vec<Option<FuncId>>,
@@ -151,7 +152,8 @@ pub(super) fn counts(segment: &Segment) -> Result<(), CheckError> {
     Ok(())
 }
 
-/// The symbols of a rule stand behind those of the rules before, and are as many as its kind demands. Where they end.
+/// Checks that a rule's symbols follow those of the previous rule, and that their number suits its
+/// kind. Returns where they end.
 fn symbols(grammar: &Grammar, id: RuleId, rule: Rule, start: usize) -> Result<usize, CheckError> {
     if rule.start as usize != start {
         return Err(CheckError::Gap(id));
@@ -167,7 +169,8 @@ fn symbols(grammar: &Grammar, id: RuleId, rule: Rule, start: usize) -> Result<us
     }
 }
 
-/// The length of a node, and the function whose activations execute it. What a filter left out may stand in any activation.
+/// The length of a node, and the function whose activations execute it. A left-out stretch may
+/// occur in any activation.
 fn terminal(
     symbol: Symbol,
     nodes: &PrimaryMap<NodeId, Node>,
@@ -180,7 +183,7 @@ fn terminal(
     }
 }
 
-/// The function that is one, if one of them is none, or both.
+/// The function that both are, or the one that is known.
 fn same(
     rule: RuleId,
     one: Option<FuncId>,

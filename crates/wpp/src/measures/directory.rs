@@ -1,19 +1,20 @@
-//! Searching in long rules.
+//! Searches long rules.
 
-/// Says of long ascending lists between which of their members a value is.
+/// Locates values in long ascending lists.
 ///
-/// A list has slots that are equally far apart, an eighth as many as members or fewer, and each slot says how many members are not beyond it. So of
-/// values that are equally likely each has few members between its slots on average, whatever the members are
-/// (Devroye, "Lecture Notes on Bucket Algorithms", 1986), where halving would look at many distant ones.
+/// A list is divided into equally wide slots, at most an eighth as many as it has members. Each
+/// slot stores the number of members that are not beyond it. So if values are equally likely, the
+/// average value has few members between its slots, whatever the members are (Devroye, "Lecture
+/// Notes on Bucket Algorithms", 1986). A binary search would examine many distant members.
 #[derive(Default)]
 pub(crate) struct Directory {
-    /// Where each list's slots begin, and how many bits of a value are within a slot.
+    /// Where each list's slots begin, and the width of a slot in bits.
     lists: Vec<(u32, u32)>,
     slots: Vec<u32>,
 }
 
 impl Directory {
-    /// Adds a list, with fewer than 2^32 members. Returns its number. Linear.
+    /// Adds a list with fewer than 2^32 members. Returns its number. Linear.
     pub(crate) fn push(&mut self, list: impl ExactSizeIterator<Item = u64>, last: u64) -> u32 {
         let len = list.len();
         let most = (len as u64 / 8).max(1);
@@ -24,7 +25,7 @@ impl Directory {
         self.lists.push((self.slots.len() as u32, shift));
         let mut slot = 0;
         for (at, end) in list.enumerate() {
-            // The slots that begin before its end.
+            // The slots that begin before the member's end.
             while end > 0 && slot <= (end - 1) >> shift {
                 self.slots.push(at as u32);
                 slot += 1;
@@ -34,7 +35,8 @@ impl Directory {
         self.lists.len() as u32 - 1
     }
 
-    /// How many members of a list are not beyond a value below its last: at least and at most so many.
+    /// The minimal and maximal number of a list's members that are not beyond a value below its
+    /// last.
     #[inline]
     pub(crate) fn range(&self, list: u32, value: u64) -> (u32, u32) {
         let (start, shift) = self.lists[list as usize];
@@ -47,7 +49,7 @@ impl Directory {
         self.slots.shrink_to_fit();
     }
 
-    /// About how much memory it takes.
+    /// Its approximate memory use.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(&self.lists[..]) + size_of_val(&self.slots[..])
     }

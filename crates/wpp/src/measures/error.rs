@@ -1,4 +1,4 @@
-//! What may be wrong with a segment.
+//! The possible faults of a segment.
 
 use afterimage_ids::{FuncId, NodeId, RuleId};
 use thiserror::Error;
@@ -6,10 +6,10 @@ use thiserror::Error;
 /// Why a segment is not sound.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CheckError {
-    /// A rule's symbols do not begin where those of the rule before end.
+    /// A rule's symbols do not begin where those of the previous rule end.
     #[error("the symbols of {0} do not stand where they should")]
     Gap(RuleId),
-    /// A rule has more symbols than there are.
+    /// A rule has more symbols than exist.
     #[error("the symbols of {0} go beyond the last")]
     Beyond(RuleId),
     /// There are symbols after those of the last rule.
@@ -18,13 +18,13 @@ pub enum CheckError {
     /// A sequence of fewer than two symbols.
     #[error("{0} is a sequence of fewer than two symbols")]
     ShortSequence(RuleId),
-    /// A repetition of nothing, or of several symbols.
+    /// A repetition without a symbol, or of several.
     #[error("{0} does not repeat exactly one symbol")]
     RepeatedSymbols(RuleId),
-    /// A repetition of fewer than two times.
+    /// A repetition with fewer than two rounds.
     #[error("{0} repeats fewer than two times")]
     FewTimes(RuleId),
-    /// A rule names itself, a later one, or one that there is not.
+    /// A rule names itself, a later rule, or one that does not exist.
     #[error("{rule} names {names}, which is not before it")]
     Forward {
         /// The rule.
@@ -32,10 +32,10 @@ pub enum CheckError {
         /// The rule that it names.
         names: RuleId,
     },
-    /// The root names a rule that there is not.
+    /// The root names a rule that does not exist.
     #[error("the root names {0}, which there is not")]
     UnknownRule(RuleId),
-    /// A node that there is not.
+    /// A node that does not exist.
     #[error("{0} is not known")]
     UnknownNode(NodeId),
     /// A node that takes no time.
@@ -57,38 +57,38 @@ pub enum CheckError {
         /// The other.
         other: FuncId,
     },
-    /// Something that is not of the innermost activation's function is executed there.
+    /// Code of another function than the innermost activation's is executed there.
     #[error("item {item} of the root belongs to {function}, whose activation is not the innermost")]
     Foreign {
-        /// Which item of the root.
+        /// The item of the root.
         item: usize,
-        /// Whose it is.
+        /// The function.
         function: FuncId,
     },
     /// An activation ends where none is open.
     #[error("item {0} of the root ends an activation where none is open")]
     LeaveNone(usize),
-    /// An activation ends that began in this segment: it should be a rule.
+    /// An activation ends that began in this segment; it should be a rule.
     #[error("item {0} of the root ends an activation that the root began")]
     LeaveBegun(usize),
-    /// The segment is not as long as it says.
+    /// The segment's length differs from the stated one.
     #[error("it executes {found} blocks and not {length}")]
     Length {
-        /// What it says.
+        /// The stated length.
         length: u64,
-        /// How long it is.
+        /// The actual length.
         found: u64,
     },
     /// There are about 2^30 rules and symbols, or more.
     #[error("it has more rules and symbols than can be searched")]
     TooLarge,
-    /// The run is too long at the segment's end.
+    /// The run exceeds the limit at the segment's end.
     #[error("it ends after more blocks than can be counted")]
     End,
-    /// The counts of nodes are not right.
+    /// The counts of nodes are wrong.
     #[error("the counts of its nodes are not those of its rules")]
     NodeCounts,
-    /// The counts of activations are not right.
+    /// The counts of activations are wrong.
     #[error("the counts of its calls are not those of its rules")]
     CallCounts,
     /// There are 2^64 activations of a function, or more.

@@ -1,8 +1,9 @@
-//! The rules of a segment, laid out so that a search looks at little memory.
+//! The rules of a segment, laid out so that a search touches little memory.
 //!
-//! A segment's grammar is larger than the processor's caches, so what a search costs is how many places it looks at. A
-//! rule is one stretch here: a header, and for each symbol what it is and where it ends. Symbols say where the rules that they name are,
-//! not their numbers, so that there is no table between. A long rule is not searched by halves: it has a [`Directory`].
+//! A segment's grammar is larger than the processor's caches, so the cost of a search is the number
+//! of places that it touches. Here a rule is one contiguous stretch: a header, then each symbol
+//! with its end. Symbols hold the positions of the rules that they name, not their numbers, so no
+//! table is needed in between. A long rule is not searched by halving: it has a [`Directory`].
 
 use afterimage_ids::{FuncId, NodeId, PrimaryMap, RuleId};
 
@@ -10,15 +11,15 @@ use super::Directory;
 use super::order::order;
 use crate::{Kind, Node, Segment, Symbol};
 
-/// A symbol that says where its rule is. One word.
+/// A symbol that contains its rule's position. One word.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Word(u32);
 
 impl Word {
-    /// No symbol.
+    /// Stands for no symbol.
     pub(crate) const NONE: Self = Self(u32::MAX);
 
-    /// The symbol that stands for the rule at this place.
+    /// The symbol for the rule at this position.
     #[inline]
     pub(crate) fn rule(first: u32) -> Self {
         Self(first << 1 | 1)
@@ -30,7 +31,7 @@ impl Word {
         (self.0 & 1 == 0).then(|| NodeId::from_u32(self.0 >> 1))
     }
 
-    /// Where the rule's symbols are, if this stands for one.
+    /// The position of the rule's symbols, if this stands for a rule.
     #[inline]
     pub(crate) fn as_rule(self) -> Option<u32> {
         (self.0 & 1 == 1 && self != Self::NONE).then_some(self.0 >> 1)
@@ -41,7 +42,8 @@ impl Word {
 #[derive(Clone, Copy)]
 struct Entry {
     word: u32,
-    /// How many blocks the rule's symbols execute up to this one, or where that stands in [`Layout::wide`].
+    /// The number of blocks that the rule's symbols execute up to this one, or the index of that
+    /// number in [`Layout::wide`].
     end: u32,
 }
 
@@ -56,17 +58,18 @@ const LONG: u32 = 8;
 /// The rule is an activation or contains some.
 const CALLS: u32 = 16;
 
-/// How many symbols a rule may have that has no directory.
+/// Rules with more symbols than this have a directory.
 const SHORT: usize = 32;
 
-/// Among how many symbols one is looked for from the first on, where halving takes fewer looks: most of a rule's time is in few
-/// of its symbols, so the processor guesses right which it is, and goes on before it knows.
+/// Up to this many symbols are searched linearly, which examines more of them than halving does.
+/// But most of a rule's time is in few of its symbols, so the processor predicts the branch
+/// correctly and continues without waiting.
 pub(crate) const FEW: usize = 16;
 
-/// A rule, as its header says.
+/// A rule, decoded from its header.
 #[derive(Clone, Copy)]
 pub(crate) struct Body {
-    /// The places of its first symbol, and after its last.
+    /// The positions of its first symbol, and after its last.
     pub(crate) first: u32,
     pub(crate) end: u32,
     flags: u32,
@@ -75,7 +78,7 @@ pub(crate) struct Body {
 }
 
 impl Body {
-    /// What the rule stands for.
+    /// The rule's kind.
     #[inline]
     pub(crate) fn kind(self) -> Kind {
         match self.flags & KIND {
@@ -91,7 +94,7 @@ impl Body {
         (self.flags & KIND == CALL).then(|| FuncId::from_u32(self.payload as u32))
     }
 
-    /// How often its symbols are executed, one after the other.
+    /// How often its symbols are executed in sequence.
     #[inline]
     pub(crate) fn rounds(self) -> u64 {
         if self.flags & KIND == REPEAT {
@@ -112,28 +115,28 @@ impl Body {
     }
 }
 
-/// The rules of a segment, each at the place of its first symbol.
+/// The rules of a segment, each at the position of its first symbol.
 #[derive(Default)]
 pub(crate) struct Layout {
-    /// The rules, one after the other. Before a rule's symbols stand:
+    /// The rules, one after the other. A rule's symbols are preceded by:
     ///
-    /// - if it is long, which list of the directory has its ends;
-    /// - the function and how many symbols there are, or the two halves of the number of rounds;
-    /// - flags, and as `end` what its first symbol begins with: 0, or where that stands in `wide`.
+    /// - if it is long, the number of the directory's list with its ends;
+    /// - the function and the number of symbols, or the two halves of the number of rounds;
+    /// - flags, and as `end` the start of its first symbol: 0, or the index of that in `wide`.
     entries: Vec<Entry>,
-    /// Ends that are too large for a word, each rule's after a 0.
+    /// Ends that are too large for a word; each rule's are preceded by a 0.
     wide: Vec<u64>,
     /// The ends of long rules.
     directory: Directory,
-    /// Where each rule is.
+    /// The position of each rule.
     places: PrimaryMap<RuleId, u32>,
 }
 
 impl Layout {
-    /// How many entries there may be, so that places fit into words.
+    /// The maximal number of entries, so that positions fit into words.
     const LIMIT: usize = 1 << 30;
 
-    /// The rules of a segment, which must be sound, and whose lengths these are. `None` if they are too many.
+    /// Lays out the rules of a sound segment, given their lengths. `None` if there are too many.
     pub(super) fn new(
         segment: &Segment,
         nodes: &PrimaryMap<NodeId, Node>,
@@ -185,7 +188,8 @@ impl Layout {
         Some(layout)
     }
 
-    /// Writes a rule, all but where it is in the directory. `ends`: how many blocks its symbols execute up to each.
+    /// Writes a rule, except for its list in the directory. `ends` holds the number of blocks
+    /// executed up to each symbol.
     fn fill(&mut self, id: RuleId, kind: Kind, flags: u32, symbols: &[Symbol], ends: &[u64]) {
         let first = self.places[id] as usize;
         let wide = ends.last().is_some_and(|&end| u32::try_from(end).is_err());
@@ -207,7 +211,7 @@ impl Layout {
         }
     }
 
-    /// What stands for an end in an entry.
+    /// The representation of an end in an entry.
     fn end_of(&mut self, end: u64, wide: bool) -> u32 {
         if !wide {
             return end as u32;
@@ -216,7 +220,7 @@ impl Layout {
         self.wide.len() as u32 - 1
     }
 
-    /// About how much memory it takes.
+    /// Its approximate memory use.
     pub(super) fn bytes(&self) -> usize {
         self.entries.len() * size_of::<Entry>()
             + self.wide.len() * size_of::<u64>()
@@ -224,12 +228,12 @@ impl Layout {
             + self.directory.bytes()
     }
 
-    /// How many places there are.
+    /// The number of positions.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Where a rule is: the place of its first symbol.
+    /// A rule's position: that of its first symbol.
     pub(crate) fn place(&self, rule: RuleId) -> u32 {
         self.places[rule]
     }
@@ -243,7 +247,7 @@ impl Layout {
         }
     }
 
-    /// The rule at a place.
+    /// The rule at a position.
     #[inline]
     pub(crate) fn body(&self, first: u32) -> Body {
         let [sizes, flags] = [2, 1].map(|before| self.entries[(first - before) as usize]);
@@ -260,20 +264,21 @@ impl Layout {
         }
     }
 
-    /// Which of the long rules it is, in the order of the grammar, if it is one.
+    /// The number of a long rule, in the order of the grammar; `None` for a short one.
     #[inline]
     pub(crate) fn long(&self, body: Body) -> Option<u32> {
         let is_long = body.flags & LONG != 0;
         is_long.then(|| self.entries[body.first as usize - 3].word)
     }
 
-    /// The symbol at a place.
+    /// The symbol at a position.
     #[inline]
     pub(crate) fn at(&self, at: u32) -> Word {
         Word(self.entries[at as usize].word)
     }
 
-    /// How many blocks a rule's symbols execute up to the one at this place; 0 at the place before the first.
+    /// The number of blocks that a rule's symbols execute up to the one at this position; 0 at the
+    /// position before the first.
     #[inline]
     pub(crate) fn end_at(&self, at: u32, wide: bool) -> u64 {
         let end = self.entries[at as usize].end;
@@ -284,13 +289,14 @@ impl Layout {
         }
     }
 
-    /// How many blocks the symbol at a place executes.
+    /// The number of blocks that the symbol at a position executes.
     #[inline]
     pub(crate) fn width_at(&self, at: u32, wide: bool) -> u64 {
         self.end_at(at, wide) - self.end_at(at - 1, wide)
     }
 
-    /// The place of the symbol that executes what a rule executes after so many blocks, fewer than its symbols do.
+    /// The position of the symbol at `within` blocks into the rule, which is less than its symbols
+    /// execute.
     #[inline]
     pub(crate) fn find(&self, body: Body, within: u64) -> u32 {
         let (mut from, mut to) = (body.first, body.end);
@@ -314,7 +320,7 @@ impl Layout {
         from + before as u32
     }
 
-    /// How many blocks a rule executes in all.
+    /// The number of blocks that a rule executes in all.
     pub(crate) fn length(&self, rule: RuleId) -> u64 {
         let body = self.body(self.places[rule]);
         let once = self.end_at(body.end - 1, body.is_wide());
@@ -324,7 +330,7 @@ impl Layout {
         }
     }
 
-    /// How many blocks a rule's symbols execute up to one, from 0.
+    /// The number of blocks that a rule's symbols execute before the `at`-th, from 0.
     pub(crate) fn end(&self, rule: RuleId, at: usize) -> u64 {
         let body = self.body(self.places[rule]);
         self.end_at(body.first + at as u32, body.is_wide())

@@ -1,13 +1,14 @@
-//! In which order rules are laid out.
+//! The order in which rules are laid out.
 
 use afterimage_ids::{PrimaryMap, RuleId};
 
 use crate::{Kind, Root, Segment};
 
-/// All rules, each before those that it names for the first time, and right behind it the one among them in which most blocks are executed.
+/// Orders the rules: each comes before those that it names for the first time, directly followed by
+/// the one of these that executes the most blocks.
 ///
-/// The way down to a random position mostly goes from a rule to what follows it in memory then, which the processor has fetched already, or
-/// to what is on the same page. Linear.
+/// The way down to a random position then mostly leads from a rule to what follows it in memory,
+/// which the processor has already fetched, or to something on the same page. Linear.
 pub(super) fn order(segment: &Segment, lengths: &PrimaryMap<RuleId, u64>) -> Vec<RuleId> {
     let grammar = &segment.grammar;
     let times = times(segment);
@@ -15,10 +16,10 @@ pub(super) fn order(segment: &Segment, lengths: &PrimaryMap<RuleId, u64>) -> Vec
     let mut order = Vec::with_capacity(grammar.rules.len());
     let mut is_placed: PrimaryMap<RuleId, bool> =
         std::iter::repeat_n(false, grammar.rules.len()).collect();
-    // The next one last.
+    // In reverse: the next rule is last.
     let mut pending: Vec<RuleId> = roots(segment).collect();
     pending.reverse();
-    // Nothing leads to some rules: they follow at the end.
+    // Unreachable rules follow at the end.
     for rest in grammar.rules.keys().rev() {
         while let Some(rule) = pending.pop() {
             if std::mem::replace(&mut is_placed[rule], true) {
@@ -44,7 +45,7 @@ pub(super) fn order(segment: &Segment, lengths: &PrimaryMap<RuleId, u64>) -> Vec
     order
 }
 
-/// How often each rule is executed; 2^64 - 1 if that is too often to be counted.
+/// How often each rule is executed; saturates at 2^64 - 1.
 fn times(segment: &Segment) -> PrimaryMap<RuleId, u64> {
     let grammar = &segment.grammar;
     let mut times: PrimaryMap<RuleId, u64> = std::iter::repeat_n(0, grammar.rules.len()).collect();

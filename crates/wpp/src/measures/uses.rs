@@ -1,18 +1,18 @@
-//! Where the symbols of a grammar stand.
+//! Finds where the symbols of a grammar occur.
 
 use afterimage_ids::{EntityRef, NodeId, RuleId};
 
 use super::Measured;
 use crate::{Root, Symbol};
 
-/// What a symbol stands in.
+/// What contains a symbol.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum User {
     Rule(RuleId),
     Root,
 }
 
-/// Where a symbol stands: which of the symbols of a rule, or of the root's items.
+/// An occurrence of a symbol: its position in a rule, or in the root's items.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Use {
     pub(crate) user: User,
@@ -22,18 +22,18 @@ pub(crate) struct Use {
 /// The number of the root, which comes after all rules.
 const ROOT: u32 = u32::MAX;
 
-/// Where each symbol stands, in the order of the rules.
+/// The occurrences of each symbol, in the order of the rules.
 pub(crate) struct Uses {
-    /// How many nodes there may be.
+    /// The number of nodes.
     nodes: usize,
-    /// Where the uses of each symbol end: first the nodes, then the rules.
+    /// Where the occurrences of each symbol end: first the nodes, then the rules.
     ends: Vec<u32>,
     /// The rule, or the root, and the position there.
     all: Vec<(u32, u32)>,
 }
 
 impl Uses {
-    /// What a symbol takes, in bytes.
+    /// The memory per symbol, in bytes.
     pub(super) const SYMBOL: usize = size_of::<(u32, u32)>();
 
     /// Linear.
@@ -63,7 +63,7 @@ impl Uses {
                 uses.ends[slot] += 1;
             }
         });
-        // From counts to where each begins; filling makes these the ends.
+        // Converts counts to beginnings; filling the lists turns these into ends.
         let mut sum = 0;
         for end in &mut uses.ends {
             sum += std::mem::replace(end, sum);
@@ -95,15 +95,15 @@ impl Uses {
         })
     }
 
-    /// Where a node stands.
+    /// The occurrences of a node.
     pub(crate) fn of_node(&self, node: NodeId) -> impl Iterator<Item = Use> + '_ {
         let slot = node.index();
-        // What is beyond are rules.
+        // Slots beyond the nodes belong to rules.
         let slot = if slot < self.nodes { slot } else { usize::MAX };
         self.of(slot)
     }
 
-    /// Where a rule stands.
+    /// The occurrences of a rule.
     pub(crate) fn of_rule(&self, rule: RuleId) -> impl Iterator<Item = Use> + '_ {
         self.of(self.nodes + rule.index())
     }
@@ -113,7 +113,7 @@ fn slot(nodes: usize, symbol: Symbol) -> Option<usize> {
     let node = || symbol.as_node().map(|node| node.index());
     match symbol.as_rule() {
         Some(rule) => Some(nodes + rule.index()),
-        // A node that only rules have that are not reached was not counted.
+        // A node that occurs only in unreachable rules was not counted.
         None => node().filter(|&node| node < nodes),
     }
 }

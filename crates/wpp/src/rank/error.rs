@@ -1,12 +1,12 @@
-//! What cannot be looked for.
+//! Why something cannot be searched for.
 
 use afterimage_ids::NodeId;
 use thiserror::Error;
 
-/// Why something cannot be looked for.
+/// Why something cannot be searched for.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TargetError {
-    /// There is no such node.
+    /// The node does not exist.
     #[error("{0} is not known")]
     Unknown(NodeId),
     /// The node has fewer blocks.
@@ -15,7 +15,7 @@ pub enum TargetError {
     /// The node is given twice.
     #[error("{0} is given twice")]
     Twice(NodeId),
-    /// There are 2^64 or more.
+    /// There are 2^64 occurrences or more.
     #[error("there are more than can be counted")]
     Uncountable,
 }

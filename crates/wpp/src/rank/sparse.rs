@@ -1,4 +1,4 @@
-//! How many there are in those rules that have any.
+//! Counts for only those rules that have any occurrences.
 
 use afterimage_ids::{EntityRef, RuleId};
 use hashbrown::HashMap;
@@ -8,24 +8,26 @@ use super::{Positions, Target, up_to};
 use crate::Kind;
 use crate::measures::{Measured, Use, User};
 
-/// All rules are counted if more than one in so many symbols has any, and more than a few.
+/// All rules are counted if more than one in this many symbols has occurrences, and more than
+/// [`ALWAYS`].
 const FEW: usize = 32;
-/// How many are a few.
+/// Up to this many symbols with occurrences are always handled here.
 const ALWAYS: usize = 64;
 
-/// How many of some nodes there are in the rules of a segment, as far as there are any.
+/// Counts of some nodes in the rules of a segment that have any.
 pub(super) struct Sparse {
-    /// By the place of a rule: its own sums.
+    /// By the position of a rule: its range of sums.
     rules: HashMap<u32, (u32, u32), FxBuildHasher>,
-    /// The places of the symbols that have any, ascending, and how many there are in the rule's symbols up to each, itself included.
+    /// The positions of the symbols that have any, ascending, with the running total in the rule,
+    /// inclusive.
     sums: Vec<(u32, u64)>,
-    /// The same for the items of the root.
+    /// The same for the root's items.
     root: Vec<(u32, u64)>,
 }
 
 impl Sparse {
-    /// Counts nodes. `None` if too many symbols have any. Linear in the rules that have any, and in where these stand; once for each segment linear in its
-    /// grammar.
+    /// Counts nodes. `None` if too many symbols have any. Linear in the rules that have any and in
+    /// their occurrences; once per segment also linear in its grammar.
     pub(super) fn new(measured: &Measured, positions: &Positions) -> Option<Self> {
         let uses = measured.uses();
         let grammar = &measured.segment.grammar;
@@ -35,7 +37,7 @@ impl Sparse {
             sums: Vec::new(),
             root: Vec::new(),
         };
-        // The rules that have any, and in each how many, itself included.
+        // The rules that have any, with the total in each, itself included.
         let mut open = Bits::default();
         let mut totals = vec![0u64; grammar.rules.len()];
         let mut wanted = Bits::default();
@@ -49,7 +51,7 @@ impl Sparse {
             uses.of_node(node)
                 .for_each(|by| stands(by, each, &mut open));
         }
-        // The children come before the parents.
+        // Children come before parents.
         let mut next = 0;
         while let Some(rule) = open.next_from(next) {
             next = rule + 1;
@@ -100,7 +102,7 @@ impl Sparse {
         Some(&self.sums[start as usize..end as usize])
     }
 
-    /// As for all rules.
+    /// Like [`Tally::rank`](super::tally::Tally::rank).
     pub(super) fn rank(&self, measured: &Measured, target: &Target, offset: u64) -> u64 {
         let starts = &measured.root_starts;
         let item = starts.partition_point(|&start| start <= offset) - 1;
@@ -128,7 +130,7 @@ impl Sparse {
             .map_or(0, |node| up_to(target.positions(node), within))
     }
 
-    /// As for all rules.
+    /// Like [`Tally::select`](super::tally::Tally::select).
     pub(super) fn select(&self, measured: &Measured, target: &Target, others: u64) -> u64 {
         let layout = &measured.layout;
         let mut others = others;
@@ -154,13 +156,14 @@ impl Sparse {
     }
 }
 
-/// How many there are before a place.
+/// The count before a position.
 fn before(sums: &[(u32, u64)], place: u32) -> u64 {
     let at = sums.partition_point(|&(other, _)| other < place);
     at.checked_sub(1).map_or(0, |at| sums[at].1)
 }
 
-/// The place of the one that follows so many others, and how many others there are at that place. There must be one.
+/// The position of the symbol with the occurrence that follows `others` earlier ones, which must
+/// exist. Reduces `others` by those before that position.
 fn take(sums: &[(u32, u64)], others: &mut u64) -> u32 {
     let at = sums.partition_point(|&(_, sum)| sum <= *others);
     *others -= at.checked_sub(1).map_or(0, |at| sums[at].1);
@@ -184,7 +187,7 @@ impl Bits {
         word.is_some_and(|word| word >> (number % 64) & 1 == 1)
     }
 
-    /// The first one that is at least this one.
+    /// The first member that is at least `number`.
     fn next_from(&self, number: usize) -> Option<usize> {
         let (mut at, mut mask) = (number / 64, u64::MAX << (number % 64));
         loop {

@@ -2,16 +2,16 @@
 
 use crate::measures::FEW;
 
-/// Sums that do not exceed a bound, in two, four or eight bytes each. What exceeds it saturates.
+/// Sums up to a bound, in two, four or eight bytes each. Larger values saturate.
 pub(super) enum Sums {
     Short(Vec<u16>),
     Middle(Vec<u32>),
     Long(Vec<u64>),
 }
 
-/// As many bytes as a sum needs.
+/// An integer with as many bytes as a sum needs.
 pub(super) trait Sum: Copy + Default + Into<u64> {
-    /// The sum, or the largest if it exceeds that.
+    /// The sum, or the largest value if it exceeds that.
     fn of(sum: u64) -> Self;
 }
 
@@ -44,7 +44,8 @@ impl Sums {
         }
     }
 
-    /// The first place from `from` on, before `to`, whose sum is more; `to` if there is none. The sums must ascend there.
+    /// The first position in `from..to` whose sum is greater; `to` if there is none. The sums must
+    /// ascend there.
     pub(super) fn find(&self, from: u32, to: u32, sum: u64) -> u32 {
         let own = from as usize..to as usize;
         let before = match self {
@@ -64,7 +65,7 @@ impl Sums {
     }
 }
 
-/// The first index whose sum is more; the length if there is none.
+/// The first index whose sum is greater; the length if there is none.
 #[inline]
 fn first_above<T: Copy + Into<u64>>(sums: &[T], sum: u64) -> usize {
     if sums.len() <= FEW {

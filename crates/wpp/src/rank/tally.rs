@@ -1,4 +1,4 @@
-//! How many there are, rule by rule.
+//! Counts of occurrences, rule by rule.
 
 use afterimage_ids::{EntityRef, PrimaryMap, RuleId};
 
@@ -8,16 +8,16 @@ use super::{Target, up_to};
 use crate::measures::{Directory, Measured};
 use crate::{Kind, Root, Symbol};
 
-/// How many of what is looked for there are in the rules of a segment.
+/// The numbers of occurrences in the rules of a segment.
 pub(super) enum Tally {
-    /// In those that have any: of most nodes, these are few.
+    /// Only in rules that have any: for most nodes, these are few.
     Sparse(Sparse),
     /// In all rules.
     Dense(Dense),
 }
 
 impl Tally {
-    /// Counts; there must be `count` in all. Linear in the grammar at most.
+    /// Counts occurrences; the total must be `count`. At most linear in the grammar.
     pub(super) fn new(measured: &Measured, target: &Target, count: u64) -> Self {
         let sparse = match target {
             Target::Nodes(nodes) => Sparse::new(measured, nodes),
@@ -29,7 +29,7 @@ impl Tally {
         }
     }
 
-    /// About how much memory it takes.
+    /// Its approximate memory use.
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Sparse(sparse) => sparse.bytes(),
@@ -37,7 +37,8 @@ impl Tally {
         }
     }
 
-    /// How many there are up to the block that is executed after `offset` blocks of the segment, fewer than its length.
+    /// The number of occurrences up to the block at `offset` blocks into the segment, which is less
+    /// than its length.
     pub(super) fn rank(&self, measured: &Measured, target: &Target, offset: u64) -> u64 {
         match self {
             Self::Sparse(sparse) => sparse.rank(measured, target, offset),
@@ -45,7 +46,8 @@ impl Tally {
         }
     }
 
-    /// After how many blocks of the segment the one is executed that follows so many others. There must be one.
+    /// The offset in blocks of the occurrence that follows `others` earlier ones in the segment. It
+    /// must exist.
     pub(super) fn select(&self, measured: &Measured, target: &Target, others: u64) -> u64 {
         match self {
             Self::Sparse(sparse) => sparse.select(measured, target, others),
@@ -54,18 +56,18 @@ impl Tally {
     }
 }
 
-/// Counts of all rules.
+/// Counts for all rules.
 pub(super) struct Dense {
-    /// In a rule's symbols up to each symbol, at the symbol's place, and 0 before them.
+    /// The running total in a rule, at each symbol's position, preceded by a 0.
     ends: Sums,
-    /// These sums of long rules.
+    /// These sums for long rules.
     directory: Directory,
-    /// Before each item of the root, and in all.
+    /// The count before each item of the root, and in all.
     starts: Vec<u64>,
 }
 
 impl Dense {
-    /// Counts; there must be `count` in all. Linear in the grammar.
+    /// Counts occurrences; the total must be `count`. Linear in the grammar.
     fn new(measured: &Measured, target: &Target, count: u64) -> Self {
         if u16::try_from(count).is_ok() {
             Self::counted(measured, target, Sums::Short)
@@ -76,17 +78,17 @@ impl Dense {
         }
     }
 
-    /// Counts, in so many bytes each.
+    /// Counts with a fixed number of bytes per sum.
     ///
-    /// What can be reached from the root can be counted, since the segment's counts were verified; what cannot is never
-    /// asked for, so it may saturate.
+    /// Whatever is reachable from the root can be counted, because the segment's counts were
+    /// verified. The rest is never queried, so it may saturate.
     fn counted<S: Sum>(measured: &Measured, target: &Target, sums: fn(Vec<S>) -> Sums) -> Self {
         let segment = &measured.segment;
         let mut ends = vec![S::default(); measured.layout.len()];
         let mut starts = Vec::with_capacity(segment.root.len() + 1);
         let mut directory = Directory::default();
         let wanted = target.wanted();
-        // In each rule, itself included.
+        // The total in each rule, itself included.
         let mut totals = PrimaryMap::with_capacity(segment.grammar.rules.len());
         let weight = |totals: &PrimaryMap<RuleId, S>, symbol: Symbol| -> u64 {
             match (symbol.as_rule(), symbol.as_node()) {
@@ -209,7 +211,7 @@ impl Target {
         wanted
     }
 
-    /// Whether a rule of this kind is one itself.
+    /// 1 if a rule of this kind is itself an occurrence.
     fn itself(&self, kind: Kind) -> u64 {
         match self {
             Self::Calls(function) => u64::from(kind == Kind::Call(*function)),

@@ -1,7 +1,9 @@
-//! The dynamic call graph: which call made which calls, and where (Zhang and Gupta 2001, section 2).
+//! The dynamic call graph: which call made which calls, and where (Zhang and Gupta 2001, section
+//! 2).
 //!
-//! The paper's graph is a tree with a node per call, which links the path traces together. Here equal subtrees are one node, so
-//! that a billion equal calls from a loop take a few bytes; [`CallGraph::walk`] walks the tree that it stands for.
+//! The paper's graph is a tree with a node per call, which links the path traces together. Here
+//! equal subtrees share one node, so a billion equal calls from a loop take a few bytes.
+//! [`CallGraph::walk`] walks the tree that it represents.
 
 use std::hash::{Hash, Hasher};
 
@@ -13,23 +15,23 @@ use super::call_runs::Runs;
 use super::event::EventError;
 use super::walk::Walk;
 
-/// A subtree of the dynamic call graph: a call with all that it calls.
+/// A subtree of the dynamic call graph: a call with everything that it calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallId(pub(super) u32);
 
 impl CallId {
-    /// Its number: they are numbered from 0, callees before callers.
+    /// Its number. Subtrees are numbered from 0, callees before callers.
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// What a call is besides its calls.
+/// A call without its own calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Call {
     /// The function.
     pub function: FuncId,
-    /// Which of the function's unique path traces it took.
+    /// The number of the function's unique path trace that it took.
     pub path: u32,
 }
 
@@ -45,12 +47,12 @@ pub struct CallGraph {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Node {
     call: Call,
-    /// Where its calls end in `runs`; they start where those of the node before end.
+    /// Where its calls end in `runs`; they start where those of the previous node end.
     end: u64,
 }
 
 impl CallGraph {
-    /// How many different subtrees there are.
+    /// The number of different subtrees.
     pub fn subtrees(&self) -> usize {
         self.nodes.len()
     }
@@ -65,7 +67,7 @@ impl CallGraph {
         self.nodes[id.0 as usize].call
     }
 
-    /// The calls that a subtree's outermost call makes itself.
+    /// The direct calls of a subtree's outermost call.
     pub fn calls(&self, id: CallId) -> Runs<'_> {
         Runs::new(self.bytes(id.0 as usize))
     }
@@ -75,12 +77,14 @@ impl CallGraph {
         Runs::new(&self.top)
     }
 
-    /// How many calls never returned: the last call from outside, the last call that it made, and so on.
+    /// The number of calls that never returned: the last call from outside, the last call that it
+    /// made, and so on.
     pub fn open(&self) -> u64 {
         self.open
     }
 
-    /// The calls and returns of the run in their order: the paper's tree. Memory for the depth.
+    /// The calls and returns of the run in order: the paper's tree. Memory is proportional to the
+    /// depth.
     pub fn walk(&self) -> Walk<'_> {
         Walk::new(self)
     }
@@ -90,7 +94,8 @@ impl CallGraph {
         self.checked_occurrences().unwrap_or_default()
     }
 
-    /// How often each subtree occurs; nothing if 64 bits cannot count that, which no finished graph is.
+    /// How often each subtree occurs. `None` if a count exceeds 64 bits, which never happens in a
+    /// finished graph.
     pub(super) fn checked_occurrences(&self) -> Option<Vec<u64>> {
         let mut counts = vec![0u64; self.nodes.len()];
         let add = |counts: &mut [u64], runs: Runs<'_>, times: u64| {
@@ -120,7 +125,7 @@ impl CallGraph {
         open
     }
 
-    /// How many bytes of memory it takes.
+    /// Its memory use in bytes.
     pub fn heap_bytes(&self) -> usize {
         size_of_val(&self.nodes[..]) + self.runs.len() + self.top.len()
     }
@@ -160,12 +165,12 @@ impl CallGraphBuilder {
         Ok(CallId(id))
     }
 
-    /// How many bytes of memory the graph takes so far.
+    /// The graph's memory use in bytes so far.
     pub(super) fn heap_bytes(&self) -> usize {
         self.graph.heap_bytes() + size_of::<u32>() * self.table.capacity()
     }
 
-    /// The graph, given the calls from outside and how many calls are open at the end.
+    /// The graph, given the calls from outside and the number of calls open at the end.
     pub(super) fn finish(self, top: &[u8], open: u64) -> CallGraph {
         let mut graph = self.graph;
         graph.top = top.to_vec();
@@ -174,8 +179,8 @@ impl CallGraphBuilder {
     }
 }
 
-/// Most calls make none. Some machines take a hundred times longer to compare no bytes at the address of an empty vector, which is not
-/// mapped, than to compare a few.
+/// Most calls make none. On some machines, comparing no bytes at the unmapped address of an empty
+/// vector takes a hundred times longer than comparing a few.
 fn same_bytes(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && (a.is_empty() || a == b)
 }

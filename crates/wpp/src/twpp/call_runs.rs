@@ -3,16 +3,17 @@
 use super::call_graph::CallId;
 use super::varint;
 
-/// Calls of one activation, one after the other, with equal subtrees, at positions that form an arithmetic series.
+/// Consecutive calls of one activation with equal subtrees, at positions that form an arithmetic
+/// series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CallRun {
-    /// What is called: a subtree of the dynamic call graph.
+    /// The callee: a subtree of the dynamic call graph.
     pub call: CallId,
-    /// The first call's position: how many blocks the caller itself had executed.
+    /// The first call's position: the number of blocks that the caller itself had executed.
     pub first: u64,
     /// The distance of the positions; 0 if there is only one call.
     pub step: u64,
-    /// How many calls there are, at least 1.
+    /// The number of calls, at least 1.
     pub count: u64,
 }
 
@@ -32,7 +33,7 @@ pub(super) struct RunBuilder {
 }
 
 impl RunBuilder {
-    /// The next call, at this position or a later one than the call before.
+    /// Adds the next call, at the previous call's position or a later one.
     pub(super) fn push(&mut self, call: CallId, position: u64) {
         if let Some(run) = &mut self.latest {
             let distance = position - run.last();
@@ -64,7 +65,7 @@ impl RunBuilder {
         self.bytes.shrink_to(1 << 8);
     }
 
-    /// How many bytes the complete runs take.
+    /// The size of the complete runs in bytes.
     pub(super) fn len(&self) -> usize {
         self.bytes.len()
     }
@@ -90,7 +91,7 @@ pub struct Runs<'a> {
 }
 
 impl<'a> Runs<'a> {
-    /// Reads what a [`RunBuilder`] wrote.
+    /// Reads the output of a [`RunBuilder`].
     pub(super) fn new(bytes: &'a [u8]) -> Self {
         Self {
             rest: bytes,

@@ -1,4 +1,4 @@
-//! Partitioning a run into path traces and a dynamic call graph, while it goes on.
+//! Partitions a run into path traces and a dynamic call graph while it executes.
 
 use afterimage_ids::{BlockId, FuncId};
 use rustc_hash::FxHashMap;
@@ -13,16 +13,16 @@ use super::wpp::{UniquePath, Wpp};
 
 /// Collects the events of a run into a [`Wpp`] (Zhang and Gupta 2001, section 2, Figures 2 and 3).
 ///
-/// A call's trace and subtree are looked up when the call ends and kept only if they are new, so memory is proportional to the
-/// unique path traces, the different subtrees of the call graph and the activations that are open, and not to
-/// the run. O(1) an event, amortised.
+/// A call's trace and subtree are looked up when the call ends, and kept only if they are new. So
+/// memory is proportional to the unique path traces, the different subtrees of the call graph and
+/// the open activations, not to the run. O(1) per event, amortised.
 #[derive(Clone, Debug, Default)]
 pub struct Collector {
     index: FxHashMap<FuncId, usize>,
     tables: Vec<PathTable>,
     calls: CallGraphBuilder,
     top: RunBuilder,
-    /// The activations that are open, and after them some that were, for their memory.
+    /// The open activations, followed by some former ones, kept for their memory.
     stack: Vec<Activation>,
     depth: usize,
 }
@@ -40,7 +40,7 @@ impl Collector {
         Self::default()
     }
 
-    /// An activation begins.
+    /// Begins an activation.
     pub fn enter(&mut self, function: FuncId) {
         let table = *self.index.entry(function).or_insert_with(|| {
             self.tables.push(PathTable::new(function));
@@ -53,7 +53,7 @@ impl Collector {
         self.depth += 1;
     }
 
-    /// The innermost activation executes a block.
+    /// Executes a block in the innermost activation.
     ///
     /// # Errors
     /// If no activation is open.
@@ -63,7 +63,7 @@ impl Collector {
         Ok(())
     }
 
-    /// The innermost activation executes blocks, with no call between them.
+    /// Executes blocks in the innermost activation, without a call between them.
     ///
     /// # Errors
     /// If there is a block and no activation is open.
@@ -76,7 +76,7 @@ impl Collector {
         Ok(())
     }
 
-    /// The innermost activation executes blocks so many times over, with no call between them.
+    /// Executes blocks `count` times in the innermost activation, without a call between them.
     ///
     /// # Errors
     /// If there is a block and no activation is open.
@@ -84,7 +84,8 @@ impl Collector {
         (0..count).try_for_each(|_| self.blocks(blocks))
     }
 
-    /// The innermost activation ends. Gives the call with all that it called, for [`Self::again`].
+    /// Ends the innermost activation. Returns the call with everything that it called, for
+    /// [`Self::again`].
     ///
     /// # Errors
     /// If none is open, or if there are too many different ones.
@@ -105,8 +106,9 @@ impl Collector {
         Ok(subtree)
     }
 
-    /// A call that [`Self::leave`] of this collector gave happens again, with all that it calls, from its beginning to its end: O(1),
-    /// however long it takes. With it, a grammar of a run is collected without expanding calls.
+    /// Repeats a call returned by [`Self::leave`] of this collector, with everything that it
+    /// called. O(1), however long it takes. This allows collecting a run from its grammar without
+    /// expanding calls.
     pub fn again(&mut self, call: CallId) {
         match self.innermost() {
             Some(caller) => {
@@ -117,10 +119,10 @@ impl Collector {
         }
     }
 
-    /// An event of any kind.
+    /// Processes an event of any kind.
     ///
     /// # Errors
-    /// As the method for its kind.
+    /// Like the method for its kind.
     pub fn push(&mut self, event: Event) -> Result<(), EventError> {
         match event {
             Event::Enter(function) => {
@@ -132,12 +134,13 @@ impl Collector {
         }
     }
 
-    /// How many activations are open.
+    /// The number of open activations.
     pub fn depth(&self) -> usize {
         self.depth
     }
 
-    /// The run ends: what was collected. Activations that are open have not returned, and are marked so.
+    /// Ends the run and returns what was collected. Open activations have not returned, and are
+    /// marked accordingly.
     ///
     /// # Errors
     /// If there are too many different ones, or more than any run can have.
@@ -148,7 +151,7 @@ impl Collector {
         }
         let calls = std::mem::take(&mut self.calls).finish(self.top.finish(), open);
         let occurrences = calls.checked_occurrences().ok_or(EventError::TooLong)?;
-        // Each call counts as a block, so that there are not too many empty ones either.
+        // Each call counts as a block, which also limits the number of empty ones.
         let mut length = 0u64;
         for (id, count) in calls.ids().zip(occurrences) {
             let path = self.path_of(calls.call(id));

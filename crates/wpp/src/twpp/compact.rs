@@ -1,4 +1,4 @@
-//! From unique path traces to the compacted, timestamped form.
+//! Converts unique path traces to the compacted, timestamped form.
 
 use std::hash::Hash;
 
@@ -12,9 +12,10 @@ use super::path_trace::PathTrace;
 use super::timestamped::{BadTrace, PackedEntries, TimestampedTrace};
 use super::wpp::{FunctionPaths, UniquePath, Wpp};
 
-/// No run has more calls and executed blocks than this: a thousand years at 36 million a second. Sizes in words then fit 64 bits.
+/// The maximal number of calls and executed blocks of a run: a thousand years at 36 million a
+/// second. Sizes in words then fit 64 bits.
 pub(super) const MOST_BLOCKS: u64 = 1 << 60;
-/// What is wrong if there are more.
+/// The message if there are more.
 const TOO_MANY: &str = "it executes more blocks than a run can";
 
 /// A timestamped whole program path (Zhang and Gupta 2001, Figure 7).
@@ -22,7 +23,7 @@ const TOO_MANY: &str = "it executes more blocks than a run can";
 pub struct Twpp {
     /// The functions that were called, ascending.
     pub functions: Vec<FunctionTraces>,
-    /// Which call took which path trace, and made which calls where.
+    /// The path trace and the calls of each call.
     pub calls: CallGraph,
 }
 
@@ -31,9 +32,9 @@ pub struct Twpp {
 pub struct FunctionTraces<B = Box<[u8]>> {
     /// The function.
     pub function: FuncId,
-    /// Sequences of dynamic basic blocks, each once, timestamped.
+    /// Timestamped sequences of dynamic basic blocks, each once.
     pub traces: Vec<TimestampedTrace<B>>,
-    /// What dynamic basic blocks stand for, each dictionary once.
+    /// The expansions of dynamic basic blocks, each dictionary once.
     pub dictionaries: Vec<Dictionary>,
     /// The unique path traces, numbered as in [`super::Call::path`].
     pub paths: Vec<CompactPath>,
@@ -42,13 +43,13 @@ pub struct FunctionTraces<B = Box<[u8]>> {
 /// A unique path trace: the paper's tuple (t, d) of a trace and a dictionary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CompactPath {
-    /// Which of [`FunctionTraces::traces`].
+    /// The index of its trace in [`FunctionTraces::traces`].
     pub trace: u32,
-    /// Which of [`FunctionTraces::dictionaries`].
+    /// The index of its dictionary in [`FunctionTraces::dictionaries`].
     pub dictionary: u32,
-    /// How many calls took it.
+    /// The number of calls that took it.
     pub calls: u64,
-    /// How many of these never returned.
+    /// The number of these that never returned.
     pub unfinished: u64,
 }
 
@@ -65,10 +66,11 @@ impl Twpp {
         }
     }
 
-    /// The unique path traces again. Time for all their blocks: [`FunctionTraces::blocks`] tells how many there are.
+    /// Recovers the unique path traces. Takes time for all their blocks, whose number
+    /// [`FunctionTraces::blocks`] returns.
     ///
     /// # Errors
-    /// If a trace from a damaged file is none.
+    /// If a trace from a damaged file is invalid.
     pub fn expand(&self) -> Result<Wpp, BadTrace> {
         let functions = self.functions.iter().map(|f| {
             let paths = (0..f.paths.len()).map(|k| {
@@ -130,7 +132,7 @@ impl FunctionTraces {
 }
 
 impl<B: AsRef<[u8]>> FunctionTraces<B> {
-    /// The sequence of dynamic basic blocks of a unique path trace, and what they stand for.
+    /// The sequence of dynamic basic blocks of a unique path trace, and their expansions.
     ///
     /// # Panics
     /// If there is no such path.
@@ -145,7 +147,7 @@ impl<B: AsRef<[u8]>> FunctionTraces<B> {
     /// The blocks of a unique path trace.
     ///
     /// # Errors
-    /// If the trace is from a damaged file and is none.
+    /// If the trace is from a damaged file and invalid.
     ///
     /// # Panics
     /// If there is no such path.
@@ -160,7 +162,7 @@ impl<B: AsRef<[u8]>> FunctionTraces<B> {
         Ok(expanded)
     }
 
-    /// How many blocks a unique path trace has, without expanding it.
+    /// The number of blocks of a unique path trace, without expanding it.
     ///
     /// # Panics
     /// If there is no such path.
@@ -173,8 +175,9 @@ impl<B: AsRef<[u8]>> FunctionTraces<B> {
         trace.packed().map(of).sum()
     }
 
-    /// How many blocks all calls executed, and one more for each call; what is wrong if no run can execute so many, which
-    /// happens only in a damaged file. No path trace has more blocks than this, then, and no sum over them overflows.
+    /// The number of blocks that all calls executed, plus one for each call. Fails if no run can
+    /// execute so many, which happens only in a damaged file. On success, no path trace has more
+    /// blocks than this, and no sum over them overflows.
     pub(super) fn executed(&self) -> Result<u64, &'static str> {
         let mut sum = 0u64;
         for (k, path) in self.paths.iter().enumerate() {
@@ -189,8 +192,8 @@ impl<B: AsRef<[u8]>> FunctionTraces<B> {
         Ok(sum)
     }
 
-    /// What is wrong if [`Self::executed`] finds something wrong. Looks at the series only if the lengths of the traces do not show
-    /// already that there cannot be too many blocks.
+    /// Fails if [`Self::executed`] does. Examines the series only if the lengths of the traces do
+    /// not already rule out an excess.
     pub(super) fn check_executed(&self) -> Result<(), &'static str> {
         let most = self
             .paths
@@ -206,14 +209,14 @@ impl<B: AsRef<[u8]>> FunctionTraces<B> {
         }
     }
 
-    /// No fewer blocks than a path trace has, by its steps and the longest chain.
+    /// An upper bound of the blocks of a path trace, from its steps and the longest chain.
     fn most_blocks(&self, path: usize) -> Option<u64> {
         let (trace, dictionary) = self.parts(path);
         let longest = dictionary.chains().map(<[_]>::len).max().unwrap_or(1);
         trace.len().checked_mul(longest as u64)
     }
 
-    /// The same traces in memory of their own.
+    /// The same traces with memory of their own.
     pub fn into_owned(self) -> FunctionTraces
     where
         B: Into<Box<[u8]>>,
@@ -227,7 +230,7 @@ impl<B: AsRef<[u8]>> FunctionTraces<B> {
         }
     }
 
-    /// How many calls there were.
+    /// The number of calls.
     pub fn calls(&self) -> u64 {
         self.paths.iter().map(|path| path.calls).sum()
     }
@@ -241,7 +244,7 @@ fn expand(steps: impl Iterator<Item = BlockId>, dictionary: &Dictionary) -> Path
     builder.complete().into_trace()
 }
 
-/// Things, each once, in the order in which they first came.
+/// Distinct items, in the order of first occurrence.
 struct Unique<T> {
     numbers: FxHashMap<T, u32>,
 }

@@ -2,19 +2,20 @@
 
 use afterimage_ids::BlockId;
 
-/// What the dynamic basic blocks of a path trace stand for: chains of at least two blocks, by their first blocks.
+/// The expansions of the dynamic basic blocks of a path trace: chains of at least two blocks, keyed
+/// by their first blocks.
 ///
-/// A block that is not the first of a chain stands for itself.
+/// A block that does not begin a chain stands for itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Dictionary {
-    /// The chains one after the other, ascending by first block.
+    /// The concatenated chains, ascending by first block.
     blocks: Box<[BlockId]>,
     /// Where each chain ends.
     ends: Box<[u32]>,
 }
 
 impl Dictionary {
-    /// A dictionary of chains in any order, no two with the same first block.
+    /// Builds a dictionary from chains in any order, no two with the same first block.
     pub(super) fn new(mut chains: Vec<Vec<BlockId>>) -> Self {
         chains.sort_unstable_by_key(|chain| chain.first().copied());
         let mut end = 0;
@@ -28,7 +29,8 @@ impl Dictionary {
         }
     }
 
-    /// A dictionary of chains that ascend by first block, one after the other, and where each ends.
+    /// Builds a dictionary from concatenated chains that ascend by first block, and the end of
+    /// each.
     pub(super) fn from_ascending(blocks: &[BlockId], ends: &[u32]) -> Self {
         Self {
             blocks: blocks.into(),
@@ -63,7 +65,8 @@ impl Dictionary {
         }
     }
 
-    /// How many words of four bytes the paper's form takes: how many chains, and per chain its length and its blocks.
+    /// The number of four-byte words in the paper's form: the number of chains, and each chain's
+    /// length and blocks.
     pub fn words(&self) -> u64 {
         1 + (self.ends.len() + self.blocks.len()) as u64
     }

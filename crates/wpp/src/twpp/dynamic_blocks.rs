@@ -7,15 +7,15 @@ use super::dictionary::Dictionary;
 use super::timestamped::TimestampedTrace;
 use super::timestamped_builder::TimestampedBuilder;
 
-/// Stands before the first block of a trace and after the last one.
+/// Stands for what precedes a trace's first block and follows its last.
 const OUTSIDE: u32 = u32::MAX;
 
-/// The dynamic control-flow graph of one path trace, as far as chains need it: who comes before and after whom, if it is always
-/// the same. Keeps its memory for the next trace.
+/// The dynamic control-flow graph of one path trace, as far as chains need it: each block's
+/// predecessor and successor, if always the same. Keeps its memory for the next trace.
 ///
-/// In the trace, a dynamic basic block is entered at its first block and left at its last one only. So `b` continues `a` if and only
-/// if every `a` is followed by a `b` and every `b` preceded by an `a`. A trace's beginning enters its first
-/// block and its end leaves its last one.
+/// In the trace, a dynamic basic block is entered only at its first block and left only at its
+/// last. So `b` continues `a` if and only if every `a` is followed by a `b` and every `b` preceded
+/// by an `a`. A trace's beginning enters its first block and its end leaves its last one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DynamicBlocks {
     index: FxHashMap<BlockId, u32>,
@@ -39,7 +39,8 @@ enum Neighbour {
 }
 
 impl DynamicBlocks {
-    /// Chains and what remains of the trace if each is its first block. Goes over the blocks twice, O(1) each.
+    /// Finds the chains, and the trace with each replaced by its first block. Two passes over the
+    /// blocks, O(1) each.
     pub(super) fn compact(
         &mut self,
         blocks: impl Iterator<Item = BlockId> + Clone,

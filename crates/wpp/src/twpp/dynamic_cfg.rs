@@ -9,15 +9,16 @@ use super::dictionary::Dictionary;
 use super::series::Series;
 use super::timestamped::{BadTrace, TimestampedTrace};
 
-/// What executed in a call, and when: a node for every dynamic basic block, with the steps of the call at which it executes.
+/// What a call executed, and when: a node for every dynamic basic block, with the steps of the call
+/// at which it executes.
 ///
-/// A pair of a timestamp and a node is a point of the path trace; [`Self::after`] and [`Self::before`] walk from
-/// any point in either direction without the trace.
+/// A pair of a timestamp and a node is a point of the path trace. [`Self::after`] and
+/// [`Self::before`] walk from any point in either direction without the trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DynamicCfg {
     nodes: Vec<DynamicNode>,
     edges: Vec<DynamicEdge>,
-    /// The edges' places in `edges`, ascending by target.
+    /// The indices of the edges in `edges`, ascending by target.
     by_target: Vec<usize>,
 }
 
@@ -26,26 +27,27 @@ pub struct DynamicCfg {
 pub struct DynamicNode {
     /// The blocks that it stands for, in the order of execution.
     pub blocks: Vec<BlockId>,
-    /// At which steps it executes. Each step is the execution of one node; the first is 1.
+    /// The steps at which it executes. Each step is the execution of one node; the first is 1.
     pub timestamps: Series,
 }
 
 /// An edge: one node executed right after another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DynamicEdge {
-    /// The node before.
+    /// The earlier node.
     pub from: usize,
-    /// The node after.
+    /// The later node.
     pub to: usize,
-    /// How often.
+    /// How often the edge was taken.
     pub count: u64,
 }
 
 impl<B: AsRef<[u8]>> FunctionTraces<B> {
-    /// The dynamic control-flow graph of the calls that took a unique path trace. O(steps log blocks).
+    /// The dynamic control-flow graph of the calls that took a unique path trace. O(steps log
+    /// blocks).
     ///
     /// # Errors
-    /// If the trace is from a damaged file and is none.
+    /// If the trace is from a damaged file and invalid.
     ///
     /// # Panics
     /// If there is no such path.
@@ -56,11 +58,11 @@ impl<B: AsRef<[u8]>> FunctionTraces<B> {
 }
 
 impl DynamicCfg {
-    /// The graph of a trace of dynamic basic blocks; with an empty dictionary, that of a trace of blocks. Nodes
-    /// ascend by first block, edges by source and target. O(steps log blocks).
+    /// The graph of a trace of dynamic basic blocks or, with an empty dictionary, of a trace of
+    /// blocks. Nodes ascend by first block, edges by source and target. O(steps log blocks).
     ///
     /// # Errors
-    /// If the trace is from a damaged file and is none.
+    /// If the trace is from a damaged file and invalid.
     pub fn of<B: AsRef<[u8]>>(
         trace: &TimestampedTrace<B>,
         dictionary: &Dictionary,
@@ -123,21 +125,22 @@ impl DynamicCfg {
         from_here.take_while(move |e| e.to == node)
     }
 
-    /// Which node executes at a step, if one does. O(nodes log entries).
+    /// The node that executes at a step, if any. O(nodes log entries).
     pub fn at(&self, t: u64) -> Option<usize> {
         self.nodes.iter().position(|n| n.timestamps.contains(t))
     }
 
-    /// The node that executes after `node` did at step `t`: the successor with the timestamp t + 1. Nothing at the end, or if
-    /// `node` does not execute then. O(successors log entries).
+    /// The node that executes after `node` does at step `t`: the successor with the timestamp t +
+    /// 1. `None` at the end, or if `node` does not execute then. O(successors log entries).
     pub fn after(&self, t: u64, node: usize) -> Option<usize> {
         let next = t.checked_add(1).filter(|_| self.executes(t, node))?;
         let mut to = self.outgoing(node).map(|e| e.to);
         to.find(|&n| self.executes(next, n))
     }
 
-    /// The node that executes before `node` does at step `t`: the predecessor with the timestamp t − 1. Nothing at the beginning, or
-    /// if `node` does not execute then. O(predecessors log entries).
+    /// The node that executes before `node` does at step `t`: the predecessor with the timestamp t
+    /// − 1. `None` at the beginning, or if `node` does not execute then. O(predecessors log
+    /// entries).
     pub fn before(&self, t: u64, node: usize) -> Option<usize> {
         let previous = t.checked_sub(1).filter(|_| self.executes(t, node))?;
         let mut from = self.incoming(node).map(|e| e.from);

@@ -1,4 +1,4 @@
-//! What a run of one thread consists of.
+//! The events of a single-threaded run.
 
 use std::fmt;
 
@@ -18,13 +18,14 @@ pub enum Event {
     Leave,
 }
 
-/// An event that cannot be.
+/// Why an event is impossible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EventError {
-    /// A block was executed, or an activation ended, where no activation was open.
+    /// A block was executed, or an activation ended, while no activation was open.
     #[error("{0} outside every activation")]
     NoActivation(Outside),
-    /// There are more different call trees, or more path traces of a function, than 32 bits can number.
+    /// There are more different call trees, or more path traces of a function, than 32 bits can
+    /// number.
     #[error("more than 2^32 different call trees or path traces")]
     TooMany,
     /// The run has more blocks or calls than any run can have.

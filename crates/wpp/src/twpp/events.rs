@@ -1,11 +1,11 @@
-//! From path traces and the dynamic call graph back to the run.
+//! Converts path traces and the dynamic call graph back to the run.
 
 use super::event::Event;
 use super::path_trace::Blocks;
 use super::walk::{CallStep, Walk};
 use super::wpp::Wpp;
 
-/// The events of a run, in order. Memory for the depth of the calls.
+/// The events of a run, in order. Memory is proportional to the depth of the calls.
 #[derive(Clone, Debug)]
 pub struct Events<'a> {
     wpp: &'a Wpp,
@@ -13,11 +13,11 @@ pub struct Events<'a> {
     stack: Vec<Activation<'a>>,
     /// What happens after the blocks before it.
     step: Option<CallStep>,
-    /// How many calls are yet to return. Those that never do are the last ones to end.
+    /// The number of calls that are yet to return. Those that never do are the last to end.
     returns: u64,
 }
 
-/// What is left of an activation.
+/// The rest of an activation.
 #[derive(Clone, Debug)]
 struct Activation<'a> {
     blocks: Option<Blocks<'a>>,

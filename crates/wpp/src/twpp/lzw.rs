@@ -1,20 +1,21 @@
-//! Welch's compression (LZW; Welch, "A Technique for High-Performance Data Compression", 1984), which the paper applies to the
-//! dynamic call graph.
+//! Welch's compression (LZW; Welch, "A Technique for High-Performance Data Compression", 1984),
+//! which the paper applies to the dynamic call graph.
 //!
-//! Codes grow from 9 to 16 bits with the dictionary; when 2^16 codes are in use, the code 256 is written and the dictionary
-//! starts anew. Codes are packed from the lowest bit. The length of the plain bytes is not part of the compressed ones.
+//! Codes grow from 9 to 16 bits with the dictionary. When 2^16 codes are in use, the code 256 is
+//! written and the dictionary is reset. Codes are packed from the lowest bit. The compressed bytes
+//! do not contain the length of the plain ones.
 
 use rustc_hash::FxHashMap;
 
 /// The code that empties the dictionary.
 const CLEAR: u32 = 256;
-/// How many codes there may be.
+/// The maximal number of codes.
 const LIMIT: u32 = 1 << 16;
 
-/// Bytes that no encoder wrote.
+/// Why bytes are not an encoder's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LzwError {
-    /// The bytes end before as many plain bytes as there should be were decoded.
+    /// The bytes end before the expected number of plain bytes was decoded.
     #[error("compressed bytes end early")]
     EndsEarly,
     /// A code has no meaning yet.
@@ -22,7 +23,7 @@ pub enum LzwError {
     UnknownCode(u32),
 }
 
-/// How many bits a code takes when `codes` of them are in use.
+/// The width of a code in bits when `codes` of them are in use.
 fn width(codes: u32) -> u32 {
     (32 - (codes - 1).leading_zeros()).max(9)
 }
@@ -53,7 +54,7 @@ impl Default for LzwEncoder {
 }
 
 impl LzwEncoder {
-    /// The next plain bytes. O(1) each.
+    /// Adds plain bytes. O(1) each.
     pub fn push(&mut self, plain: &[u8]) {
         for &byte in plain {
             let Some(prefix) = self.prefix else {
@@ -99,24 +100,25 @@ impl LzwEncoder {
     }
 }
 
-/// The plain bytes of compressed ones. Constant memory. The encoder does not say where they end: take as many as there were.
+/// Decodes compressed bytes in constant memory. The encoder does not mark the end: take as many
+/// bytes as were written.
 #[derive(Clone, Debug)]
 pub struct LzwDecoder<'a> {
     rest: &'a [u8],
     bits: u64,
     bit_count: u32,
-    /// How many codes the encoder had when it wrote the next one.
+    /// The number of codes that the encoder had when it wrote the next one.
     codes: u32,
-    /// What codes from 257 on stand for: a code, and the byte after it.
+    /// The meaning of codes from 257 on: a code, and the byte after it.
     longer: Vec<(u16, u8)>,
-    /// The code before, unless the dictionary is new.
+    /// The previous code, unless the dictionary is new.
     before: Option<u32>,
-    /// Decoded bytes to come, the next one last.
+    /// Decoded bytes to return, the next one last.
     ready: Vec<u8>,
 }
 
 impl<'a> LzwDecoder<'a> {
-    /// Decodes compressed bytes.
+    /// Creates a decoder for compressed bytes.
     pub fn new(compressed: &'a [u8]) -> Self {
         Self {
             rest: compressed,
@@ -129,7 +131,7 @@ impl<'a> LzwDecoder<'a> {
         }
     }
 
-    /// Gets the bytes of the next code ready.
+    /// Decodes the next code into `ready`.
     fn refill(&mut self) -> Result<(), LzwError> {
         let mut code = self.code()?;
         if code == CLEAR {
@@ -139,10 +141,10 @@ impl<'a> LzwDecoder<'a> {
             code = self.code()?;
         }
         if self.codes == LIMIT {
-            // An encoder starts anew here.
+            // An encoder resets its dictionary here.
             return Err(LzwError::UnknownCode(code));
         }
-        // The encoder has just named this code: the code before and the first byte of this one, which is that one's.
+        // The encoder has just named this code: the previous code followed by its own first byte.
         let next = CLEAR + 1 + self.longer.len() as u32;
         let newest = self.before.filter(|_| code == next);
         if code == CLEAR || code >= next && newest.is_none() {
@@ -210,7 +212,7 @@ mod tests {
         compressed.len()
     }
 
-    /// The example that the literature uses for the code that is named and used at once.
+    /// The literature's example of a code that is named and used at once.
     #[test]
     fn a_code_may_be_used_as_soon_as_it_is_named() {
         assert_eq!(
@@ -220,7 +222,8 @@ mod tests {
         );
     }
 
-    /// No two neighbours occur twice, so each byte is a code; the 257th code may be one of 513, and takes ten bits.
+    /// No pair of neighbours occurs twice, so each byte is a code. The 257th code may be one of
+    /// 513, and takes ten bits.
     #[test]
     fn codes_are_no_wider_than_they_must_be() {
         let plain: Vec<u8> = (0..=255).chain((0..88).step_by(2)).collect();
@@ -245,13 +248,13 @@ mod tests {
 
     #[test]
     fn an_unknown_code_is_an_error() {
-        // The first code is 257, for which there is nothing yet.
+        // The first code is 257, which has no meaning yet.
         let mut decoder = LzwDecoder::new(&[1, 1]);
         assert_eq!(decoder.next(), Some(Err(LzwError::UnknownCode(257))));
         assert_eq!(LzwDecoder::new(&[]).next(), Some(Err(LzwError::EndsEarly)));
     }
 
-    /// The code 0 is known for ever, but no encoder goes on without starting anew.
+    /// Code 0 always has a meaning, but no encoder continues without a reset.
     #[test]
     fn a_dictionary_that_outgrows_its_limit_is_an_error() {
         let error = LzwDecoder::new(&[0; 1 << 18]).find_map(Result::err);

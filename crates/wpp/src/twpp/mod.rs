@@ -1,17 +1,22 @@
-//! Timestamped whole program paths (Zhang and Gupta, "Timestamped Whole Program Path Representation and its Applications", 2001).
+//! Timestamped whole program paths (Zhang and Gupta, "Timestamped Whole Program Path Representation
+//! and its Applications", 2001).
 //!
-//! The paper's representation, stage by stage, for comparison and export. A [`Collector`] takes a run's [`Event`]s and
-//! partitions it into path traces, each kept once, and a dynamic call graph: a [`Wpp`]. [`Twpp::compact`]
-//! replaces chains of blocks by dynamic basic blocks and sequences by timestamps. [`write()`] makes a file of it, and a [`Reader`]
-//! reads one function's path traces alone. Everything expands back to the events, exactly.
+//! The paper's representation, stage by stage, for comparison and export. A [`Collector`]
+//! partitions a run's [`Event`]s into path traces, each kept once, and a dynamic call graph: a
+//! [`Wpp`]. [`Twpp::compact`] replaces chains of blocks by dynamic basic blocks and sequences by
+//! timestamps. [`write()`] makes a file from it, and a [`Reader`] reads one function's path traces
+//! alone. Everything expands back to exactly the same events.
 //!
-//! What the paper leaves open, and what is done here:
-//! - A call's position is how many blocks its caller itself had executed; the paper has no need to say, since its
-//!   blocks tell which of them call.
-//! - An activation that never returned has the trace up to the run's end. The end leaves the trace's last block, so a chain is not
-//!   continued there. Such traces count as path traces like others, with the number of calls that never returned.
-//! - Series are found greedily. Two timestamps that are not neighbours are two singletons, as in the paper's Figure 10.
-//! - Sizes in the tables' sense ([`Stages`]) are in words of four bytes; files have numbers of variable length.
+//! Choices that the paper leaves open:
+//! - A call's position is the number of blocks that its caller itself had executed. The paper need
+//!   not say, because its blocks show which of them call.
+//! - An activation that never returned has the trace up to the run's end. The end leaves the
+//!   trace's last block, so a chain does not continue there. Such traces count as ordinary path
+//!   traces, with the number of calls that never returned.
+//! - Series are found greedily. Two timestamps that are not adjacent are two singletons, as in the
+//!   paper's Figure 10.
+//! - Sizes as in the paper's tables ([`Stages`]) are in four-byte words; files have variable-length
+//!   numbers.
 
 mod call_graph;
 mod call_runs;

@@ -1,4 +1,5 @@
-//! From the grammar of a whole path to path traces and the dynamic call graph, without expanding the run.
+//! Converts the grammar of a whole path to path traces and the dynamic call graph, without
+//! expanding the run.
 
 mod call;
 mod counts;
@@ -20,28 +21,30 @@ use super::event::EventError;
 use super::wpp::Wpp;
 use crate::{Node, PathError, Root, Segments, WholePath};
 
-/// Why path traces cannot be had of a path. `E` is why a segment cannot be loaded.
+/// Why a path has no path traces. `E` is the error of loading a segment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CollectError<E> {
     /// The path cannot be read.
     #[error(transparent)]
     Path(#[from] PathError<E>),
-    /// There are more of something than can be numbered.
+    /// There are more items of some kind than can be numbered.
     #[error(transparent)]
     Event(#[from] EventError),
-    /// Blocks were left out by a filter when the path was built.
+    /// A filter left out blocks when the path was built.
     #[error("blocks of {0} were left out when the path was built")]
     LeftOut(FuncId),
 }
 
 /// The path traces of all calls, and the dynamic call graph (Zhang and Gupta 2001, section 2).
 ///
-/// A rule that stands for a call is walked once for each segment, whatever it calls not included, however often the call
-/// happens. So time is linear in the grammars, in the blocks of these rules' own traces and in the calls that these make themselves. Memory is that of the result,
-/// the open segment and the activations that are open.
+/// A rule that stands for a call is walked once per segment, excluding its callees, however often
+/// the call happens. So time is linear in the grammars, in the blocks of these rules' own traces
+/// and in their direct calls. Memory is that of the result, the open segment and the open
+/// activations.
 ///
 /// # Errors
-/// If a segment cannot be read, something was left out of the path, or there are too many different traces.
+/// If a segment cannot be read, something was left out of the path, or there are too many different
+/// traces.
 pub fn collect<S: Segments>(path: &WholePath<S>) -> Result<Wpp, CollectError<S::Error>> {
     let mut collector = Collector::new();
     let mut open: Vec<FuncId> = Vec::new();
@@ -70,11 +73,11 @@ pub fn collect<S: Segments>(path: &WholePath<S>) -> Result<Wpp, CollectError<S::
     Ok(collector.finish()?)
 }
 
-/// Tells a collector everything, calls that it knows in a word.
+/// Passes everything to a collector; known calls in a single step.
 struct All<'a> {
     collector: &'a mut Collector,
     nodes: &'a PrimaryMap<NodeId, Node>,
-    /// What the collector calls a rule that stands for a call.
+    /// The collector's id for each rule that stands for a call.
     known: Vec<Option<CallId>>,
 }
 
@@ -105,7 +108,7 @@ impl Visitor for All<'_> {
     }
 }
 
-/// A [`CollectError`] that has nothing to do with segments.
+/// A [`CollectError`] that does not concern segments.
 enum Stop {
     Event(EventError),
     LeftOut(FuncId),
@@ -126,7 +129,7 @@ impl<E> From<Stop> for CollectError<E> {
     }
 }
 
-/// The blocks of a node, if they are there.
+/// The blocks of a node, if they were not left out.
 fn whole(node: &Node) -> Result<&[afterimage_ids::BlockId], Stop> {
     if node.left_out > 0 {
         return Err(Stop::LeftOut(node.function));

@@ -1,13 +1,14 @@
 //! Entries of series as bytes.
 //!
-//! An entry is one to three integers, as in the paper, each a number of variable length. The sign of the paper, which marks an
-//! entry's last integer, is the lowest bit. Instead of `l` stands its distance from the end of the previous entry, and
-//! instead of `h` the number of steps from `l` to there, because small numbers take few bytes.
+//! An entry is one to three integers, as in the paper, each a variable-length number. The paper's
+//! sign, which marks an entry's last integer, is the lowest bit. `l` is stored as its distance from
+//! the end of the previous entry, and `h` as the number of steps from `l`, because small numbers
+//! take few bytes.
 
 use super::series::Entry;
 use super::varint;
 
-/// Appends the entry that follows one which ends at `after` (0 if none does).
+/// Appends the entry that follows one ending at `after` (0 if there is none).
 pub(super) fn put(bytes: &mut Vec<u8>, entry: &Entry, after: u64) {
     let parts = [entry.first - after, entry.count() - 1, entry.step];
     let width = entry.width() as usize;
@@ -16,13 +17,13 @@ pub(super) fn put(bytes: &mut Vec<u8>, entry: &Entry, after: u64) {
     }
 }
 
-/// Takes the entry that follows one which ends at `after`; nothing if the bytes hold none.
+/// Reads the entry that follows one ending at `after`; `None` if the bytes hold none.
 #[inline]
 pub(super) fn take(bytes: &mut &[u8], after: u64) -> Option<Entry> {
     take_counted(bytes, after).map(|(entry, _)| entry)
 }
 
-/// How many timestamps entries stand for, and the last one; nothing if they are malformed. O(bytes).
+/// The number of timestamps in entries, and the last one; `None` if they are malformed. O(bytes).
 pub(super) fn measure(mut bytes: &[u8]) -> Option<(u64, u64)> {
     let (mut count, mut last) = (0u64, 0);
     while !bytes.is_empty() {
@@ -33,7 +34,8 @@ pub(super) fn measure(mut bytes: &[u8]) -> Option<(u64, u64)> {
     Some((count, last))
 }
 
-/// As [`take`], with the number of timestamps, which takes a division to find out from the entry.
+/// Like [`take`], with the number of timestamps, which would take a division to compute from the
+/// entry.
 #[inline]
 fn take_counted(bytes: &mut &[u8], after: u64) -> Option<(Entry, u64)> {
     let (distance, alone) = part(bytes)?;
@@ -54,13 +56,13 @@ fn take_counted(bytes: &mut &[u8], after: u64) -> Option<(Entry, u64)> {
     within(&entry).then_some((entry, steps + 1))
 }
 
-/// One integer, and whether it is its entry's last.
+/// Reads one integer, and whether it is its entry's last.
 #[inline]
 fn part(bytes: &mut &[u8]) -> Option<(u64, bool)> {
     varint::take(bytes).map(|word| (word >> 1, word & 1 == 1))
 }
 
-/// Timestamps are positive numbers with a sign to spare.
+/// Whether all are positive numbers with a spare bit for the sign.
 fn within(entry: &Entry) -> bool {
     entry.last <= i64::MAX as u64
 }

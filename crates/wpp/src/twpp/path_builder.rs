@@ -1,4 +1,4 @@
-//! The path trace of a call that is under way, and of one that has just ended.
+//! The path trace of a call in progress, or of one that has just ended.
 
 use std::hash::{Hash, Hasher};
 
@@ -9,15 +9,16 @@ use super::path_trace::{FLAT, Form, PathTrace};
 use super::timestamped::TimestampedTrace;
 use super::timestamped_builder::TimestampedBuilder;
 
-/// A builder keeps room for so many blocks between calls: there are as many builders as calls were ever nested.
+/// The capacity in blocks that a builder keeps between calls. There are as many builders as the
+/// deepest nesting of calls.
 const KEPT: usize = 1 << 8;
 
-/// The trace of a call that is under way. Keeps some memory for the next call.
+/// The trace of a call in progress. Keeps some memory for the next call.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PathBuilder {
     /// The latest blocks, at most [`FLAT`].
     latest: Vec<BlockId>,
-    /// Those before, if there are any.
+    /// The blocks before those, if there are any.
     earlier: Option<Box<TimestampedBuilder>>,
 }
 
@@ -39,12 +40,12 @@ impl PathBuilder {
         self.latest.extend_from_slice(blocks);
     }
 
-    /// How many blocks were executed.
+    /// The number of blocks executed.
     pub(super) fn len(&self) -> u64 {
         self.latest.len() as u64 + self.earlier.as_ref().map_or(0, |e| e.steps())
     }
 
-    /// The trace. To be cleared after.
+    /// Returns the trace. Clear the builder afterwards.
     pub(super) fn complete(&mut self) -> Completed<'_> {
         if self.earlier.is_some() {
             self.put_aside();
@@ -67,7 +68,7 @@ impl PathBuilder {
     }
 }
 
-/// A trace that may be known already.
+/// A trace that may already be known.
 #[derive(Debug)]
 pub(super) enum Completed<'a> {
     Flat(&'a [BlockId]),
@@ -75,7 +76,7 @@ pub(super) enum Completed<'a> {
 }
 
 impl Completed<'_> {
-    /// Equal to the hash of the [`PathTrace`] that it is.
+    /// Equals the hash of the corresponding [`PathTrace`].
     pub(super) fn hash(&self) -> u64 {
         match self {
             Self::Flat(blocks) => hash(blocks),

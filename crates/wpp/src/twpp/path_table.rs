@@ -30,8 +30,8 @@ impl PathTable {
         self.paths.function
     }
 
-    /// Which unique trace a call's trace is. The builder is empty after. O(blocks), and without allocating if the trace is
-    /// short and known.
+    /// Finds or adds the unique trace of a call. The builder is empty afterwards. O(blocks),
+    /// without allocation if the trace is short and known.
     pub(super) fn add(&mut self, builder: &mut PathBuilder) -> Result<u32, EventError> {
         let paths = &mut self.paths.paths;
         let completed = builder.complete();

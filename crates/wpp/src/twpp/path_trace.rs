@@ -6,12 +6,15 @@ use super::path_builder::PathBuilder;
 use super::steps::Steps;
 use super::timestamped::TimestampedTrace;
 
-/// Traces of more blocks than this are held as series: a loop of a billion iterations then takes a few bytes.
+/// Traces with more blocks than this are held as series: a loop of a billion iterations then takes
+/// a few bytes.
 pub(super) const FLAT: usize = 1 << 14;
 
-/// The blocks that one call executed, those of its callees left out (Zhang and Gupta 2001, section 2).
+/// The blocks that one call executed, without those of its callees (Zhang and Gupta 2001, section
+/// 2).
 ///
-/// Short traces are sequences of blocks. Long ones are held in timestamped form, which is small where loops are regular.
+/// Short traces are sequences of blocks. Long ones are held in timestamped form, which is small
+/// where loops are regular.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PathTrace(pub(super) Form);
 
@@ -24,7 +27,7 @@ pub(super) enum Form {
 }
 
 impl PathTrace {
-    /// How many blocks there are.
+    /// The number of blocks.
     pub fn len(&self) -> u64 {
         match &self.0 {
             Form::Flat(blocks) => blocks.len() as u64,
@@ -45,7 +48,7 @@ impl PathTrace {
         })
     }
 
-    /// The blocks, if they are held as they are and not as series.
+    /// The blocks, if they are held as such and not as series.
     pub fn as_slice(&self) -> Option<&[BlockId]> {
         match &self.0 {
             Form::Flat(blocks) => Some(blocks),
@@ -53,7 +56,7 @@ impl PathTrace {
         }
     }
 
-    /// How many bytes of memory the blocks take.
+    /// The memory use of the blocks in bytes.
     pub fn heap_bytes(&self) -> usize {
         match &self.0 {
             Form::Flat(blocks) => size_of_val(&blocks[..]),

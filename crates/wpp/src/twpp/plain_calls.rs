@@ -1,8 +1,9 @@
-//! The dynamic call graph as a sequence of numbers: the paper's tree, a call at a time.
+//! The dynamic call graph as a sequence of numbers: the paper's tree, one call at a time.
 //!
-//! How many calls are open at the end; how many calls come from outside; and these. A call is its function, its path
-//! trace, how many calls it makes, and these, each after the distance of its position from that of the call before. All numbers
-//! of variable length. Welch's compression is applied to these bytes.
+//! First the number of calls open at the end; then the number of calls from outside, and these
+//! calls. A call is its function, its path trace, the number of its calls, and these calls, each
+//! preceded by the distance of its position from the previous call's. All numbers have variable
+//! length. Welch's compression is applied to these bytes.
 
 use afterimage_ids::FuncId;
 
@@ -12,21 +13,22 @@ use super::lzw::LzwEncoder;
 use super::varint::{self, Reading};
 use super::walk::CallStep;
 
-/// How many words of four bytes a call takes in the paper's plain form: function, path trace, number of calls, position.
+/// The number of four-byte words per call in the paper's plain form: function, path trace, number
+/// of calls, position.
 pub(super) const WORDS_PER_CALL: u64 = 4;
 
-/// Why bytes are no call graph.
+/// Why bytes are not a call graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CallsError<E> {
-    /// The bytes themselves could not be had.
+    /// The bytes themselves could not be read.
     Source(E),
     /// What is wrong with them.
     Malformed(&'static str),
-    /// The graph takes more memory than it may.
+    /// The graph exceeds the memory limit.
     TooLarge,
 }
 
-/// Hands out the bytes, a few at a time. O(calls); memory for the depth.
+/// Passes the bytes to `sink`, a few at a time. O(calls); memory is proportional to the depth.
 pub(super) fn write(graph: &CallGraph, mut sink: impl FnMut(&[u8])) {
     let mut bytes = Vec::new();
     varint::put(&mut bytes, graph.open());
@@ -55,7 +57,7 @@ pub(super) fn write(graph: &CallGraph, mut sink: impl FnMut(&[u8])) {
     sink(&bytes);
 }
 
-/// The bytes under Welch's compression, and how many they are without.
+/// The bytes under Welch's compression, and their number without it.
 pub(super) fn compress(graph: &CallGraph) -> (Vec<u8>, u64) {
     let mut encoder = LzwEncoder::default();
     let mut plain = 0;
@@ -133,11 +135,11 @@ struct Parser {
     graph: CallGraphBuilder,
     top: RunBuilder,
     stack: Vec<Unfinished>,
-    /// How many bytes the runs of unfinished calls take.
+    /// The size in bytes of the runs of unfinished calls.
     pending: usize,
 }
 
-/// A call of which some calls are yet to be read.
+/// A call with calls still to be read.
 struct Unfinished {
     call: Call,
     /// Its own position.

@@ -1,5 +1,5 @@
-//! How redundant path traces are, and how large dynamic control-flow graphs are: the paper's Figure 8 and Table 6 (Zhang and
-//! Gupta 2001, sections 3 and 4.1).
+//! The redundancy of path traces, and the sizes of dynamic control-flow graphs: the paper's Figure
+//! 8 and Table 6 (Zhang and Gupta 2001, sections 3 and 4.1).
 
 use super::compact::Twpp;
 use super::dynamic_cfg::DynamicCfg;
@@ -8,11 +8,11 @@ use super::timestamped::BadTrace;
 /// A point of the curve of Figure 8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RedundancyPoint {
-    /// So many unique path traces, or fewer.
+    /// The limit on unique path traces.
     pub paths: u64,
-    /// How many functions have so few.
+    /// The number of functions within it.
     pub functions: u64,
-    /// How many calls are to these functions.
+    /// The number of calls to these functions.
     pub calls: u64,
 }
 
@@ -30,8 +30,9 @@ pub struct GraphTotals {
 }
 
 impl Twpp {
-    /// The curve of Figure 8: how many calls are to functions with at most N unique path traces, for every N at which the curve
-    /// rises, ascending. The last point is of all functions. O(functions log functions).
+    /// The curve of Figure 8: the number of calls to functions with at most N unique path traces,
+    /// for every N at which the curve rises, ascending. The last point covers all functions.
+    /// O(functions log functions).
     pub fn redundancy(&self) -> Vec<RedundancyPoint> {
         let mut functions: Vec<_> = self
             .functions
@@ -54,10 +55,11 @@ impl Twpp {
         points
     }
 
-    /// The sizes of the dynamic control-flow graphs of all unique path traces. O(steps of these, log blocks each).
+    /// The total sizes of the dynamic control-flow graphs of all unique path traces. O(steps of
+    /// these, log blocks each).
     ///
     /// # Errors
-    /// If a trace from a damaged file is none.
+    /// If a trace from a damaged file is invalid.
     pub fn graph_totals(&self) -> Result<GraphTotals, BadTrace> {
         let mut totals = GraphTotals::default();
         for function in &self.functions {

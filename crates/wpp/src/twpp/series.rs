@@ -9,9 +9,10 @@ use super::series_builder::SeriesBuilder;
 pub struct Entry {
     /// The first timestamp, at least 1.
     pub first: u64,
-    /// The last one, which the series reaches exactly; the first if there is only one.
+    /// The last timestamp, which the series reaches exactly; equal to the first if there is only
+    /// one.
     pub last: u64,
-    /// The distance of two neighbours, at least 1; 1 if there is only one.
+    /// The distance between neighbours, at least 1; 1 if there is only one.
     pub step: u64,
 }
 
@@ -25,7 +26,7 @@ impl Entry {
         }
     }
 
-    /// How many timestamps it stands for.
+    /// The number of timestamps.
     pub fn count(&self) -> u64 {
         (self.last - self.first) / self.step + 1
     }
@@ -35,7 +36,7 @@ impl Entry {
         (self.first..=self.last).contains(&t) && (t - self.first).is_multiple_of(self.step)
     }
 
-    /// How many integers the paper's encoding takes: 1, 2 or 3.
+    /// The number of integers in the paper's encoding: 1, 2 or 3.
     pub fn width(&self) -> u64 {
         match (self.first == self.last, self.step) {
             (true, _) => 1,
@@ -61,15 +62,15 @@ impl fmt::Display for Entry {
     }
 }
 
-/// Integers that are no series in the paper's encoding.
+/// Why integers are not a series in the paper's encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("integer {at} does not continue an ascending sequence of entries l, l:h or l:h:s")]
 pub struct SeriesError {
-    /// Where: the integer's position, from 0; the length, if the last entry has no end.
+    /// The offending integer's position, from 0; the length, if the last entry has no end.
     pub at: usize,
 }
 
-/// A set of timestamps: arithmetic series, the earlier first, no two overlapping.
+/// A set of timestamps: arithmetic series in ascending order without overlaps.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Series {
     entries: Vec<Entry>,
@@ -78,8 +79,9 @@ pub struct Series {
 impl Series {
     /// Compacts ascending timestamps. O(n).
     ///
-    /// A series is continued as long as it goes on. Two timestamps alone are `l:h` if they are neighbours and singletons
-    /// otherwise, as in the paper's Figure 10, since `l:h:s` would take more integers.
+    /// A series is extended as long as possible. Two isolated timestamps are `l:h` if they are
+    /// adjacent and singletons otherwise, as in the paper's Figure 10, because `l:h:s` would take
+    /// more integers.
     pub fn compact(timestamps: impl IntoIterator<Item = u64>) -> Self {
         let mut builder = SeriesBuilder::default();
         let mut entries = Vec::new();
@@ -90,12 +92,12 @@ impl Series {
         Self { entries }
     }
 
-    /// From entries that do not overlap, the earlier first.
+    /// Builds a set from entries in ascending order without overlaps.
     pub(super) fn from_entries(entries: Vec<Entry>) -> Self {
         Self { entries }
     }
 
-    /// From entries of which each is later than all before it.
+    /// Builds a set from entries, each later than all before it.
     ///
     /// # Panics
     /// If one is not, or does not reach its last timestamp.
@@ -115,12 +117,12 @@ impl Series {
         &self.entries
     }
 
-    /// How many timestamps there are.
+    /// The number of timestamps.
     pub fn count(&self) -> u64 {
         self.entries.iter().map(Entry::count).sum()
     }
 
-    /// How many integers the paper's encoding takes.
+    /// The number of integers in the paper's encoding.
     pub fn width(&self) -> u64 {
         self.entries.iter().map(Entry::width).sum()
     }
@@ -136,7 +138,8 @@ impl Series {
         self.entries.iter().flat_map(Entry::iter)
     }
 
-    /// The paper's encoding: the integers of the entries one after the other, the last one of each entry negative.
+    /// The paper's encoding: the integers of all entries in sequence, the last one of each entry
+    /// negative.
     pub fn to_integers(&self) -> Vec<i64> {
         let mut integers = Vec::new();
         for e in &self.entries {
@@ -148,10 +151,11 @@ impl Series {
         integers
     }
 
-    /// Reads the paper's encoding.
+    /// Decodes the paper's encoding.
     ///
     /// # Errors
-    /// If an entry is none of the three forms, does not reach its last timestamp, or is not later than the one before it.
+    /// If an entry has none of the three forms, does not reach its last timestamp, or is not later
+    /// than the previous one.
     pub fn from_integers(integers: &[i64]) -> Result<Self, SeriesError> {
         let mut entries: Vec<Entry> = Vec::new();
         let mut start = 0;

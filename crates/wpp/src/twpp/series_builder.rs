@@ -1,21 +1,21 @@
-//! Finding arithmetic series in timestamps that arrive one by one.
+//! Finds arithmetic series in timestamps that arrive one by one.
 
 use super::series::Entry;
 
 /// The series that the latest timestamps form. Constant memory.
 ///
-/// What it makes depends on the timestamps only, so equal sets have equal entries.
+/// The result depends only on the timestamps, so equal sets have equal entries.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SeriesBuilder {
     first: u64,
     last: u64,
     step: u64,
-    /// How many timestamps the series has; 0 before the first.
+    /// The number of timestamps in the series; 0 before the first.
     count: u64,
 }
 
 impl SeriesBuilder {
-    /// The next timestamp, greater than all before. Gives the entry that is complete thereby, if one is.
+    /// Adds a timestamp greater than all before. Returns the entry that this completes, if any.
     pub(super) fn push(&mut self, t: u64) -> Option<Entry> {
         debug_assert!(t > self.last);
         if self.count >= 2 && t - self.last == self.step {
@@ -39,7 +39,8 @@ impl SeriesBuilder {
                 self.count = 2;
                 None
             }
-            // Two that are not neighbours are no gain as a series: the second may yet be the start of one.
+            // Two timestamps that are not adjacent gain nothing as a series: the second may yet
+            // start one.
             2 if self.step > 1 => {
                 let done = Entry::single(self.first);
                 *self = Self {
@@ -63,7 +64,7 @@ impl SeriesBuilder {
         }
     }
 
-    /// The entries for what is left, and an empty series in its place.
+    /// Returns the entries for the rest, and clears the series.
     pub(super) fn finish(&mut self) -> [Option<Entry>; 2] {
         let entries = match self.count {
             0 => [None, None],

@@ -1,13 +1,14 @@
-//! How large a run is after each transformation: the columns of the paper's Tables 1 to 3 (Zhang and Gupta 2001, section 3).
+//! The size of a run after each transformation: the columns of the paper's Tables 1 to 3 (Zhang and
+//! Gupta 2001, section 3).
 
 use super::compact::{FunctionTraces, Twpp};
 use super::plain_calls::{self, WORDS_PER_CALL};
 
-/// Bytes of a word, which the paper takes for a block id, a timestamp or a length.
+/// The size of a word in bytes, in which the paper stores a block id, a timestamp or a length.
 const WORD: u64 = 4;
 
-/// Counts, and sizes in bytes in words of four bytes, as in the paper, at every stage. How large a file is, whose
-/// numbers take as many bytes as they need, says [`super::FileSizes`].
+/// Counts, and sizes in bytes at every stage. Sizes are based on four-byte words, as in the paper.
+/// For the size of a file with its variable-length numbers, see [`super::FileSizes`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stages {
     /// Calls.
@@ -27,9 +28,10 @@ pub struct Stages {
     /// Blocks in these chains.
     pub chain_blocks: u64,
 
-    /// The dynamic call graph (Table 1): four words a call, its function, its path trace, how many calls it makes, its position.
+    /// The dynamic call graph (Table 1): four words per call, for its function, its path trace, its
+    /// number of calls and its position.
     pub call_graph: u64,
-    /// The dynamic call graph as it is compressed, before: numbers take as many bytes as they need.
+    /// The input of the call graph's compression, with variable-length numbers.
     pub call_graph_plain: u64,
     /// The dynamic call graph compressed (Table 3).
     pub call_graph_compressed: u64,
@@ -37,9 +39,11 @@ pub struct Stages {
     pub call_graph_shared: u64,
     /// The original path traces (Table 1): a word for each executed block.
     pub original: u64,
-    /// After redundant path trace elimination (Table 2): a word for each block of each unique path trace, and its length.
+    /// After redundant path trace elimination (Table 2): a word for each block of each unique path
+    /// trace, and one for its length.
     pub unique: u64,
-    /// After dictionary creation (Table 2): a word for each dynamic basic block of each unique trace of these, and its length.
+    /// After dictionary creation (Table 2): a word for each dynamic basic block of each unique
+    /// trace, and one for its length.
     pub compacted: u64,
     /// The compacted timestamped traces (Tables 2 and 3): [`super::TimestampedTrace::words`].
     pub timestamped: u64,
@@ -48,7 +52,8 @@ pub struct Stages {
 }
 
 impl Stages {
-    /// How many times smaller the compacted timestamped traces are than the original ones (Table 2, OWPP / CTWPP).
+    /// The ratio of the original path traces to the compacted timestamped ones (Table 2, OWPP /
+    /// CTWPP).
     pub fn trace_factor(&self) -> f64 {
         self.original as f64 / self.timestamped as f64
     }
@@ -63,7 +68,7 @@ impl Stages {
         self.call_graph_compressed + self.timestamped + self.dictionary
     }
 
-    /// How many times smaller the whole is (Table 3).
+    /// The overall compaction ratio (Table 3).
     pub fn factor(&self) -> f64 {
         self.original_total() as f64 / self.compacted_total() as f64
     }

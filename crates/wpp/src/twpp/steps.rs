@@ -1,43 +1,45 @@
-//! From timestamps back to the sequence of blocks.
+//! Converts timestamps back to the sequence of blocks.
 
 use afterimage_ids::BlockId;
 
 use super::series::Entry;
 use super::timestamped::{PackedBlocks, PackedEntries};
 
-/// How many steps are laid out at once, at least.
+/// The minimal number of steps laid out at once.
 const WINDOW: usize = 1 << 10;
-/// A step that no block has.
+/// Marks a step without a block.
 const NOBODY: u32 = u32::MAX;
 
-/// The blocks of a timestamped trace in the order of execution. O(1) a step, amortised; memory for the blocks.
+/// The blocks of a timestamped trace in the order of execution. O(1) per step, amortised; memory is
+/// proportional to the blocks.
 ///
-/// The steps are laid out a window at a time: every block puts itself at its timestamps in the window. As a window has
-/// at least as many steps as there are blocks, looking at each block costs no more than constant time a step.
+/// The steps are laid out one window at a time: every block enters itself at its timestamps in the
+/// window. A window has at least as many steps as there are blocks, so visiting each block costs
+/// constant time per step.
 #[derive(Clone, Debug)]
 pub struct Steps<'a> {
     /// The timestamp of the window's first step.
     begin: u64,
     /// The last timestamp.
     end: u64,
-    /// Who has the window's steps: places in `cursors`.
+    /// The owner of each step in the window, as an index into `cursors`.
     window: Vec<u32>,
-    /// The next step's place in the window.
+    /// The next step's position in the window.
     at: usize,
     cursors: Vec<Cursor<'a>>,
 }
 
-/// Where a block's timestamps were read to.
+/// The position in a block's timestamps.
 #[derive(Clone, Debug)]
 struct Cursor<'a> {
     block: BlockId,
-    /// What is left of the entry under way; nothing after the last one.
+    /// The rest of the current entry; `None` after the last one.
     entry: Option<Entry>,
     entries: PackedEntries<'a>,
 }
 
 impl<'a> Steps<'a> {
-    /// The steps up to `end` of these blocks.
+    /// The steps of these blocks up to `end`.
     pub(super) fn new(blocks: PackedBlocks<'a>, end: u64) -> Self {
         let cursors = blocks.map(|(block, mut entries)| Cursor {
             block,
@@ -53,8 +55,8 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// Lays out the window that follows. Two blocks with the same timestamp leave another one to nobody, since there are as
-    /// many timestamps as steps.
+    /// Lays out the next window. If two blocks have the same timestamp, another step has none,
+    /// because there are as many timestamps as steps.
     fn advance(&mut self) {
         self.begin += self.window.len() as u64;
         self.at = 0;

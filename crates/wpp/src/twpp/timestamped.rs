@@ -7,23 +7,25 @@ use super::series::{Entry, Series};
 use super::steps::Steps;
 use super::varint;
 
-/// A path trace as a mapping of blocks to the timestamps 1, 2, 3, … at which they execute: the paper's compacted TWPP form.
+/// A path trace as a mapping of blocks to the timestamps 1, 2, 3, … at which they execute: the
+/// paper's compacted TWPP form.
 ///
-/// Held as it stands in a file: how many steps and blocks, then per block, ascending, its distance from the block before, how
-/// many bytes its entries take, and these. Two path traces are equal if and only if their forms are. `B` holds the bytes: a trace
-/// that was read from a file may borrow them from there.
+/// Held as in a file: the numbers of steps and blocks; then for each block, ascending, its distance
+/// from the previous block, the size of its entries in bytes, and the entries. Two path traces are
+/// equal if and only if their forms are. `B` holds the bytes; a trace read from a file may borrow
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TimestampedTrace<B = Box<[u8]>> {
     bytes: B,
 }
 
-/// Bytes that are no timestamped path trace.
+/// Why bytes are not a timestamped path trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a timestamped path trace: {0}")]
 pub struct BadTrace(pub(super) &'static str);
 
 impl TimestampedTrace {
-    /// Transforms a sequence of blocks. O(n), in memory for the series and not for the steps.
+    /// Transforms a sequence of blocks. O(n); memory is proportional to the series, not the steps.
     pub fn of(blocks: impl IntoIterator<Item = BlockId>) -> Self {
         let mut builder = super::TimestampedBuilder::default();
         for block in blocks {
@@ -32,7 +34,7 @@ impl TimestampedTrace {
         builder.finish()
     }
 
-    /// Takes over bytes whose blocks ascend and have ascending entries that a builder wrote.
+    /// Wraps bytes from a builder, whose blocks and entries ascend.
     pub(super) fn from_builder(bytes: Vec<u8>) -> Self {
         Self {
             bytes: bytes.into(),
@@ -41,10 +43,11 @@ impl TimestampedTrace {
 }
 
 impl<B: AsRef<[u8]>> TimestampedTrace<B> {
-    /// Takes over bytes from a file. O(bytes).
+    /// Wraps bytes from a file. O(bytes).
     ///
-    /// Makes sure that blocks and their timestamps ascend and that there are as many timestamps as steps, the
-    /// last of which is the number of steps. That no two blocks share a timestamp shows only in expanding: [`Self::expand`].
+    /// Checks that blocks and their timestamps ascend, that there are as many timestamps as steps,
+    /// and that the last timestamp is the number of steps. Only expanding shows whether two blocks
+    /// share a timestamp: see [`Self::expand`].
     pub(super) fn from_file(bytes: B) -> Result<Self, BadTrace> {
         let trace = Self { bytes };
         let mut rest = trace.as_bytes();
@@ -71,31 +74,32 @@ impl<B: AsRef<[u8]>> TimestampedTrace<B> {
         Ok(trace)
     }
 
-    /// How many steps the trace has: the last timestamp.
+    /// The number of steps, which is the last timestamp.
     pub fn len(&self) -> u64 {
         varint::take(&mut self.as_bytes()).unwrap_or(0)
     }
 
-    /// Whether nothing executes.
+    /// Whether nothing is executed.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The blocks, ascending, and when they execute.
+    /// The blocks, ascending, with their timestamps.
     pub fn blocks(&self) -> impl Iterator<Item = (BlockId, Series)> {
         self.packed()
             .map(|(block, entries)| (block, Series::from_entries(entries.collect())))
     }
 
-    /// When a block executes; nothing if it does not. O(bytes).
+    /// The timestamps of a block; `None` if it does not execute. O(bytes).
     pub fn timestamps(&self, block: BlockId) -> Option<Series> {
         self.blocks()
             .find_map(|(b, series)| (b == block).then_some(series))
     }
 
-    /// The blocks in the order of execution, one a step. In memory for the blocks.
+    /// The blocks in the order of execution, one per step. Memory is proportional to the blocks.
     ///
-    /// Ends early where a trace from a damaged file has no block for a timestamp; [`Self::expand`] tells.
+    /// Ends early if a trace from a damaged file has no block for a timestamp; [`Self::expand`]
+    /// reports that.
     pub fn steps(&self) -> Steps<'_> {
         Steps::new(self.packed(), self.len())
     }
@@ -113,19 +117,19 @@ impl<B: AsRef<[u8]>> TimestampedTrace<B> {
         Ok(blocks)
     }
 
-    /// How many words of four bytes the paper's form takes: how many blocks, and per block its id, how many integers its series
-    /// have, and these.
+    /// The number of four-byte words in the paper's form: the number of blocks and, for each block,
+    /// its id, the number of integers in its series, and these.
     pub fn words(&self) -> u64 {
         let of_block = |entries: PackedEntries<'_>| entries.map(|e| e.width()).sum::<u64>();
         1 + self.packed().map(|(_, e)| 2 + of_block(e)).sum::<u64>()
     }
 
-    /// As it stands in a file.
+    /// The bytes as in a file.
     pub fn as_bytes(&self) -> &[u8] {
         self.bytes.as_ref()
     }
 
-    /// The same trace in memory of its own.
+    /// The same trace with memory of its own.
     pub fn into_owned(self) -> TimestampedTrace
     where
         B: Into<Box<[u8]>>,
@@ -205,12 +209,12 @@ fn take_series<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(series)
 }
 
-/// The block of a number, if there may be one.
+/// The block with this number, if the number is valid.
 pub(super) fn block_of(number: u64) -> Option<BlockId> {
     number_below_reserved(number).map(BlockId::from_u32)
 }
 
-/// The number as an entity's: the greatest number of 32 bits is reserved.
+/// The number as an entity's: the greatest 32-bit number is reserved.
 pub(super) fn number_below_reserved(number: u64) -> Option<u32> {
     u32::try_from(number).ok().filter(|&n| n < u32::MAX)
 }
@@ -224,7 +228,8 @@ mod tests {
         TimestampedTrace::from_file(bytes.into())
     }
 
-    /// A trace of `steps` steps with these blocks, each as its distance and its packed entries.
+    /// A trace of `steps` steps with these blocks, each given by its distance and its packed
+    /// entries.
     fn trace(steps: u8, blocks: &[(u8, &[u8])]) -> Result<TimestampedTrace, BadTrace> {
         let mut bytes = vec![steps, blocks.len() as u8];
         for (distance, entries) in blocks {
@@ -234,7 +239,7 @@ mod tests {
         of_bytes(&bytes)
     }
 
-    /// A singleton at this distance from the timestamp before.
+    /// A singleton at this distance from the previous timestamp.
     const fn single(distance: u8) -> u8 {
         distance << 1 | 1
     }
@@ -284,7 +289,7 @@ mod tests {
         assert_eq!(of_bytes(&[1]), no_number);
     }
 
-    /// Block 0 at 1 and 3, block 1 at 1: as many timestamps as steps, and nobody at 2.
+    /// Block 0 at 1 and 3, block 1 at 1: as many timestamps as steps, but no block at 2.
     #[test]
     fn a_shared_timestamp_is_found_by_all_that_expand() {
         let shared = trace(3, &[(0, &[single(1), single(2)]), (0, &[single(1)])]).unwrap();

@@ -1,4 +1,4 @@
-//! Building the timestamped form while the blocks execute.
+//! Builds the timestamped form while the blocks execute.
 
 use afterimage_ids::BlockId;
 use rustc_hash::FxHashMap;
@@ -9,15 +9,15 @@ use super::series_builder::SeriesBuilder;
 use super::timestamped::{TimestampedTrace, put_block};
 use super::varint;
 
-/// Builds a [`TimestampedTrace`] block by block, in memory for the series that were found.
+/// Builds a [`TimestampedTrace`] block by block. Memory is proportional to the series found.
 #[derive(Clone, Debug, Default)]
 pub struct TimestampedBuilder {
     steps: u64,
     index: FxHashMap<BlockId, usize>,
     blocks: Vec<(BlockId, PackedSeries)>,
-    /// For each block the place of the one that came after it last time: most likely that comes again.
+    /// For each block, the index of its last successor, which most likely follows again.
     after: Vec<usize>,
-    /// The place of the latest block.
+    /// The index of the latest block.
     latest: usize,
 }
 
@@ -30,7 +30,7 @@ struct PackedSeries {
 }
 
 impl TimestampedBuilder {
-    /// The next block executes. O(1).
+    /// Appends the next block. O(1).
     pub fn push(&mut self, block: BlockId) {
         self.steps += 1;
         let likely = self.after.get(self.latest).copied().unwrap_or(0);
@@ -45,7 +45,7 @@ impl TimestampedBuilder {
         }
     }
 
-    /// The place of a block that was not expected.
+    /// The index of a block that was not predicted.
     fn find(&mut self, block: BlockId) -> usize {
         let k = *self.index.entry(block).or_insert_with(|| {
             self.blocks.push((block, PackedSeries::default()));
@@ -58,12 +58,12 @@ impl TimestampedBuilder {
         k
     }
 
-    /// How many blocks executed.
+    /// The number of blocks executed.
     pub fn steps(&self) -> u64 {
         self.steps
     }
 
-    /// The trace; the builder is empty after. O(bytes + blocks log blocks).
+    /// Returns the trace and clears the builder. O(bytes + blocks log blocks).
     pub fn finish(&mut self) -> TimestampedTrace {
         self.index.clear();
         self.after.clear();

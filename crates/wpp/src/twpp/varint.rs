@@ -1,4 +1,4 @@
-//! Numbers of variable length: seven bits a byte, the lowest first (LEB128).
+//! Variable-length numbers: seven bits per byte, the lowest first (LEB128).
 
 /// Appends a number.
 pub(super) fn put(bytes: &mut Vec<u8>, mut value: u64) {
@@ -9,7 +9,8 @@ pub(super) fn put(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(value as u8);
 }
 
-/// Takes a number from the front; nothing if the bytes end before it does, or if it needs more than 64 bits.
+/// Takes a number from the front; `None` if the bytes end too early or the number needs more than
+/// 64 bits.
 #[inline]
 pub(super) fn take(bytes: &mut &[u8]) -> Option<u64> {
     let (&first, rest) = bytes.split_first()?;
@@ -31,7 +32,7 @@ fn take_longer(bytes: &mut &[u8]) -> Option<u64> {
     }
 }
 
-/// A number of which some bytes were read.
+/// A partially read number.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Reading {
     value: u64,
@@ -39,7 +40,8 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// The next byte: the number if it is the last one, nothing at all if the number needs more than 64 bits.
+    /// Adds the next byte. Returns the number if it was the last byte; fails if the number needs
+    /// more than 64 bits.
     pub(super) fn push(&mut self, byte: u8) -> Option<Option<u64>> {
         let part = u64::from(byte & 0x7f);
         if self.shift > 63 || self.shift == 63 && part > 1 {

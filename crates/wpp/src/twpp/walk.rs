@@ -1,4 +1,4 @@
-//! Walking the tree of calls that a call graph stands for.
+//! Walks the tree of calls that a call graph represents.
 
 use super::call_graph::{CallGraph, CallId};
 use super::call_runs::{CallRun, Runs};
@@ -8,12 +8,12 @@ use super::call_runs::{CallRun, Runs};
 pub enum CallStep {
     /// A call begins.
     Call {
-        /// How many blocks the caller itself had executed; 0 for a call from outside.
+        /// The number of blocks that the caller itself had executed; 0 for a call from outside.
         position: u64,
         /// The subtree.
         call: CallId,
     },
-    /// The innermost call ends; for a call that never returned: the run ends.
+    /// The innermost call ends or, if it never returned, the run ends.
     End,
 }
 
@@ -24,10 +24,10 @@ pub struct Walk<'a> {
     stack: Vec<Frame<'a>>,
 }
 
-/// The calls of a call that are still to come.
+/// The remaining calls of a call.
 #[derive(Clone, Debug)]
 struct Frame<'a> {
-    /// What is left of the run under way.
+    /// The rest of the current run.
     run: Option<CallRun>,
     runs: Runs<'a>,
 }

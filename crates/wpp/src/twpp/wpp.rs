@@ -11,7 +11,7 @@ use super::path_trace::PathTrace;
 pub struct Wpp {
     /// The functions that were called, ascending.
     pub functions: Vec<FunctionPaths>,
-    /// Which call took which path trace, and made which calls where.
+    /// The path trace and the calls of each call.
     pub calls: CallGraph,
 }
 
@@ -29,14 +29,15 @@ pub struct FunctionPaths {
 pub struct UniquePath {
     /// The blocks.
     pub trace: PathTrace,
-    /// How many calls took it.
+    /// The number of calls that took it.
     pub calls: u64,
-    /// How many of these never returned: their traces are what they had executed when the run ended.
+    /// The number of these that never returned: their traces hold what they had executed when the
+    /// run ended.
     pub unfinished: u64,
 }
 
 impl UniquePath {
-    /// A path trace that no call took yet.
+    /// A path trace that no call has taken yet.
     pub(super) fn new(trace: PathTrace) -> Self {
         Self {
             trace,
@@ -55,12 +56,12 @@ impl Wpp {
         k.ok().map(|k| &self.functions[k])
     }
 
-    /// The path trace that a call took; nothing if call graph and traces are of different runs.
+    /// The path trace that a call took; `None` if call graph and traces belong to different runs.
     pub fn path(&self, call: Call) -> Option<&UniquePath> {
         self.function(call.function)?.paths.get(call.path as usize)
     }
 
-    /// How many blocks the run executed.
+    /// The number of blocks that the run executed.
     pub fn blocks(&self) -> u64 {
         let paths = self.functions.iter().flat_map(|f| &f.paths);
         paths.map(|p| p.calls * p.trace.len()).sum()

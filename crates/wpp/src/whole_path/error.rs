@@ -4,35 +4,35 @@ use thiserror::Error;
 
 use crate::CheckError;
 
-/// Why a path cannot be read. `E` is why a segment cannot be loaded.
+/// Why a path cannot be read. `E` is the error of loading a segment.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PathError<E> {
     /// A segment cannot be loaded.
     #[error("segment {segment} cannot be loaded")]
     Load {
-        /// Which.
+        /// The segment's position.
         segment: usize,
-        /// Why.
+        /// The reason.
         source: E,
     },
     /// A segment is not sound.
     #[error("segment {segment} is not sound")]
     Check {
-        /// Which.
+        /// The segment's position.
         segment: usize,
-        /// Why.
+        /// The reason.
         source: CheckError,
     },
-    /// A segment is not what its summary says.
+    /// A segment does not match its summary.
     #[error("segment {segment} is not what its summary says")]
     Summary {
-        /// Which.
+        /// The segment's position.
         segment: usize,
     },
-    /// A segment does not begin where and with what the one before ends.
+    /// A segment does not begin with the state in which the previous one ends.
     #[error("segment {segment} does not continue the one before")]
     Follow {
-        /// Which.
+        /// The segment's position.
         segment: usize,
     },
 }

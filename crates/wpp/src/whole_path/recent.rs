@@ -1,27 +1,27 @@
-//! What is kept of segments: what was used last, as long as there is room.
+//! A cache of data about segments: the most recently used data is kept, as long as there is room.
 
 use std::sync::Arc;
 
-/// Something of each of some segments, those that were used last.
+/// Data about the most recently used segments.
 pub(crate) struct Recent<T> {
     kept: Vec<Option<Kept<T>>>,
-    /// How many bytes all of them have.
+    /// Their total size in bytes.
     bytes: usize,
-    /// How many they may have. One is kept in any case.
+    /// The size limit. At least one entry is kept.
     room: usize,
-    /// How many uses there were.
+    /// The number of uses so far.
     uses: u64,
 }
 
 struct Kept<T> {
     what: Arc<T>,
     bytes: usize,
-    /// The last use.
+    /// The number of the last use.
     used: u64,
 }
 
 impl<T> Recent<T> {
-    /// Nothing.
+    /// Creates an empty cache.
     pub(crate) fn new(room: usize) -> Self {
         Self {
             kept: Vec::new(),
@@ -31,7 +31,7 @@ impl<T> Recent<T> {
         }
     }
 
-    /// What is kept of a segment. O(1).
+    /// The data about a segment, if cached. O(1).
     pub(crate) fn get(&mut self, segment: usize) -> Option<Arc<T>> {
         let kept = self.kept.get_mut(segment)?.as_mut()?;
         self.uses += 1;
@@ -39,7 +39,8 @@ impl<T> Recent<T> {
         Some(Arc::clone(&kept.what))
     }
 
-    /// Keeps something of a segment of which nothing is kept. Linear in the number of segments for each one that must go.
+    /// Adds data about a segment that has none. Linear in the number of segments for each entry
+    /// that must be evicted.
     pub(crate) fn insert(&mut self, segment: usize, what: &Arc<T>, bytes: usize) {
         while self.bytes.saturating_add(bytes) > self.room && self.drop_one() {}
         if segment >= self.kept.len() {
@@ -57,7 +58,7 @@ impl<T> Recent<T> {
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
-    /// Lets the one go that was not used for longest. Whether there was one.
+    /// Evicts the least recently used entry. Returns whether there was one.
     fn drop_one(&mut self) -> bool {
         let kept = self.kept.iter_mut().filter(|kept| kept.is_some());
         let oldest = kept.min_by_key(|kept| kept.as_ref().map(|kept| kept.used));
@@ -90,7 +91,7 @@ mod tests {
         assert_eq!(recent.get(3), None);
         recent.insert(3, &Arc::new(3), 2);
         assert_eq!(kept(&recent), [2, 3, 4]);
-        // More than all the room.
+        // More than the limit.
         recent.insert(9, &Arc::new(9), 11);
         assert_eq!(kept(&recent), [9]);
         recent.insert(1, &Arc::new(1), 10);

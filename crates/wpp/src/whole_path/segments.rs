@@ -1,4 +1,4 @@
-//! Where segments come from.
+//! The source of segments.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -8,22 +8,22 @@ use afterimage_ids::{FuncId, NodeId};
 
 use crate::{Root, Segment};
 
-/// What is known of a segment without loading it.
+/// What is known about a segment without loading it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// How many blocks were executed before it.
+    /// The number of blocks executed before it.
     pub before: u64,
-    /// How many blocks are executed in it.
+    /// The number of blocks executed in it.
     pub length: u64,
-    /// How many activations are open at its beginning.
+    /// The number of activations open at its beginning.
     pub open: u32,
-    /// How many of these are still open at its end.
+    /// The number of these that are still open at its end.
     pub kept: u32,
-    /// How many activations begin in it and are open at its end.
+    /// The number of activations that begin in it and are open at its end.
     pub begun: u32,
     /// How often each node that occurs is executed in it, ascending by node.
     pub node_counts: Vec<(NodeId, u64)>,
-    /// How many activations of each function begin in it, if any, ascending by function.
+    /// The number of activations of each function that begin in it, if any, ascending by function.
     pub call_counts: Vec<(FuncId, u64)>,
 }
 
@@ -47,18 +47,18 @@ impl Segment {
     }
 }
 
-/// Segments that can be loaded one by one: those of a file, say.
+/// Segments that can be loaded one by one, for example from a file.
 pub trait Segments {
-    /// Why one cannot be loaded.
+    /// The error of loading one.
     type Error: Error + 'static;
 
-    /// The summaries of all segments, in order. Always the same.
+    /// The summaries of all segments, in order. Must always return the same.
     fn summaries(&self) -> &[Summary];
 
     /// Loads a segment. It need not be sound.
     ///
     /// # Errors
-    /// If that is not possible.
+    /// If it cannot be loaded.
     fn load(&self, segment: usize) -> Result<Arc<Segment>, Self::Error>;
 }
 

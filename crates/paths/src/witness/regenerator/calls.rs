@@ -1,4 +1,4 @@
-//! Activations begin and end.
+//! The beginning and end of activations.
 
 use afterimage_ids::{EntityRef, FuncId};
 
@@ -49,7 +49,7 @@ impl Regenerator<'_> {
         }
     }
 
-    /// What a tail call calls, after the caller has left.
+    /// Continues with the callee of a tail call, after the caller has left.
     pub(super) fn follow_tail_call<R: TokenReader, S: PathSink>(
         &mut self,
         target: Target,
@@ -60,12 +60,13 @@ impl Regenerator<'_> {
         let (callee, progress) = self.callee(target, caller, reader)?;
         match callee {
             Some(callee) => self.enter(callee, progress, reader, sink),
-            // `leave` has said that a call returns.
+            // `leave` has reported that a call returns.
             None => Ok(progress),
         }
     }
 
-    /// Who is called: `None` for an import, which returns. [`Progress::Read`] if what the callee writes at its entry has been read.
+    /// The callee; `None` for an import, which returns. [`Progress::Read`] if the token that the
+    /// callee writes at its entry has been read.
     fn callee<R: TokenReader>(
         &mut self,
         target: Target,
@@ -106,7 +107,7 @@ impl Regenerator<'_> {
         let position = function.index().checked_sub(self.program.imports.len());
         match position.filter(|&p| p < self.tables.len()) {
             Some(position) => self.enter(position as u32, Progress::Silent, reader, sink),
-            // An import that is exported: the host called itself.
+            // An exported import: the host called itself.
             None => Ok(Progress::Silent),
         }
     }
@@ -128,7 +129,7 @@ impl Regenerator<'_> {
         }
     }
 
-    /// A function is entered. `number` says whether its number has been read.
+    /// Enters a function. `number` says whether its number has been read.
     #[inline]
     pub(super) fn enter<R: TokenReader, S: PathSink>(
         &mut self,
@@ -155,8 +156,8 @@ impl Regenerator<'_> {
             pending: None,
         });
         self.phase = Phase::Arrives;
-        // Of more silent activations inside each other than there are functions two are of one function, which calls itself
-        // for ever.
+        // If there are more nested silent activations than functions, two belong to one function,
+        // which calls itself for ever.
         if !reader.is_empty() && self.stack.len() > self.depth_at_token + self.tables.len() {
             return Err(WitnessError::Late);
         }
@@ -173,7 +174,7 @@ impl Regenerator<'_> {
     }
 }
 
-/// The next number of so many bits.
+/// Reads the next number of `width` bits.
 fn read<R: TokenReader>(reader: &mut R, width: u8) -> Option<u32> {
     let number = reader.peek(width);
     reader.take(width).then_some(number)

@@ -1,11 +1,11 @@
-//! What can be wrong with recorded tokens.
+//! The possible errors in recorded tokens.
 
 use afterimage_ids::{BlockId, FuncId};
 
-/// Why the tokens do not make a run of the program.
+/// Why the tokens do not describe a run of the program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WitnessError {
-    /// A token that cannot come there.
+    /// A token that is impossible at this place.
     #[error("no path of {function} from {block} writes what comes next")]
     NoWay {
         /// The function.
@@ -19,10 +19,10 @@ pub enum WitnessError {
         /// The function that the call names.
         called: FuncId,
     },
-    /// A call through a table reached a function that is not there.
+    /// A call through a table reached a function that does not exist.
     #[error("a call through a table in {0} reached no function of its type")]
     NoSuchCallee(FuncId),
-    /// An exception arrived where none can, or a call returned that cannot.
+    /// An exception arrived where none can be thrown, or a call returned that cannot return.
     #[error("a call in {function} at {block} does not go on like that")]
     NoSuchReturn {
         /// The function.
@@ -30,16 +30,16 @@ pub enum WitnessError {
         /// The block that calls.
         block: BlockId,
     },
-    /// The tokens ended and the run goes on.
+    /// The tokens ended, but the run continues.
     #[error("the recorded tokens end before the run does, in {0}")]
     Early(FuncId),
-    /// The run ended and tokens are left.
+    /// The run ended, but tokens are left.
     #[error("the run ended before the recorded tokens did")]
     Late,
-    /// The path goes on without ever writing or coming to the end that the recording has.
+    /// The path continues without ever writing or reaching the recorded end.
     #[error("the path does not lead to where the recording ended")]
     Elsewhere,
-    /// More activations than can be kept.
+    /// More activations than the limit.
     #[error("more than {0} activations are open at once")]
     TooDeep(usize),
 }

@@ -1,4 +1,4 @@
-//! The end of a run: once the tokens are used up, the known end says where the path stops.
+//! The end of a run: when the tokens are used up, the known end says where the path stops.
 
 use afterimage_ids::FuncId;
 use afterimage_program::BlockKind;
@@ -6,7 +6,7 @@ use afterimage_program::BlockKind;
 use super::{PathSink, Phase, Regenerator, Step, TokenReader, WitnessError};
 use crate::{FinalFrame, Finish};
 
-/// No token is left.
+/// An empty stream of tokens.
 struct Nothing;
 
 impl TokenReader for Nothing {
@@ -24,12 +24,15 @@ impl TokenReader for Nothing {
 }
 
 impl Regenerator<'_> {
-    /// All tokens have been read by [`Regenerator::advance`] and the last calls by the host told. Takes the run to its end.
+    /// Continues to the end of the run. [`Regenerator::advance`] has read all tokens, and all calls
+    /// by the host have been reported.
     ///
-    /// After the last token everything is determined. A branch that still comes cannot have been left behind by its activation, for it sees
-    /// no call that writes and no EXIT; so its activation is among the final ones, and there is only one silent way to
-    /// the block where that one ended, for there is no silent diamond. No state of the stack comes twice, for there is no silent cycle and whoever
-    /// ends with a tail call has written. So the first state that agrees with the end is the end.
+    /// After the last token everything is determined. Consider a branch that is still to come. It
+    /// sees no call that writes and no EXIT, so its activation cannot leave it: the activation is
+    /// among the final ones. There is no silent diamond, so only one silent way leads to the block
+    /// where that activation ended. No state of the stack recurs, because there is no silent cycle
+    /// and every function that ends with a tail call has written. So the first state that agrees
+    /// with the end is the end.
     ///
     /// # Errors
     /// If the run does not get there.
@@ -59,7 +62,7 @@ impl Regenerator<'_> {
         }
     }
 
-    /// Whether the open activations are these.
+    /// Whether the open activations equal `frames`.
     fn is_end(&self, frames: &[FinalFrame]) -> bool {
         let same = |i: usize| {
             let (activation, frame) = (&self.stack[i], &frames[i]);
@@ -75,14 +78,15 @@ impl Regenerator<'_> {
         self.program.functions[function as usize].id
     }
 
-    /// One vertex, from its end to the next one's beginning.
+    /// Moves from the end of one vertex to the beginning of the next.
     fn step_to<S: PathSink>(&mut self, finish: &Finish, sink: &mut S) -> Result<(), WitnessError> {
         let frames = match finish {
             Finish::Open(frames) => &frames[..],
             Finish::Done => &[],
         };
         let (program, depth, phase) = (self.program, self.stack.len(), self.phase);
-        // As in `enter`: whoever calls itself silently, never returns. So beyond the final activations each function is open once at most.
+        // As in `enter`: a function that calls itself silently never returns. So beyond the final
+        // activations each function is open at most once.
         if depth > frames.len().max(self.depth_at_token) + self.tables.len() {
             return Err(WitnessError::Elsewhere);
         }

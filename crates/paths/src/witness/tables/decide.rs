@@ -1,4 +1,4 @@
-//! Which way a token stands for.
+//! Finds the way that a token stands for.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,8 @@ use afterimage_program::Cfg;
 use super::{Coded, DENSE, Step, Table, UNKNOWN};
 
 impl Table {
-    /// The edge to take from a branch when this token comes next; `None` if it cannot.
+    /// The edge to take from a branch when this token comes next; `None` if the token is impossible
+    /// there.
     #[inline]
     pub(in super::super) fn decide(
         &mut self,
@@ -22,10 +23,12 @@ impl Table {
         }
     }
 
-    /// Walks back from the edges that write the token to branches that see them, until this branch is found to be one of them.
+    /// Walks back from the edges that write the token to branches that see them, until it finds
+    /// this branch.
     ///
-    /// Where several edges write the same, the walks are short in all (see [`colours`](super::colours)), and each is done once and
-    /// whole. Where it is only one, it goes twice as far as it must, so that all walks for a token take linear time together.
+    /// Where several edges write the same token, the walks are short in total (see
+    /// [`colours`](super::colours)), and each is done once in full. Where only one does, the walk
+    /// goes twice as far as it must, so that all walks for a token together take linear time.
     #[cold]
     fn look_up(&mut self, cfg: &Cfg, v: BlockId, coded: Coded) -> Option<EdgeId> {
         let rank = coded.1;
@@ -52,8 +55,9 @@ impl Table {
         }
     }
 
-    /// Notes for branches that see this edge by which way: for all, or for twice as many as it takes to find one. False if that
-    /// one does not see it. No branch sees a call that writes, so walking back beyond one meets none.
+    /// Records, for branches that see this edge, through which way they see it: for all of them, or
+    /// for twice as many as it takes to find `wanted`. Returns false if `wanted` does not see it.
+    /// No branch sees a call that writes, so walking back past one meets no branch.
     fn walk_back(&mut self, cfg: &Cfg, writer: EdgeId, rank: u32, wanted: Option<BlockId>) -> bool {
         self.walks += 1;
         let mut queue = vec![writer];
@@ -91,7 +95,8 @@ impl Table {
         row[rank as usize] = edge.as_u32();
     }
 
-    /// The edge to take from a branch from where the run ends in `end` without writing anything more. O(what it sees).
+    /// The edge to take from a branch from which the run ends in `end` without writing anything
+    /// more. O(what it sees).
     pub(in super::super) fn lead_to(&self, cfg: &Cfg, v: BlockId, end: BlockId) -> Option<EdgeId> {
         let mut stack = Vec::new();
         let mut seen = HashSet::new();

@@ -6,11 +6,12 @@ use afterimage_program::{BlockKind, Cfg};
 use super::{Run, Step, Table};
 
 impl Table {
-    /// Lays the runs into `blocks`, each vertex right before the one that follows it where that is still free.
+    /// Lays the runs into `blocks`: each vertex right before its successor, if that place is still
+    /// free.
     pub(super) fn lay_runs(&mut self, cfg: &Cfg) {
         let n = cfg.blocks.len();
         let is_code = |v: BlockId| cfg.blocks[v].kind == BlockKind::Code;
-        // What follows silently and is code as well.
+        // The silent successor that is also code.
         let next: Vec<Option<BlockId>> = cfg
             .blocks
             .keys()

@@ -1,4 +1,4 @@
-//! Reading the entries of a unit. They nest without limit, hence the explicit stack.
+//! Reads the entries of a unit. They nest without limit, hence the explicit stack.
 
 use std::ops::Range;
 
@@ -41,17 +41,17 @@ struct Open {
 enum Kind {
     /// A function, with its positions in `functions`.
     Function(Range<usize>),
-    /// An inlined call that so many others enclose.
+    /// An inlined call, with its nesting depth.
     Call(u32),
 }
 
-/// What an entry says about itself.
+/// The attributes of an entry.
 struct Entry {
     id: EntryId,
     ranges: Vec<Range<OrigOffset>>,
     /// The linker removed its code.
     is_removed: bool,
-    /// It is an instance of a function that was inlined, too.
+    /// It is an instance of a function that was also inlined.
     is_instance: bool,
     call: Option<Location>,
 }

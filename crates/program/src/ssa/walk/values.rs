@@ -9,7 +9,7 @@ use super::Walk;
 use crate::ssa::build::{Variable, Walked};
 use crate::ssa::{Effect, Statement, Value, ValueDef};
 
-/// What an operator took.
+/// What an operator popped.
 pub(super) enum Taken {
     Nothing,
     /// A value that is only moved.
@@ -19,7 +19,7 @@ pub(super) enum Taken {
 }
 
 impl Walk<'_> {
-    /// Takes an operator's operands from the stack, before it is validated.
+    /// Pops an operator's operands from the stack, before it is validated.
     pub(super) fn take(&mut self, operator: &Operator<'_>) -> Option<Taken> {
         Some(match operator {
             Operator::Nop | Operator::AtomicFence => Taken::Nothing,
@@ -98,7 +98,7 @@ impl Walk<'_> {
                 define(&mut self.walked, general(*ty), index as u32);
             }
         } else if !matches!(effect, Effect::Control | Effect::Throw | Effect::Trap) {
-            // The validator's stack is ours, with the results on top.
+            // The validator's stack equals ours, with the results on top.
             let given = self
                 .validator
                 .operand_stack_height()
@@ -162,14 +162,14 @@ impl Walk<'_> {
     fn remember(&mut self, variable: Variable, value: ValueId) {
         let i = variable as usize;
         if i >= self.current.len() {
-            // No block is EXIT while the walk is in code.
+            // EXIT stands for "none": the walk is always in code.
             let none = (self.walked.cfg.graph.exit(), ValueId::new(0));
             self.current.resize(i + 1, none);
         }
         self.current[i] = (self.block, value);
     }
 
-    /// Keeps what the block wrote, but for slots that it popped again.
+    /// Keeps what the block wrote, except for slots that it popped again.
     pub(super) fn leave_block(&mut self) {
         let limit = self.walked.locals + self.stack.height;
         self.written.sort_unstable();
@@ -198,8 +198,8 @@ fn is_constant(operator: &Operator<'_>) -> bool {
     )
 }
 
-/// A type without what only the validator cares about: whether a reference may be null, and to
-/// what exactly it refers.
+/// A type without details that only the validator needs: whether a reference may be null, and its
+/// exact target type.
 pub(in crate::ssa) fn general(ty: ValType) -> ValType {
     let ValType::Ref(reference) = ty else {
         return ty;

@@ -1,12 +1,12 @@
 //! Finds periods in a block, cheaply.
 
-/// Two strides interleaved, or three, …: up to so many are tried.
+/// The maximal number of interleaved strides tried.
 const MOST_INTERLEAVED: usize = 8;
 
 /// Entries of the table of recent contexts.
 const TABLE: usize = 2048;
 
-/// Orders and lags worth a try: at most three.
+/// Finds orders and lags worth a try: at most three.
 pub(super) fn find(values: &[u64]) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     if values.len() < 12 {
@@ -19,8 +19,8 @@ pub(super) fn find(values: &[u64]) -> Vec<(usize, usize)> {
     found
 }
 
-/// The distance at which most triples of differences recur. A period of the values is one of the differences too, and
-/// a triple tells a period from a repetition inside it.
+/// The distance at which most triples of differences recur. A period of the values is also one of
+/// the differences, and a triple distinguishes a period from a repetition inside it.
 fn period(values: &[u64]) -> Option<usize> {
     let mut last_seen = [0u16; TABLE];
     let mut votes = vec![0u16; values.len()];
@@ -46,9 +46,9 @@ fn period(values: &[u64]) -> Option<usize> {
     (usize::from(most) * 3 > values.len()).then_some(lag)
 }
 
-/// The least number of interleaved sequences most of which have constant strides.
+/// The smallest number of interleaved sequences, most of which have constant strides.
 fn interleaved(values: &[u64]) -> Option<usize> {
-    /// So many places tell that it cannot be: not one in three fits.
+    /// The number of places that suffice to reject a candidate: fewer than one in three fits.
     const GLANCE: usize = 48;
     let hits = |places: std::ops::Range<usize>, lag: usize| {
         let fits = places.filter(|&at| {

@@ -1,4 +1,4 @@
-//! Which differences, base and width a packed block takes.
+//! Chooses the differences, base and width of a packed block.
 
 use super::sort::sort;
 use super::{HIGHEST_ORDER, lags};
@@ -10,40 +10,40 @@ use crate::{bits, varint};
 pub(crate) struct Plan {
     /// 0: values; 1: differences; 2: differences of differences; and so on.
     pub(super) order: usize,
-    /// How far back the differences reach.
+    /// The distance of the differences.
     pub(super) lag: usize,
     /// Subtracted from each number.
     pub(super) base: u64,
-    /// Divides all numbers after that.
+    /// Divides all numbers after the subtraction.
     pub(super) scale: u64,
-    /// Bits a number.
+    /// Bits per number.
     pub(super) width: u32,
-    /// About how many bytes the block takes.
+    /// The approximate size of the block in bytes.
     bytes: usize,
 }
 
 impl Plan {
-    /// About how many bytes the block takes.
+    /// The approximate size of the block in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 }
 
-/// Bytes that an exception takes beside its number.
+/// The size of an exception in bytes, apart from its number.
 const PATCH: usize = 1;
 
-/// How many numbers below the base, by rank among the sorted ones, are tried as exceptions.
+/// The numbers of exceptions below the base that are tried, by rank among the sorted numbers.
 const BELOW: [usize; 8] = [0, 1, 2, 5, 12, 25, 50, 100];
 
-/// How many ways are looked at closely.
+/// The number of candidates examined closely.
 const FINALISTS: usize = 2;
-/// They take by estimate at most one part in so many more than the best one.
+/// Finalists exceed the best estimate by at most one part in this many.
 const CLOSE: u64 = 8;
 
-/// Of long blocks, two stretches of this many values are looked at for an estimate.
+/// For an estimate of a long block, two stretches of this many values are examined.
 const STRETCH: usize = 128;
 
-/// Ways to pack a block, at most [`FINALISTS`], the best first by estimate.
+/// Candidate ways to pack a block, at most [`FINALISTS`], the best estimate first.
 pub(crate) fn plans(values: &[u64], nesting: Nesting) -> Vec<Plan> {
     let mut numbers = Vec::with_capacity(values.len());
     let mut ways = Vec::new();
@@ -72,7 +72,7 @@ pub(crate) fn plans(values: &[u64], nesting: Nesting) -> Vec<Plan> {
         }
         least = bits;
     }
-    // Periods are not looked for where less than a bit is left.
+    // Periods are not searched for if less than a bit per value is left.
     if nesting.has_columns() && least > values.len() as u64 {
         for (order, lag) in lags::find(values) {
             consider(order, lag);
@@ -98,7 +98,7 @@ pub(crate) fn plans(values: &[u64], nesting: Nesting) -> Vec<Plan> {
     plans
 }
 
-/// The values that an estimate looks at, where `head` values tell nothing.
+/// The values examined by an estimate, where the first `head` values tell nothing.
 fn stretches(values: &[u64], head: usize) -> impl Iterator<Item = &[u64]> + Clone {
     let (first, second) = match values.len() {
         len if len < 4 * STRETCH || head > STRETCH / 2 => (values, None),
@@ -111,7 +111,8 @@ fn stretches(values: &[u64], head: usize) -> impl Iterator<Item = &[u64]> + Clon
     std::iter::once(first).chain(second)
 }
 
-/// About how many bits numbers take beside one from their midst: no sorting, and outliers weigh little.
+/// The approximate total bits of numbers relative to a middle one. Without sorting; outliers weigh
+/// little.
 fn spread(numbers: &[u64]) -> u64 {
     let at = |eighths: usize| numbers[numbers.len() * eighths / 8];
     let mut samples = [at(1), at(3), at(4), at(5), at(7)];
@@ -152,7 +153,7 @@ pub(super) fn residuals(values: &[u64], order: usize, lag: usize, out: &mut Vec<
     }
 }
 
-/// About how many bytes the head takes as a block.
+/// The approximate size of the head as a block, in bytes.
 fn head_bytes(head: &[u64]) -> usize {
     let values: usize = head.iter().map(|&value| varint::size(value)).sum();
     let differences: usize = head
@@ -164,7 +165,7 @@ fn head_bytes(head: &[u64]) -> usize {
 
 /// The best base, scale and width for numbers, which it sorts.
 fn frame(numbers: &mut [u64], signed: bool, head: usize) -> Plan {
-    // Signed order is the order of numbers whose sign bit is flipped.
+    // Signed order equals the order of numbers with a flipped sign bit.
     let flip = if signed { 1 << 63 } else { 0 };
     for number in &mut *numbers {
         *number ^= flip;
@@ -246,7 +247,7 @@ fn bytes(count: usize, width: u32, patches: usize, head: usize) -> usize {
     2 + (count * width as usize).div_ceil(8) + patches + head
 }
 
-/// Stein's algorithm: division is slow, and most blocks have no common divisor.
+/// Stein's algorithm, because division is slow and most blocks have no common divisor.
 fn gcd(mut a: u64, mut b: u64) -> u64 {
     if a == 0 || b == 0 {
         return a | b;

@@ -1,13 +1,14 @@
-//! Sorting the numbers of a block.
+//! Sorts the numbers of a block.
 
 use crate::{BLOCK, bits};
 
-/// More bytes than this are compared, not distributed.
+/// Numbers that differ in more bytes than this are sorted by comparison, not by distribution.
 const MOST_BYTES: u32 = 4;
-/// Fewer numbers, too.
+/// So are fewer numbers than this.
 const FEW: usize = 64;
 
-/// Sorts numbers between `min` and `max`, at most [`BLOCK`]: by their lowest bytes first, as far as they differ, where that is faster.
+/// Sorts at most [`BLOCK`] numbers between `min` and `max`: by distribution on their lowest
+/// differing bytes, where that is faster.
 pub(super) fn sort(numbers: &mut [u64], min: u64, max: u64) {
     let bytes = bits::length(max - min).div_ceil(8);
     if bytes > MOST_BYTES || !(FEW..=BLOCK).contains(&numbers.len()) {

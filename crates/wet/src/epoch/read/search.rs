@@ -1,4 +1,4 @@
-//! Which executions a write is named by: labels and copies, searched for one definition.
+//! Finds the executions that name a write: searches labels and copies for one definition.
 
 use std::ops::Range;
 
@@ -9,36 +9,36 @@ use crate::def::{Origin, Piece};
 use crate::epoch::Blocks;
 use crate::epoch::mentions::Target;
 
-/// A label that may be the one looked for.
+/// A label that may be the one sought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Candidate {
     /// The execution of the reading node.
     pub execution: u64,
-    /// Which of the pieces that it reads.
+    /// The number of the piece that it reads.
     pub piece: usize,
-    /// How many bytes that is; 0 for all.
+    /// The number of its bytes; 0 for all.
     pub length: u64,
-    /// By how many executions of the writing node, if the labels tell that, it was before.
+    /// The distance back in executions of the writing node, if the labels store that.
     pub age: u64,
 }
 
-/// What is looked for in a stream of executions.
+/// The execution to search for in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sought {
-    /// By which write.
+    /// The write.
     pub target: Target,
-    /// Which execution of its node, or which call of the host.
+    /// The execution of its node, or the host's call.
     pub number: u64,
-    /// The reading node is the writing one, so that its own execution is what ages are counted from.
+    /// Whether the reading node is the writing one, so that ages count from its own execution.
     pub itself: bool,
-    /// Otherwise the ages that are possible.
+    /// Otherwise the possible ages.
     pub ages: (u64, u64),
 }
 
 impl Sought {
-    /// Whether a number of a stream is what is looked for, as far as that can be told by the stream.
+    /// Whether a number of a stream may be the one sought, as far as the stream shows.
     fn fits(&self, ages: bool, execution: u64, value: u64) -> bool {
-        // Calls of the host are always told by their numbers.
+        // The host's calls are always stored by their numbers.
         if !ages || self.target == Target::Host {
             return value == self.number;
         }
@@ -49,26 +49,27 @@ impl Sought {
         }
     }
 
-    /// Whether what fits is what is looked for.
+    /// Whether a number that fits is certainly the one sought.
     pub(crate) fn certain(&self, ages: bool) -> bool {
         !ages || self.itself || self.target == Target::Host || self.ages.0 == self.ages.1
     }
 }
 
 impl Labels<'_> {
-    /// The executions of the node that have a label.
+    /// The executions of the node with a label.
     pub(crate) fn executions(&self) -> Range<u64> {
         self.first..self.first.saturating_add(self.count)
     }
 
-    /// Whether pieces at this position are told by ages.
+    /// Whether pieces at this position are stored as ages.
     pub(crate) fn ages(&self, piece: usize) -> bool {
         self.pieces
             .get(piece)
             .is_some_and(|piece| piece.executions.ages)
     }
 
-    /// The labels of these executions that may be what is looked for, in order. O(labels), a block at a time.
+    /// The labels of these executions that may be the ones sought, in order. O(labels), a block at
+    /// a time.
     ///
     /// # Errors
     /// If it is damaged.
@@ -91,7 +92,7 @@ impl Labels<'_> {
         let mut chosen = self.chosen.as_ref().map(|chosen| chosen.cursor());
         let from = start - self.first;
         self.go(from, chosen.as_mut(), &mut streams)?;
-        // Which pieces of which pattern come from there, and how many bytes they are.
+        // The pieces of each pattern with this origin, and their numbers of bytes.
         let named = |piece: &Piece| {
             let named = sought.target.names(piece.origin);
             named.then_some(u64::from(piece.length))
@@ -124,7 +125,8 @@ impl Labels<'_> {
         Ok(())
     }
 
-    /// Goes to the label at a position. Once O(labels before), if labels differ in how many pieces they have.
+    /// Moves to the label at a position. O(labels before) once, if labels differ in their numbers
+    /// of pieces.
     fn go(
         &self,
         from: u64,
@@ -154,8 +156,8 @@ impl Labels<'_> {
 }
 
 impl CopyView<'_> {
-    /// The executions that copied what is looked for: which one, and how many bytes, for each element that it copied of it. O(runs of
-    /// the copies).
+    /// The executions that copied the data sought: the execution and the number of bytes, for each
+    /// copied element of it. O(runs of the copies).
     ///
     /// # Errors
     /// If it is damaged.
@@ -202,7 +204,8 @@ impl CopyView<'_> {
         Ok(())
     }
 
-    /// The runs that an execution copied, with their origins; none if it copied nothing. O(runs); once O(copies before).
+    /// The runs that an execution copied, with their origins; empty if it copied nothing. O(runs);
+    /// O(copies before) once.
     ///
     /// # Errors
     /// If it is damaged.
@@ -227,28 +230,28 @@ impl CopyView<'_> {
     }
 }
 
-/// How often one number goes into another one, if it does so without a rest.
+/// The quotient of two numbers, if there is no remainder.
 fn quotient(of: u64, by: u64) -> Option<u64> {
     of.is_multiple_of(by).then(|| of / by)
 }
 
-/// A run of a copy: elements of the same length, written by executions in equal steps.
+/// A run of a copy: elements of equal length, written by executions at equal distances.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CopiedRun {
-    /// The bytes of an element.
+    /// The number of bytes in an element.
     pub length: u64,
-    /// How many elements.
+    /// The number of elements.
     pub elements: u64,
-    /// Where they come from, by its position among the origins.
+    /// The index of their origin.
     pub place: u64,
-    /// The execution of the first one, or the call of the host.
+    /// The execution of the first one, or the host's call.
     pub execution: u64,
-    /// By how many executions each one is later than the one before.
+    /// The difference of executions from one element to the next.
     pub step: u64,
 }
 
 impl CopiedRun {
-    /// All of its bytes.
+    /// Its total number of bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.length.saturating_mul(self.elements)
     }
@@ -284,7 +287,7 @@ impl<'v> Runs<'v> {
         ]
     }
 
-    /// Passes over some.
+    /// Skips some runs.
     pub(crate) fn pass(&mut self, count: u64) -> Result<(), StreamError> {
         for stream in self.all() {
             stream.seek(stream.position().saturating_add(count))?;
@@ -292,7 +295,7 @@ impl<'v> Runs<'v> {
         Ok(())
     }
 
-    /// The next one.
+    /// The next run.
     pub(crate) fn next(&mut self) -> Result<CopiedRun, EpochError> {
         let mut values = [0; 5];
         for (value, stream) in values.iter_mut().zip(self.all()) {

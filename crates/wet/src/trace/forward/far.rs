@@ -1,4 +1,4 @@
-//! What holds a value, but is not touched for long.
+//! Skips long stretches where the places that hold a value are not touched.
 
 use std::rc::Rc;
 
@@ -10,15 +10,15 @@ use afterimage_wpp::{Occurrences, Segments};
 use super::held::Holders;
 use crate::trace::{Epochs, Failure, TraceError};
 
-/// The executions of a function's nodes that read or write what holds a value.
+/// The executions of a function's nodes that read or write the variables that hold the value.
 pub(super) struct Touching<'a, S: Segments>(Option<Occurrences<'a, S>>);
 
 impl<'a, S: Segments, E: Epochs> Holders<'_, 'a, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// Goes to the next execution of the innermost activation that touches what holds the value. If there is none, nothing of this activation
-    /// matters any more.
+    /// Moves to the next execution in the innermost activation that touches the variables holding
+    /// the value. If there is none, this activation no longer matters.
     pub(super) fn leap(&mut self) -> Result<(), Failure<S, E>> {
         let touching = self.touching()?;
         let (Some(top), Some(visit)) = (self.frames.last(), self.cursor.visit()) else {
@@ -52,7 +52,8 @@ where
         }
     }
 
-    /// What touches the variables that hold the value, in the innermost activation's function. Once O(nodes of the function).
+    /// The executions that touch the variables holding the value, in the innermost activation's
+    /// function. O(nodes of the function) once.
     fn touching(&mut self) -> Result<Rc<Touching<'a, S>>, Failure<S, E>> {
         let nothing = Rc::new(Touching(None));
         let Some(top) = self.frames.last() else {
@@ -68,7 +69,7 @@ where
         let mut edges = body.function.cfg.edges.values();
         let handles = edges.any(|edge| matches!(edge.kind, EdgeKind::Catch(_)));
         let touching = if handles && top.held.iter().any(|&variable| variable >= slots) {
-            // Handlers write slots, whoever throws.
+            // Handlers write slots, whatever throws.
             nothing
         } else {
             let mut touching: Vec<(NodeId, u64)> = Vec::new();
@@ -97,7 +98,7 @@ where
     }
 }
 
-/// Whether the function returns what the node's call gives, and perhaps more.
+/// Whether the function returns the results of the node's call, possibly among others.
 fn returns(code: &NodeCode) -> bool {
     matches!(code.end, NodeEnd::Call { .. }) && code.next.is_none()
 }

@@ -1,4 +1,4 @@
-//! Variables that hold a value, followed along the path.
+//! Follows the variables that hold a value along the path.
 
 use std::rc::Rc;
 
@@ -17,21 +17,22 @@ pub struct Held {
     pub time: u64,
     /// The node.
     pub node: NodeId,
-    /// The registers: variables that hold the value when the execution begins, or the instruction that made it. Ascending.
+    /// The registers: variables that hold the value when the execution begins, or the instruction
+    /// that computed it. Ascending.
     pub registers: Box<[Register]>,
 }
 
-/// An activation in which the value is known to be, or to come back to.
+/// An activation where the value is, or may return.
 pub(super) struct Frame<'a, S: Segments> {
-    /// How many activations are open in it.
+    /// The number of activations open in it.
     pub depth: usize,
     /// The variables that hold the value, ascending.
     pub held: Vec<u32>,
     /// The node that it executed last.
     pub last: Rc<Compiled>,
-    /// How many of its nodes were executed since one touched what holds the value.
+    /// The number of its nodes executed since one touched the variables holding the value.
     idle: u32,
-    /// Finds the next one that touches it, if that took long.
+    /// Finds the next execution that touches them, if that took long.
     pub touching: Option<Rc<Touching<'a, S>>>,
 }
 
@@ -62,7 +63,7 @@ impl<S: Segments> Frame<'_, S> {
         self.held.binary_search(&variable).is_ok()
     }
 
-    /// Other variables hold the value now.
+    /// Changes the variables that hold the value.
     pub(super) fn hold(&mut self, held: Vec<u32>) {
         if self.held != held {
             self.held = held;
@@ -71,20 +72,21 @@ impl<S: Segments> Frame<'_, S> {
     }
 }
 
-/// The activation is walked node by node for so long before something faster is tried.
+/// The number of an activation's nodes walked before a faster method is tried.
 const PATIENCE: u32 = 256;
 
 /// The executions that read a value from variables, in the order of time.
 ///
-/// Walks along the path as long as a variable holds the value, over calls that it is not passed to. O(nodes executed in these
-/// activations); where nothing touches the value for long, O(log n) for each node of the function that does.
+/// Walks along the path while a variable holds the value, and skips calls to which it is not
+/// passed. O(nodes executed in these activations); where nothing touches the value for long, O(log
+/// n) for each node of the function that does.
 pub struct Holders<'t, 'a, S: Segments, E> {
     pub(super) trace: &'t WholeTrace<'a, S, E>,
-    /// At what is looked at next.
+    /// At the next execution to examine.
     pub(super) cursor: Cursor<'a, S>,
-    /// The activations, from the outermost that is known to matter to the innermost; no gaps between them.
+    /// The activations, from the outermost relevant one to the innermost, without gaps.
     pub(super) frames: Vec<Frame<'a, S>>,
-    /// The execution that makes the value, if it is the next one.
+    /// The instruction that computes the value, if it is in the next execution.
     making: Option<usize>,
 }
 
@@ -122,7 +124,7 @@ where
         Ok(holders)
     }
 
-    /// The next one.
+    /// The next holder.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -134,7 +136,7 @@ where
         let mut leapt = false;
         while let (Some(top), Some(visit)) = (self.frames.last(), self.cursor.visit()) {
             if top.held.is_empty() && self.making.is_none() {
-                // Nothing of this activation matters any more.
+                // This activation no longer matters.
                 self.frames.pop();
                 if let Some(caller) = self.frames.last() {
                     let depth = caller.depth;
@@ -155,7 +157,7 @@ where
         Ok(None)
     }
 
-    /// Where it is.
+    /// The current position.
     pub fn mark(&self) -> HoldersMark<'a, S> {
         HoldersMark {
             time: self.cursor.visit().map_or(0, |visit| visit.start),
@@ -164,7 +166,7 @@ where
         }
     }
 
-    /// Goes to where it was.
+    /// Returns to a position.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -175,7 +177,7 @@ where
         Ok(())
     }
 
-    /// Goes over the execution at hand, which is one of the innermost activation.
+    /// Moves past the current execution, which belongs to the innermost activation.
     fn pass(&mut self, visit: Visit) -> Result<Option<Held>, Failure<S, E>> {
         let trace = self.trace;
         let making = self.making.take();
@@ -225,13 +227,13 @@ where
     }
 }
 
-/// What is in both of two ascending lists.
+/// The common members of two ascending lists.
 fn both(a: &[u32], b: &[u32]) -> Vec<u32> {
     let common = a.iter().filter(|one| b.binary_search(one).is_ok());
     common.copied().collect()
 }
 
-/// Which of these variables a node writes.
+/// The variables in a list that a node writes.
 fn both_outputs(held: &[u32], code: &NodeCode) -> Vec<u32> {
     let written = |variable: &&u32| {
         let found = code.outputs.binary_search_by_key(*variable, |o| o.0);

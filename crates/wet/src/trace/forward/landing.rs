@@ -1,4 +1,4 @@
-//! Where a value goes when an execution ends: into callees, back to callers, to handlers.
+//! Follows a value when an execution ends: into callees, back to callers, to handlers.
 
 use std::rc::Rc;
 
@@ -10,12 +10,12 @@ use super::held::{Frame, Holders};
 use crate::trace::caught::{Caught, throws};
 use crate::trace::{Compiled, Epochs, Failure, Instance, TraceError};
 
-/// Which of the values that a call gives are the one that is followed.
+/// The results of a call that are the followed value.
 #[derive(Clone, Debug)]
 enum Given {
     /// These, by their positions, ascending.
     These(Vec<u32>),
-    /// All: what is followed is what the call gives.
+    /// All results: the value is what the call returned.
     All,
 }
 
@@ -25,20 +25,20 @@ impl Given {
     }
 }
 
-/// Which parts of an exception are what is followed.
+/// The parts of an exception that are the followed value.
 enum Thrown {
     /// None.
     Nothing,
-    /// The values that it carries at these positions, ascending.
+    /// The values at these positions of the exception, ascending.
     These(Vec<u32>),
     /// The reference to it.
     Reference,
-    /// All that it carries, and the reference.
+    /// All its values, and the reference.
     All,
 }
 
 impl Thrown {
-    /// The positions of what a handler is given.
+    /// The positions among what a handler receives.
     fn positions(&self, caught: Caught) -> Vec<u32> {
         match self {
             Self::Nothing => Vec::new(),
@@ -58,7 +58,7 @@ impl<'a, S: Segments, E: Epochs> Holders<'_, 'a, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// Begins with what an execution gave when it ended: results of its call, or what it threw.
+    /// Begins with what an execution passed on at its end: results of its call, or what it threw.
     pub(super) fn after(&mut self, instance: Instance) -> Result<(), Failure<S, E>> {
         let Some(frame) = self.frames.last() else {
             return Ok(());
@@ -83,7 +83,8 @@ where
         }
     }
 
-    /// Leaves an execution; of the values that it passes on with its end, these are the one that is followed.
+    /// Leaves an execution; these of the values that it passes on at its end are the followed
+    /// value.
     pub(super) fn leave(
         &mut self,
         visit: Visit,
@@ -106,7 +107,7 @@ where
             NodeEnd::Call { .. } if self.cursor.depth() == depth + 1 && !passed.is_empty() => {
                 self.enter(depth + 1, passed)
             }
-            // Nothing of the activation matters any more.
+            // The activation no longer matters.
             NodeEnd::Call { .. } if frame.held.is_empty() => Ok(()),
             NodeEnd::Call { .. } => {
                 self.skip(depth)?;
@@ -135,14 +136,15 @@ where
         }
     }
 
-    /// The callee's activation begins, and these of its arguments are the value.
+    /// Enters the callee's activation, where these arguments are the value.
     fn enter(&mut self, depth: usize, arguments: Vec<u32>) -> Result<(), Failure<S, E>> {
         let Some(visit) = self.cursor.visit() else {
             self.frames.clear();
             return Ok(());
         };
         let first = self.trace.compiled(visit.node)?;
-        // Callers are found again when something is returned to them: at the bottom only those are kept that hold something themselves.
+        // Callers are found again when something is returned to them. At the bottom, only those
+        // that hold something themselves are kept.
         if self.frames.len() == 1 && self.frames[0].held.is_empty() {
             self.frames.clear();
         }
@@ -150,7 +152,7 @@ where
         Ok(())
     }
 
-    /// Goes over callees.
+    /// Skips callees.
     pub(super) fn skip(&mut self, depth: usize) -> Result<(), Failure<S, E>> {
         while self.cursor.depth() > depth {
             self.cursor.skip_activation().map_err(TraceError::Path)?;
@@ -158,8 +160,9 @@ where
         Ok(())
     }
 
-    /// What the innermost activation called has ended, by an exception or without, or it has thrown one itself, and the cursor is at what
-    /// follows. `given` is what it got, `thrown` what of the exception is what is followed, if it threw one itself.
+    /// Called when the innermost activation's callee has ended, by an exception or otherwise, or
+    /// when the activation itself has thrown. The cursor is at what follows. `given` is what it
+    /// received; `thrown` are the parts of its own exception that are the followed value.
     fn settle(&mut self, given: Given, thrown: &Thrown) -> Result<(), Failure<S, E>> {
         let trace = self.trace;
         let Some(landed) = self.cursor.visit() else {
@@ -184,14 +187,14 @@ where
         }
         let got = thrown.positions(caught);
         match self.frames.last() {
-            // A callee caught it, and gave something after all.
+            // A callee caught it, and returned something after all.
             Some(top) if top.depth < handler => return self.give(given),
             None if got.is_empty() => return Ok(()),
             _ => {}
         }
         if self.cursor.depth() == handler && self.handles(handler, landed)? {
             if self.frames.is_empty() {
-                // What it called held something, itself nothing.
+                // The callee held something; this activation does not.
                 let mut cursor = self.cursor.clone();
                 let last = cursor.previous_in_activation().map_err(TraceError::Path)?;
                 let last = last.ok_or(TraceError::Damaged(MISSING))?;
@@ -209,12 +212,13 @@ where
             top.hold(held);
             return Ok(());
         }
-        // Its own label was the handler.
+        // The handler was its own label.
         self.frames.pop();
         self.give_to_caller(handler, Given::These(got))
     }
 
-    /// Whether what follows an exception is a handler of the activation that caught it. The depth is right.
+    /// Whether the execution after an exception is a handler of the activation that caught it,
+    /// given that the depth is right.
     fn handles(&self, depth: usize, landed: Visit) -> Result<bool, Failure<S, E>> {
         let compiled = self.trace.compiled(landed.node)?;
         let body = self.trace.body(compiled.code.function)?;
@@ -229,12 +233,12 @@ where
         Ok(stack.last().is_some_and(|last| last.entered < landed.start))
     }
 
-    /// What the innermost activation called has ended, whatever it did: it gave nothing of what is followed.
+    /// Called when the innermost activation's callee has ended: it passed on nothing of the value.
     pub(super) fn settle_without(&mut self) -> Result<(), Failure<S, E>> {
         self.settle(Given::These(Vec::new()), &Thrown::Nothing)
     }
 
-    /// The activation at a depth, which is no longer among the frames, gave this to the one that called it.
+    /// The activation at a depth, which is no longer among the frames, returned this to its caller.
     fn give_to_caller(&mut self, depth: usize, given: Given) -> Result<(), Failure<S, E>> {
         let mut stack = None;
         if !self.caller(depth, &given, &mut stack)? {
@@ -243,7 +247,7 @@ where
         self.give_on(given, stack)
     }
 
-    /// Makes sure that the frame of the caller is there, if it matters. Whether it is.
+    /// Adds the frame of the caller, if it matters. Returns whether it is there.
     fn caller(
         &mut self,
         depth: usize,
@@ -258,7 +262,7 @@ where
         };
         let depth = depth - 1;
         let mut cursor = self.cursor.clone();
-        // It goes on, or has ended as well.
+        // It continues, or has also ended.
         let mut call = None;
         if cursor.depth() == depth {
             let before = cursor.previous_in_activation();
@@ -292,7 +296,7 @@ where
         Ok(true)
     }
 
-    /// The call of the innermost activation gave this.
+    /// The call of the innermost activation returned this.
     fn give(&mut self, given: Given) -> Result<(), Failure<S, E>> {
         self.give_on(given, None)
     }
@@ -325,7 +329,7 @@ where
                 self.forget_slots();
                 return Ok(());
             }
-            // It returned what the call gave.
+            // It returned the results of the call.
             let results = self.trace.results(code.function)?;
             let mut returned = Vec::new();
             for index in 0..results {
@@ -344,7 +348,7 @@ where
         Ok(())
     }
 
-    /// Slots of the operand stack that are not in use any more hold nothing.
+    /// Slots of the operand stack that are no longer in use hold nothing.
     fn forget_slots(&mut self) {
         let trace = self.trace;
         if let Some(top) = self.frames.last_mut()

@@ -1,8 +1,10 @@
-//! The way forward: who used what an execution made.
+//! The way forward: finds the uses of what an execution produced.
 //!
-//! It is the exact reverse of [`WholeTrace::source`], [`WholeTrace::reading`] and [`WholeTrace::copied`]: an execution uses a definition if
-//! these name it. So it is of [`WholeTrace::taken`]: [`Takers`] are found along the path. Variables are followed along the path, as nothing is stored of them ([`Holders`]); what was written to memory and
-//! globals is looked for in the labels of what was executed later ([`Readers`]).
+//! It is the exact reverse of [`WholeTrace::source`], [`WholeTrace::reading`],
+//! [`WholeTrace::copied`] and [`WholeTrace::taken`]: an execution uses a definition if these name
+//! it. Variables are followed along the path, because nothing is stored about them ([`Holders`]).
+//! Uses of memory and globals are searched for in the labels of later executions ([`Readers`]).
+//! Uses of tables and sizes are found along the path ([`Takers`]).
 
 mod far;
 mod held;
@@ -20,7 +22,7 @@ use super::places::sets;
 use super::{Compiled, Epochs, Failure, Instance, TraceError, WholeTrace};
 use crate::epoch::Target;
 
-/// What may be used.
+/// Something that may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Definition {
     /// The result of an instruction.
@@ -30,15 +32,16 @@ pub enum Definition {
         /// Its position.
         inst: usize,
     },
-    /// What an instruction wrote to a memory or a global, or set in a table.
+    /// A value that an instruction wrote to a memory or a global, or set in a table.
     Write {
         /// The execution of its node.
         instance: Instance,
         /// Its position.
         inst: usize,
     },
-    /// What came after an execution: the results of the call that it ends with, whoever made them; what the host wrote in that call; of a throw, the reference to the
-    /// exception; of one that throws again, all that it carries, too.
+    /// What followed an execution: the results of the call at its end, whoever returned them; the
+    /// host's writes in that call; for a throw, the reference to the exception; for a rethrow, also
+    /// all its values.
     After {
         /// The execution.
         instance: Instance,
@@ -68,7 +71,7 @@ where
         Holders::new(self, definition)
     }
 
-    /// The executions that took what was set in tables, or as a size, in the order of time.
+    /// The executions that took a value set in a table or as a size, in the order of time.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -76,7 +79,7 @@ where
         Takers::new(self, definition)
     }
 
-    /// The executions that read what was written to memories or globals, in the order of time.
+    /// The executions that read a value written to a memory or a global, in the order of time.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -109,7 +112,7 @@ where
     }
 }
 
-/// Whether an instruction sets something in a table, or a size.
+/// Whether an instruction sets a table's element or a size.
 fn sets_elsewhere(compiled: &Compiled, inst: usize) -> bool {
     let inst = compiled.code.insts.get(inst);
     inst.is_some_and(|inst| sets(inst).next().is_some())

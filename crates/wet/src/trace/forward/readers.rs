@@ -1,4 +1,4 @@
-//! Who reads what was written to memory and globals.
+//! Finds the readers of memory and globals.
 
 use std::collections::VecDeque;
 use std::ops::{Range, RangeInclusive};
@@ -11,7 +11,7 @@ use rustc_hash::FxHashSet;
 use crate::epoch::{Candidate, Mention, Mentions, Sought, Target};
 use crate::trace::{Epochs, Failure, Instance, Span, TraceError, WholeTrace};
 
-/// An execution of an instruction that reads what was written, or a part of it.
+/// An execution of an instruction that reads the written data, or a part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ReadBy {
     /// The time of the first block of the node.
@@ -20,40 +20,41 @@ pub struct ReadBy {
     pub inst: usize,
     /// The node.
     pub node: NodeId,
-    /// How many bytes; 0 for all that it reads.
+    /// The number of bytes; 0 for everything that it reads.
     pub length: u64,
 }
 
-/// How many blocks are looked at first.
+/// The number of blocks examined first.
 const NEAR: u64 = 1 << 12;
-/// In so many blocks is looked what was executed at all.
+/// Within this many blocks, the path is walked to see what was executed.
 const WALKED: u64 = 1 << 16;
-/// About so many uses are found at once.
+/// The approximate number of uses found at once.
 const MANY: usize = 1 << 12;
-/// Of so many candidates each one is looked at alone.
+/// Up to this many candidates are examined individually.
 const FEW: usize = 16;
-/// Of how many epochs is known what names what.
+/// The number of epochs whose mentions are cached.
 const MOST_EPOCHS: usize = 8;
 
-/// The executions that read what was written, in the order of time.
+/// The executions that read written data, in the order of time.
 ///
-/// Stretches of the run are looked at one after the other, short ones first. In each, the labels of what names the write at all are searched:
-/// O(labels), a block of them at a time; which execution of the write an age means is computed only where it may be the right one. Epochs in which nothing names the write cost their
-/// directory. Holds one epoch and some thousand uses.
+/// Stretches of the run are examined in order, short ones first. In each, only labels of inputs
+/// that name the write are searched: O(labels), a block at a time. The execution that an age means
+/// is computed only where it may be the right one. An epoch that does not name the write costs its
+/// directory. Holds one epoch and a few thousand uses.
 pub struct Readers<'t, 'a, S: Segments, E> {
     trace: &'t WholeTrace<'a, S, E>,
-    /// What is looked for: by which write, which execution of its node.
+    /// The write, and the execution of its node.
     sought: Option<(Target, u64)>,
-    /// Nodes that begin before this time were looked at.
+    /// Nodes that begin before this time were examined.
     at: u64,
-    /// How many blocks are looked at next.
+    /// The number of blocks to examine next.
     width: u64,
     found: VecDeque<ReadBy>,
-    /// Stretches of which nothing is known.
+    /// Stretches without stored data.
     unknown: Vec<RangeInclusive<u64>>,
 }
 
-/// Executions of a node, ascending, and how many bytes each reads.
+/// Executions of a node, ascending, with the number of bytes that each reads.
 type Executions = Vec<(u64, u64)>;
 
 /// A stretch of the run, in one epoch.
@@ -65,7 +66,7 @@ struct Stretch {
 }
 
 impl Stretch {
-    /// The epoch tells nothing of what begins later.
+    /// Whether the epoch covers nothing that begins later.
     fn ends(&self) -> bool {
         self.span.ends && self.last == self.span.last
     }
@@ -90,7 +91,7 @@ where
         }
     }
 
-    /// The next one.
+    /// The next reader.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -109,7 +110,8 @@ where
         }
     }
 
-    /// How many there are from here on. Does not move. As [`next`](Self::next) to the end, without finding out when they were.
+    /// The number of readers from here on, without moving. Like calling [`next`](Self::next) to the
+    /// end, but does not determine their times.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -130,18 +132,19 @@ where
         Ok(count)
     }
 
-    /// Goes to the first one in a node that begins at block T or later.
+    /// Moves to the first reader in a node that begins at block T or later.
     pub fn go(&mut self, time: u64) {
         self.found.clear();
         self.at = time;
     }
 
-    /// The stretches of the run from the definition on of which nothing is known, as far as was looked.
+    /// The stretches without stored data, from the definition as far as was searched.
     pub fn unknown(&self) -> &[RangeInclusive<u64>] {
         &self.unknown
     }
 
-    /// The next stretch to look at, of so many blocks at most; what nothing is known of is noted.
+    /// The next stretch to examine, of at most `width` blocks; stretches without stored data are
+    /// recorded.
     fn stretch(&mut self, at: u64, width: u64) -> Option<Stretch> {
         let epochs = self.trace.epochs;
         let length = self.trace.path.length();
@@ -169,7 +172,7 @@ where
         Some(Stretch { span, first, last })
     }
 
-    /// Looks at the next stretch. Whether there was one.
+    /// Examines the next stretch. Returns whether there was one.
     fn look(&mut self) -> Result<bool, Failure<S, E>> {
         let Some((target, number)) = self.sought else {
             return Ok(false);
@@ -219,7 +222,8 @@ where
         Ok(true)
     }
 
-    /// What in a stretch reads what is looked for: the executions of each place, in order, and how many bytes.
+    /// The reads of the data in a stretch: the executions for each place, in order, with the
+    /// numbers of bytes.
     fn search(
         &self,
         stretch: Stretch,
@@ -290,7 +294,7 @@ where
         Ok(found)
     }
 
-    /// Which of the nodes of places are executed in a stretch.
+    /// The nodes of these places that are executed in a stretch.
     fn executed(
         &self,
         stretch: Stretch,
@@ -312,7 +316,8 @@ where
         Ok(executed)
     }
 
-    /// The executions of a node that begin in a stretch, or with more around them, if that is found out faster.
+    /// The executions of a node that begin in a stretch, possibly with others around them if that
+    /// is faster.
     fn executions(
         &self,
         stretch: Stretch,
@@ -327,7 +332,7 @@ where
         Ok(rank(stretch.first - 1)? + 1..rank(stretch.last)? + 1)
     }
 
-    /// What to look for in the labels of a node.
+    /// What to search for in the labels of a node.
     fn sought_in(
         &self,
         stretch: Stretch,
@@ -355,7 +360,7 @@ where
         Ok(sought)
     }
 
-    /// Those candidates that are what is looked for.
+    /// Filters the candidates that are the execution sought.
     fn refine(
         &self,
         node: NodeId,
@@ -374,7 +379,7 @@ where
             Ok::<_, Failure<S, E>>(count.checked_sub(sought.number))
         };
         let mut found = Vec::new();
-        // Ages grow along with executions. What is left is split until it is known, or only some.
+        // Ages grow with executions. The candidates are split until all or only few are decided.
         let mut work = vec![(candidates, sought.ages)];
         while let Some((mut part, (low, high))) = work.pop() {
             part.retain(|candidate| (low..=high).contains(&candidate.age));
@@ -401,7 +406,7 @@ impl<'a, S: Segments, E: Epochs> WholeTrace<'a, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// What names what in an epoch.
+    /// The mentions in an epoch.
     fn mentions(&self, position: usize) -> Result<Rc<Mentions>, Failure<S, E>> {
         if let Some(known) = self.mentions.borrow().get(&position) {
             return Ok(Rc::clone(known));

@@ -1,4 +1,4 @@
-//! Who took what was set in tables, and as sizes of tables and memories.
+//! Finds the users of tables' elements, and of the sizes of tables and memories.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -10,37 +10,39 @@ use super::Definition;
 use crate::trace::places::{Ranges, Sites, TableOrSize, length, sets, taken_by};
 use crate::trace::{Epochs, Failure, Instance, TraceError, WholeTrace};
 
-/// A taking: by an instruction, or by the call at the end of a node.
+/// A use: by an instruction, or by the call at the end of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TakenBy {
     /// The time of the first block of its node.
     pub time: u64,
     /// The node.
     pub node: NodeId,
-    /// The position of the instruction; `None` for the call that the node ends with. Where the run ends inside the node, it is told whether or not it was tried.
+    /// The position of the instruction; `None` for the call at the node's end. If the run ends
+    /// inside the node, the use is reported whether or not it was attempted.
     pub inst: Option<usize>,
-    /// From where.
+    /// The place that it takes from.
     pub place: TableOrSize,
-    /// How many elements next to each other; 0 of a size.
+    /// The number of adjacent elements; 0 for a size.
     pub elements: u64,
 }
 
-/// The executions that took what was set, in the order of time.
+/// The executions that used a set value, in the order of time.
 ///
-/// Goes along the executions that have to do with the same table or size, as long as some of it is not set again. O(these), for elements with their operands.
+/// Walks along the executions that concern the same table or size, until everything has been set
+/// again. O(these), for elements with their operands.
 pub struct Takers<'t, 'a, S: Segments, E> {
     trace: &'t WholeTrace<'a, S, E>,
     definition: Option<(Instance, usize)>,
     ways: Vec<Way<'a, S>>,
 }
 
-/// What goes along with one table or size.
+/// The walk for one table or size.
 struct Way<'a, S: Segments> {
     place: TableOrSize,
     sites: Rc<Sites<'a, S>>,
-    /// What was not set again.
+    /// The part that was not set again.
     live: Ranges,
-    /// The first block of the node that was looked at last.
+    /// The first block of the node examined last.
     at: u64,
     found: VecDeque<TakenBy>,
 }
@@ -117,7 +119,7 @@ where
         Ok(())
     }
 
-    /// The next one.
+    /// The next use.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -138,7 +140,7 @@ where
         Ok(first.and_then(|(_, i)| self.ways[i].found.pop_front()))
     }
 
-    /// Goes to the first one in a node that begins at block T or later. Begins anew.
+    /// Moves to the first use in a node that begins at block T or later. Starts over.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -178,7 +180,7 @@ where
         Ok(self.found.front().copied())
     }
 
-    /// Goes over an execution of a node, from one of its instructions on.
+    /// Moves past an execution of a node, from one of its instructions on.
     fn pass<E: Epochs>(
         &mut self,
         trace: &WholeTrace<'a, S, E>,

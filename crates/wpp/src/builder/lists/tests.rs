@@ -1,4 +1,4 @@
-//! What a closed list becomes, by definition: whole levels, one after the other.
+//! The result of closing a list by definition: whole levels, one after the other.
 
 use afterimage_ids::NodeId;
 use proptest::collection::vec;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Equal neighbours are a run.
+/// Merges equal neighbours into a run.
 fn runs(list: &[(Symbol, u64)]) -> Vec<(Symbol, u64)> {
     let mut runs: Vec<(Symbol, u64)> = Vec::new();
     for &(symbol, count) in list {
@@ -57,7 +57,8 @@ fn closed(list: &[(Symbol, u64)], rules: &mut Consing) -> Option<(Symbol, u64)> 
     (!level.is_empty()).then(|| one(&level, rules))
 }
 
-/// Lists of few and of many symbols, with stretches that recur and with slopes that have no local minimum.
+/// Lists of few and of many symbols, with recurring stretches and with slopes that have no local
+/// minimum.
 fn lists() -> impl Strategy<Value = Vec<(Symbol, u64)>> {
     let stretch = prop_oneof![
         vec((0..50u32, 1..3u64), 0..100),
@@ -77,7 +78,7 @@ fn lists() -> impl Strategy<Value = Vec<(Symbol, u64)>> {
 }
 
 proptest! {
-    /// Since equal rules are made once, equal symbols are equal trees.
+    /// Equal rules are created once, so equal symbols are equal trees.
     #[test]
     fn lists_are_folded_level_by_level(list in lists(), inner in lists()) {
         let mut rules = Consing::default();

@@ -1,26 +1,27 @@
-//! Whether a call graph and path traces are of the same run.
+//! Checks that a call graph and path traces belong to the same run.
 
 use crate::twpp::call_graph::CallId;
 use crate::twpp::compact::{MOST_BLOCKS, Twpp};
 
-/// What contradicts what, if anything does. O(subtrees + runs + bytes).
+/// Returns the contradiction, if there is one. O(subtrees + runs + bytes).
 pub(super) fn check(twpp: &Twpp) -> Result<(), &'static str> {
     let mut executed = 0;
     for function in &twpp.functions {
-        // Neither is more than MOST_BLOCKS.
+        // Neither exceeds MOST_BLOCKS.
         executed += function.executed()?;
         if executed > MOST_BLOCKS {
             return Err("it executes more blocks than a run can");
         }
     }
-    // The path traces of all functions in a row: where those of each function begin, and how many blocks each has.
+    // The path traces of all functions in sequence: where those of each function begin, and the
+    // number of blocks of each.
     let mut begin = Vec::with_capacity(twpp.functions.len());
     let mut lengths = Vec::new();
     for function in &twpp.functions {
         begin.push(lengths.len());
         lengths.extend((0..function.paths.len()).map(|k| function.blocks(k)));
     }
-    // The place of a subtree's outermost call in that row.
+    // The position of a subtree's outermost call in that sequence.
     let place = |id: CallId| {
         let call = twpp.calls.call(id);
         let k = twpp

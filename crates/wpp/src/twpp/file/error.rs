@@ -1,4 +1,4 @@
-//! What can be wrong with a file.
+//! The possible errors of a file.
 
 use std::fmt;
 
@@ -9,25 +9,25 @@ use crate::twpp::lzw::LzwError;
 /// Why a file, or a part of it, cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FileError {
-    /// It does not begin as such files do.
+    /// It does not begin like a TWPP file.
     #[error("not a timestamped whole program path")]
     NotTwpp,
-    /// It was written by a version that this one does not know.
+    /// It was written by an unknown version.
     #[error("written in version {0} of the format, and this reads version {known}", known = super::layout::VERSION)]
     UnknownVersion(u32),
     /// It ends before one of its parts does.
     #[error("{0} is cut off")]
     Truncated(Part),
-    /// A part is not as it was written.
+    /// A part does not match its checksum.
     #[error("{0} is damaged: its checksum is wrong")]
     Checksum(Part),
-    /// A part means nothing.
+    /// A part is invalid.
     #[error("{0} is damaged: {1}")]
     Malformed(Part, &'static str),
     /// The call graph cannot be decompressed.
     #[error("the call graph is damaged: {0}")]
     Compression(#[from] LzwError),
-    /// The call graph takes more memory than it may.
+    /// The call graph exceeds the memory limit.
     #[error("the call graph takes more than {0} bytes of memory")]
     TooLarge(usize),
 }

@@ -1,4 +1,5 @@
-//! The block of a function in a file: its traces, its dictionaries and which path trace is which of both.
+//! The block of a function in a file: its traces, its dictionaries, and its path traces as pairs of
+//! both.
 
 use afterimage_ids::FuncId;
 
@@ -8,12 +9,12 @@ use crate::twpp::dictionary::Dictionary;
 use crate::twpp::timestamped::{block_of, put_block, take_block};
 use crate::twpp::varint;
 
-/// How many bytes the parts of a function's block take.
+/// The sizes in bytes of the parts of a function's block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Lengths {
     pub(super) traces: u64,
     pub(super) dictionaries: u64,
-    /// Which path trace is which of both, and the lengths.
+    /// The pairs of traces and dictionaries, and the lengths.
     pub(super) paths: u64,
 }
 
@@ -21,7 +22,7 @@ pub(super) struct Lengths {
 pub(super) fn write(function: &FunctionTraces) -> Vec<u8> {
     let mut traces = Vec::new();
     varint::put(&mut traces, function.traces.len() as u64);
-    // The lengths stand together, so that the traces can be found without going through them.
+    // The lengths are together, so that the traces can be located without reading them.
     for trace in &function.traces {
         varint::put(&mut traces, trace.as_bytes().len() as u64);
     }
@@ -64,7 +65,7 @@ fn write_dictionary(bytes: &mut Vec<u8>, dictionary: &Dictionary) {
     }
 }
 
-/// How long the parts of a function's block are, without reading them; nothing if it is malformed.
+/// The lengths of the parts of a function's block, without reading them; `None` if it is malformed.
 pub(super) fn lengths(bytes: &[u8]) -> Option<Lengths> {
     let mut rest = bytes;
     let traces = varint::take(&mut rest)?;
@@ -77,8 +78,8 @@ pub(super) fn lengths(bytes: &[u8]) -> Option<Lengths> {
     })
 }
 
-/// Reads the block of a function, but for the timestamps: what is wrong with it if it is malformed. O(traces + bytes of dictionaries
-/// and path traces).
+/// Reads the block of a function, except for the timestamps. On error, returns what is wrong.
+/// O(traces + bytes of dictionaries and path traces).
 pub(super) fn read(function: FuncId, bytes: &[u8]) -> Result<StoredTraces<'_>, &'static str> {
     let lengths = lengths(bytes).ok_or("its parts are longer than it is")?;
     let mut rest = bytes;
@@ -122,7 +123,8 @@ fn split<'a>(bytes: &mut &'a [u8], length: u64) -> Option<&'a [u8]> {
     Some(part)
 }
 
-/// How many things to make room for if a file says that there are so many, of which each has at least a number of bytes.
+/// The capacity to reserve for `count` items, as announced by a file, each with at least `each`
+/// bytes.
 fn room(count: u64, bytes: &[u8], each: usize) -> usize {
     count.min((bytes.len() / each) as u64) as usize
 }
@@ -130,7 +132,7 @@ fn room(count: u64, bytes: &[u8], each: usize) -> usize {
 fn read_traces(mut rest: &[u8]) -> Result<Vec<&[u8]>, &'static str> {
     let short = "its traces are cut off";
     let count = varint::take(&mut rest).ok_or(short)?;
-    // A length, and how many steps and blocks it has.
+    // A length, and the numbers of steps and blocks.
     let mut lengths = Vec::with_capacity(room(count, rest, 3));
     for _ in 0..count {
         lengths.push(varint::take(&mut rest).ok_or(short)?);

@@ -1,21 +1,22 @@
-//! Where things stand in a file.
+//! The layout of a file.
 //!
-//! The header, a directory with an entry per function, ascending, the dynamic call graph, and a block per function, the
-//! most frequently called first. Numbers of fixed width have their lowest byte first.
+//! It consists of the header; a directory with an entry per function, ascending; the dynamic call
+//! graph; and a block per function, the most frequently called first. Fixed-width numbers are
+//! little-endian.
 
 use afterimage_ids::FuncId;
 
-/// What a file begins with.
+/// The first bytes of a file.
 pub(super) const MAGIC: [u8; 8] = *b"TWPP\r\n\x1a\n";
 /// The version of the format.
 pub(super) const VERSION: u32 = 1;
-/// Magic, version, number of functions, length of the call graph compressed and plain, its checksum, and the checksum of what
-/// is before it and of the directory.
+/// Magic, version, number of functions, compressed and plain length of the call graph, its
+/// checksum, and the checksum of everything before it and of the directory.
 pub(super) const HEADER: usize = 40;
-/// The fields of an [`DirectoryEntry`], and its block's checksum.
+/// The fields of a [`DirectoryEntry`], and its block's checksum.
 pub(super) const ENTRY: usize = 40;
 
-/// What the header says.
+/// The contents of the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) functions: u32,
@@ -24,18 +25,18 @@ pub(super) struct Header {
     pub(super) calls_checksum: u32,
 }
 
-/// What a file's directory says of a function.
+/// A directory entry: what a file says about a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DirectoryEntry {
     /// The function.
     pub function: FuncId,
     /// Where its block begins, in bytes from the beginning of the file.
     pub offset: u64,
-    /// How many bytes its block has.
+    /// The length of its block in bytes.
     pub length: u64,
-    /// How many calls there were.
+    /// The number of calls.
     pub calls: u64,
-    /// How many unique path traces these took.
+    /// The number of unique path traces that these took.
     pub paths: u32,
     /// The block's checksum (CRC-32).
     pub(super) checksum: u32,
@@ -76,7 +77,7 @@ impl DirectoryEntry {
         bytes
     }
 
-    /// Nothing if the function's number is reserved.
+    /// `None` if the function's number is reserved.
     pub(super) fn from_bytes(bytes: &[u8; ENTRY]) -> Option<Self> {
         let function = Some(u32_at(bytes, 0)).filter(|&n| n < u32::MAX)?;
         Some(Self {

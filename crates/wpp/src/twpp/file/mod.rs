@@ -1,7 +1,8 @@
 //! The compacted TWPP file (Zhang and Gupta 2001, section 3, "Access time study").
 //!
-//! One function's path traces are read alone: a reader looks at the directory and at the function's block. Every part has a
-//! checksum, and a reader trusts none of them: what has a proper checksum and means nothing is an error, too.
+//! One function's path traces can be read alone: a reader needs only the directory and the
+//! function's block. Every part has a checksum, but a reader does not rely on it: invalid contents
+//! with a correct checksum are also an error.
 
 mod consistency;
 mod error;

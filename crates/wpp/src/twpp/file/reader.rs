@@ -1,4 +1,4 @@
-//! Reading a file, or one function of it.
+//! Reads a file, or one function of it.
 
 use afterimage_ids::FuncId;
 
@@ -12,7 +12,7 @@ use crate::twpp::compact::Twpp;
 use crate::twpp::lzw::LzwDecoder;
 use crate::twpp::plain_calls::{self, CallsError};
 
-/// A compacted TWPP file that is open. Reads a function without looking at the others or at the call graph.
+/// An open TWPP file. Reads a function without reading the others or the call graph.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
@@ -20,7 +20,7 @@ pub struct Reader<'a> {
     directory: &'a [[u8; ENTRY]],
 }
 
-/// How many bytes the parts of a file take: the columns of the paper's Table 3.
+/// The sizes in bytes of the parts of a file: the columns of the paper's Table 3.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileSizes {
     /// Header and directory.
@@ -31,7 +31,7 @@ pub struct FileSizes {
     pub traces: u64,
     /// Dictionaries of dynamic basic blocks.
     pub dictionaries: u64,
-    /// Which path trace is which trace under which dictionary, and how many calls took it.
+    /// The path traces as pairs of a trace and a dictionary, and how many calls took each.
     pub paths: u64,
 }
 
@@ -46,7 +46,7 @@ impl<'a> Reader<'a> {
     /// Opens a file: checks header and directory. O(functions).
     ///
     /// # Errors
-    /// If the bytes are no such file, or header or directory are damaged.
+    /// If the bytes are not such a file, or header or directory are damaged.
     pub fn open(bytes: &'a [u8]) -> Result<Self, FileError> {
         if bytes.first_chunk() != Some(&MAGIC) {
             return Err(FileError::NotTwpp);
@@ -80,12 +80,12 @@ impl<'a> Reader<'a> {
         Ok(reader)
     }
 
-    /// What the directory says, ascending by function.
+    /// The directory's entries, ascending by function.
     pub fn entries(&self) -> impl Iterator<Item = DirectoryEntry> {
         self.directory.iter().filter_map(DirectoryEntry::from_bytes)
     }
 
-    /// What the directory says of a function, if it was called. O(log functions).
+    /// The directory's entry for a function, if it was called. O(log functions).
     pub fn entry(&self, function: FuncId) -> Option<DirectoryEntry> {
         let number = function.as_u32();
         let found = self
@@ -94,8 +94,9 @@ impl<'a> Reader<'a> {
         DirectoryEntry::from_bytes(&self.directory[found.ok()?])
     }
 
-    /// The path traces of a function, if it was called. Looks at the directory and the function's block only. Linear in the block, but of the
-    /// timestamps only the checksum is read: [`StoredTraces`] checks them when they are asked for.
+    /// The path traces of a function, if it was called. Reads only the directory and the function's
+    /// block. Linear in the block; the timestamps are read only for the checksum. [`StoredTraces`]
+    /// checks them on demand.
     ///
     /// # Errors
     /// If the function's block is damaged.
@@ -106,7 +107,7 @@ impl<'a> Reader<'a> {
     /// The dynamic call graph, in at most `limit` bytes of memory. O(calls).
     ///
     /// # Errors
-    /// If the call graph is damaged, or takes more memory.
+    /// If the call graph is damaged, or exceeds the limit.
     pub fn calls(&self, limit: usize) -> Result<CallGraph, FileError> {
         let begin = (HEADER + ENTRY * self.directory.len()) as u64;
         let compressed = self.part(Part::Calls, begin, self.header.calls_length)?;
@@ -123,11 +124,12 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Everything, the call graph in at most `limit` bytes of memory, and that call graph and path traces agree on every
-    /// number of calls. O(calls + bytes).
+    /// Reads everything, with the call graph in at most `limit` bytes of memory. Checks that call
+    /// graph and path traces agree on every number of calls. O(calls + bytes).
     ///
     /// # Errors
-    /// If a part is damaged, if the call graph takes more memory, or if the parts contradict each other.
+    /// If a part is damaged, if the call graph exceeds the limit, or if the parts contradict each
+    /// other.
     pub fn twpp(&self, limit: usize) -> Result<Twpp, FileError> {
         let functions = self
             .entries()
@@ -140,10 +142,10 @@ impl<'a> Reader<'a> {
         Ok(twpp)
     }
 
-    /// How many bytes the parts take. O(functions).
+    /// The sizes of the parts in bytes. O(functions).
     ///
     /// # Errors
-    /// If a function's block has no proper beginning.
+    /// If a function's block has an invalid beginning.
     pub fn sizes(&self) -> Result<FileSizes, FileError> {
         let mut sizes = FileSizes {
             directory: (HEADER + ENTRY * self.directory.len()) as u64,
@@ -163,7 +165,7 @@ impl<'a> Reader<'a> {
         Ok(sizes)
     }
 
-    /// How many bytes the call graph has before compression.
+    /// The size of the call graph in bytes before compression.
     pub fn plain_calls(&self) -> u64 {
         self.header.plain_length
     }

@@ -1,4 +1,4 @@
-//! One function's path traces as they stand in a file.
+//! One function's path traces as stored in a file.
 
 use afterimage_ids::FuncId;
 
@@ -7,15 +7,17 @@ use crate::twpp::compact::{CompactPath, FunctionTraces};
 use crate::twpp::dictionary::Dictionary;
 use crate::twpp::timestamped::TimestampedTrace;
 
-/// All path traces of a function in a file: what the paper extracts (Zhang and Gupta 2001, Table 4).
+/// All path traces of a function in a file: what the paper extracts (Zhang and Gupta 2001, Table
+/// 4).
 ///
-/// The timestamps stay in the file, in the form in which [`TimestampedTrace`] works with them. A trace is checked when it is asked for, in one
-/// pass over its timestamps, or all together by [`Self::check`].
+/// The timestamps stay in the file, in the form on which [`TimestampedTrace`] works. A trace is
+/// checked when it is requested, in one pass over its timestamps; [`Self::check`] checks all
+/// together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredTraces<'a> {
     pub(super) function: FuncId,
     pub(super) calls: u64,
-    /// The bytes of the traces, not looked at.
+    /// The bytes of the traces, unchecked.
     pub(super) traces: Vec<&'a [u8]>,
     pub(super) dictionaries: Vec<Dictionary>,
     pub(super) paths: Vec<CompactPath>,
@@ -27,7 +29,7 @@ impl<'a> StoredTraces<'a> {
         self.function
     }
 
-    /// How many calls there were.
+    /// The number of calls.
     pub fn calls(&self) -> u64 {
         self.calls
     }
@@ -37,7 +39,8 @@ impl<'a> StoredTraces<'a> {
         &self.paths
     }
 
-    /// The sequence of dynamic basic blocks of a unique path trace, timestamped, and what they stand for. O(its bytes).
+    /// The timestamped sequence of dynamic basic blocks of a unique path trace, and their
+    /// expansions. O(its bytes).
     ///
     /// # Errors
     /// If the trace is damaged.
@@ -54,7 +57,7 @@ impl<'a> StoredTraces<'a> {
         Ok((trace, &self.dictionaries[path.dictionary as usize]))
     }
 
-    /// All of them, every timestamp checked. O(bytes).
+    /// All path traces, with every timestamp checked. O(bytes).
     ///
     /// # Errors
     /// If a trace is damaged, or all together execute more blocks than a run can.

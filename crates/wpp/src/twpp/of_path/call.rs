@@ -13,16 +13,17 @@ use crate::{Kind, PathError, Root, Segments, WholePath};
 /// A call and its path trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallPath {
-    /// The time of its first block: how many blocks were executed before it, plus 1.
+    /// The time of its first block: the number of blocks executed before it, plus 1.
     pub entered: u64,
-    /// What it executed itself.
+    /// The blocks that it executed itself.
     pub trace: PathTrace,
-    /// Whether it returned, rather than being open when the run ended.
+    /// Whether it returned; otherwise it was open when the run ended.
     pub returned: bool,
 }
 
-/// The k-th call of a function, counted from 1 in the order in which calls begin; `None` if there are not so many. Linear in the segment's
-/// grammar and the blocks of the trace; if the call goes on in later segments, those in which it executes something are opened.
+/// The k-th call of a function, counted from 1 in the order in which calls begin; `None` if it does
+/// not exist. Linear in the segment's grammar and the blocks of the trace. If the call continues in
+/// later segments, those in which it executes something are opened.
 ///
 /// # Errors
 /// If a segment cannot be read, or something of the call was left out of the path.
@@ -98,14 +99,15 @@ struct Begin {
     item: usize,
     /// The rule that stands for it, if it ends in the segment.
     rule: Option<RuleId>,
-    /// How many blocks of the segment are executed before.
+    /// The number of the segment's blocks executed before it.
     offset: u64,
 }
 
-/// The activation of a function that begins in a segment after so many others.
+/// The activation of a function that begins in a segment after `others` earlier ones.
 fn find(measured: &Measured, function: FuncId, mut others: u64) -> Option<Begin> {
     let grammar = &measured.segment.grammar;
-    // How many begin in each rule, itself included. What is reached from the root was counted; other sums may saturate.
+    // The number that begin in each rule, itself included. Whatever is reachable from the root was
+    // counted; other sums may saturate.
     let mut totals: Vec<u64> = Vec::with_capacity(grammar.rules.len());
     for (id, rule) in grammar.rules.iter() {
         let weights = grammar.symbols_of(id).iter().map(|symbol| {

@@ -1,4 +1,4 @@
-//! How many unique path traces functions have, without the traces.
+//! Counts the unique path traces of functions, without the traces.
 
 use afterimage_ids::{FuncId, PrimaryMap, RuleId};
 use hashbrown::HashMap;
@@ -9,26 +9,29 @@ use super::fingerprint::{Fingerprint, Points};
 use crate::measures::occurrences;
 use crate::{Kind, Root, Segments, Symbol, WholePath};
 
-/// The calls of a function, in numbers.
+/// Counts for the calls of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathCounts {
     /// The function.
     pub function: FuncId,
-    /// How many calls there were.
+    /// The number of calls.
     pub calls: u64,
-    /// How many of them never returned.
+    /// The number of calls that never returned.
     pub unfinished: u64,
-    /// How many unique path traces they took; `None` if blocks of the function were left out of the path.
+    /// The number of unique path traces that they took; `None` if blocks of the function were left
+    /// out of the path.
     pub paths: Option<u64>,
-    /// How many blocks they executed themselves.
+    /// The number of blocks that they executed themselves.
     pub blocks: u64,
 }
 
-/// The numbers of all functions that were called, ascending by function. Linear in the grammars, however long the traces are.
+/// The counts of all functions that were called, ascending by function. Linear in the grammars,
+/// however long the traces are.
 ///
-/// Traces are told apart by their lengths and fingerprints of 122 bits with random keys. Of n traces of at most m blocks, two different ones are
-/// taken for one with a probability below n² m² / 2^121: for a million traces of a million blocks, one in 2^41.
-/// [`super::collect`] compares them.
+/// Traces are distinguished by their lengths and 122-bit fingerprints with random keys. Among n
+/// traces of at most m blocks, two different ones are confused with a probability below n² m² /
+/// 2^121: for a million traces of a million blocks, one in 2^41. [`super::collect`] compares the
+/// traces themselves.
 ///
 /// # Errors
 /// If a segment cannot be read.
@@ -68,7 +71,7 @@ pub fn count_paths<S: Segments>(
                     if times[id.as_u32() as usize] > 0 {
                         entry(&mut found, function).traces.insert(trace);
                     }
-                    // A caller's trace has nothing of it.
+                    // A caller's trace contains nothing of it.
                     Fingerprint::EMPTY
                 }
             });
@@ -115,7 +118,7 @@ pub fn count_paths<S: Segments>(
     Ok(counts)
 }
 
-/// What is found of a function.
+/// The counts for one function so far.
 #[derive(Default)]
 struct CallsOfFunction {
     calls: u64,

@@ -1,4 +1,4 @@
-//! Fingerprints of sequences of blocks, which can be put together (Karp and Rabin 1987).
+//! Fingerprints of sequences of blocks, which can be combined (Karp and Rabin 1987).
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -7,16 +7,17 @@ use afterimage_ids::BlockId;
 /// A prime: 2^61 − 1.
 const PRIME: u64 = (1 << 61) - 1;
 
-/// The fingerprint of a sequence of blocks: its length, and the values of the polynomial with the blocks as coefficients at two random points.
+/// The fingerprint of a sequence of blocks: its length, and the values at two random points of the
+/// polynomial whose coefficients are the blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Fingerprint {
     length: u64,
     values: [u64; 2],
-    /// The points to the power of the length.
+    /// The points raised to the length.
     powers: [u64; 2],
 }
 
-/// The two points. Chosen anew each time, so that no sequences can be made to collide.
+/// The two points. Chosen anew each time, so that nobody can construct colliding sequences.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Points([u64; 2]);
 
@@ -44,7 +45,7 @@ impl Fingerprint {
         powers: [1; 2],
     };
 
-    /// That of this sequence and another one after it.
+    /// The fingerprint of this sequence followed by another.
     pub(super) fn then(self, other: Self) -> Self {
         let value = |k: usize| {
             let sum = times(self.values[k], other.powers[k]) + other.values[k];
@@ -52,14 +53,14 @@ impl Fingerprint {
         };
         let power = |k: usize| times(self.powers[k], other.powers[k]);
         Self {
-            // The lengths of what is never executed may be anything.
+            // The lengths of unreachable sequences may be arbitrary.
             length: self.length.wrapping_add(other.length),
             values: [value(0), value(1)],
             powers: [power(0), power(1)],
         }
     }
 
-    /// That of this sequence so many times over. O(log n).
+    /// The fingerprint of this sequence repeated. O(log n).
     pub(super) fn repeated(self, mut rounds: u64) -> Self {
         let (mut result, mut power) = (Self::EMPTY, self);
         while rounds > 0 {

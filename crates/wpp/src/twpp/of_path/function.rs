@@ -12,15 +12,19 @@ use crate::twpp::path_table::PathTable;
 use crate::twpp::wpp::FunctionPaths;
 use crate::{Grammar, Node, Segments, Summary, WholePath};
 
-/// The unique path traces of one function, and how many calls took each (Zhang and Gupta 2001, section 3, Table 4).
+/// The unique path traces of one function, and how many calls took each (Zhang and Gupta 2001,
+/// section 3, Table 4).
 ///
-/// Segments in which it is neither called nor executed are not opened. In the others the rules that stand for its calls are looked at, and what
-/// these consist of, once however often they occur; what is called from there is stepped over. Each sequence of nodes that is found is
-/// expanded once. Time is linear in these segments' grammars, when they are asked for the first time and else in the function's own part
-/// of them, and in the blocks of the sequences. The traces are in the order in which they are found, which need not be that of time.
+/// Segments in which it is neither called nor executed are not opened. In the others, the rules
+/// that stand for its calls, and the parts of these, are each examined once, however often they
+/// occur. Their callees are stepped over. Each sequence of nodes found is expanded once. Time is
+/// linear in these segments' grammars at the first query, later in the function's own part of them,
+/// plus the blocks of the sequences. The traces are in the order in which they are found, which
+/// need not be that of time.
 ///
 /// # Errors
-/// If a segment cannot be read, something of the function was left out of the path, or there are too many different traces.
+/// If a segment cannot be read, something of the function was left out of the path, or there are
+/// too many different traces.
 pub fn function_paths<S: Segments>(
     path: &WholePath<S>,
     function: FuncId,
@@ -62,7 +66,7 @@ pub fn function_paths<S: Segments>(
     Ok(found.table.finish())
 }
 
-/// How many activations of a function begin in a segment.
+/// The number of activations of a function that begin in a segment.
 pub(super) fn calls_in(summary: &Summary, function: FuncId) -> u64 {
     let counts = &summary.call_counts;
     let at = counts.binary_search_by_key(&function, |&(function, _)| function);
@@ -72,9 +76,9 @@ pub(super) fn calls_in(summary: &Summary, function: FuncId) -> u64 {
 struct PathsOfFunction {
     table: PathTable,
     own: OwnTraces,
-    /// Which unique trace each of the sequences in `own` is that a rule stands for.
+    /// The number of the unique trace for each sequence in `own` that a rule stands for.
     numbers: FxHashMap<Sequence, u32>,
-    /// For the trace of a rule: keeps its memory.
+    /// For the trace of a rule; keeps its memory.
     scratch: PathBuilder,
 }
 

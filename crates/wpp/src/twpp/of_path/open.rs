@@ -1,4 +1,4 @@
-//! Activations that a segment's cut leaves open: their traces go on in later segments.
+//! Activations that cross a segment's end: their traces continue in later segments.
 
 use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap, RuleId};
 
@@ -8,10 +8,10 @@ use crate::measures::Measured;
 use crate::twpp::path_builder::PathBuilder;
 use crate::{Grammar, Node, Root, Summary, Symbol};
 
-/// The open activations of a function, and what each has executed itself.
+/// The open activations of a function, and the blocks that each has executed itself.
 #[derive(Default)]
 pub(super) struct Open {
-    /// The outermost first; each with how many activations it is in.
+    /// The outermost first; each with the number of activations around it.
     activations: Vec<(u32, PathBuilder)>,
 }
 
@@ -25,16 +25,16 @@ impl Open {
         self.activations.is_empty()
     }
 
-    /// Goes through a segment in which nothing of theirs is executed, of which the summary tells which of them end. The innermost
-    /// comes first.
+    /// Skips a segment in which they execute nothing. Its summary says which of them end; returns
+    /// these, the innermost first.
     pub(super) fn pass(&mut self, summary: &Summary) -> impl Iterator<Item = PathBuilder> {
         let ended = |&(depth, _): &(u32, _)| depth < summary.kept;
         let kept = self.activations.partition_point(ended);
         self.activations.drain(kept..).rev().map(|(_, trace)| trace)
     }
 
-    /// Goes through the root of a segment from an item on. Activations of `function` that begin there are added; those that end are
-    /// handed to `ended`.
+    /// Walks the root of a segment from an item on. Activations of `function` that begin there are
+    /// added; those that end are passed to `ended`.
     pub(super) fn follow(
         &mut self,
         measured: &Measured,
@@ -68,13 +68,13 @@ impl Open {
         Ok(())
     }
 
-    /// Those that never ended.
+    /// The activations that never ended.
     pub(super) fn finish(self) -> impl Iterator<Item = PathBuilder> {
         self.activations.into_iter().map(|(_, trace)| trace)
     }
 }
 
-/// Appends the blocks that an activation executes itself in what a symbol stands for: calls are stepped over.
+/// Appends the blocks that an activation itself executes in a symbol; calls are stepped over.
 pub(super) fn own_trace(
     grammar: &Grammar,
     symbol: Symbol,
@@ -84,7 +84,7 @@ pub(super) fn own_trace(
     walk(grammar, symbol, &mut Own { nodes, trace })
 }
 
-/// As [`own_trace`], for a rule that stands for a whole activation.
+/// Like [`own_trace`], for a rule that stands for a whole activation.
 pub(super) fn own_trace_of_call(
     grammar: &Grammar,
     call: RuleId,

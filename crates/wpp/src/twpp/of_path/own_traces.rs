@@ -1,4 +1,5 @@
-//! What the calls of a function execute themselves, as sequences that are found once however often they occur.
+//! What the calls of a function execute themselves, as sequences that are found once however often
+//! they occur.
 
 use std::hash::BuildHasher;
 
@@ -10,24 +11,28 @@ use super::{Stop, whole};
 use crate::twpp::event::EventError;
 use crate::{Grammar, Kind, Node, Symbol};
 
-/// Longer stretches of a sequence are sequences themselves. So short ones are equal if their nodes are, whichever rules they come from,
-/// and long ones are not copied into all that contain them.
+/// Longer stretches of a sequence become sequences themselves. So short ones are equal if their
+/// nodes are, whichever rules they come from, and long ones are not copied into every sequence that
+/// contains them.
 const STRETCH: usize = 16;
 
-/// The own parts of grammars: calls are left out of the rules, and what remains is kept once for all segments.
+/// The own parts of grammars: calls are removed from the rules, and the rest is kept once for all
+/// segments.
 ///
-/// Equal sequences execute the same. Different ones may, too, where grammars divide long traces in different ways.
+/// Equal sequences execute the same blocks. Different ones may, too, where grammars divide long
+/// traces differently.
 #[derive(Default)]
 pub(super) struct OwnTraces {
     sequences: Vec<Repeated>,
-    /// The symbols of all sequences. A rule's number is that of a sequence here.
+    /// The symbols of all sequences. A rule's number here is that of a sequence.
     symbols: Vec<Symbol>,
     table: HashTable<u32>,
-    /// Where the remains of each rule of the segment are in `remains`, if it was looked at in this segment.
+    /// Where the rest of each rule of the segment is in `remains`, if the rule was examined in this
+    /// segment.
     rules: Vec<Remains>,
     remains: Vec<Symbol>,
     segment: u32,
-    /// For looking at rules: what was found of those that are under way, one after the other.
+    /// Scratch space: the symbols found so far for the rules in progress, one after the other.
     found: Vec<Symbol>,
     frames: Vec<Frame>,
 }
@@ -36,7 +41,7 @@ pub(super) struct OwnTraces {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Sequence(u32);
 
-/// Symbols, so many times over.
+/// Repeated symbols.
 #[derive(Clone, Copy)]
 struct Repeated {
     start: usize,
@@ -44,27 +49,27 @@ struct Repeated {
     times: u64,
 }
 
-/// What remains of a rule without calls.
+/// The rest of a rule without its calls.
 #[derive(Clone, Copy, Default)]
 struct Remains {
-    /// In which segment it was found, from 1.
+    /// The number of the segment where it was found, from 1.
     segment: u32,
     start: u32,
     len: u32,
 }
 
-/// A rule that is being looked at.
+/// A rule that is being examined.
 struct Frame {
     rule: RuleId,
     /// The next symbol, and the end, in the grammar's symbols.
     next: u32,
     end: u32,
-    /// Where what was found of it begins.
+    /// Where its found symbols begin.
     found: usize,
 }
 
 impl OwnTraces {
-    /// The rules that come are of another segment, which has so many.
+    /// Begins a segment with this many rules.
     pub(super) fn begin_segment(&mut self, rules: usize) {
         self.segment += 1;
         self.remains.clear();
@@ -73,8 +78,8 @@ impl OwnTraces {
         }
     }
 
-    /// What a rule that stands for a call executes itself. Linear in the rules that it consists of, but for those that were looked at
-    /// before in the segment.
+    /// The sequence that a rule for a call executes itself. Linear in its parts, except for those
+    /// already examined in this segment.
     pub(super) fn of_call(
         &mut self,
         grammar: &Grammar,
@@ -117,9 +122,9 @@ impl OwnTraces {
         sequence
     }
 
-    /// Tells of the nodes of a sequence, in order.
+    /// Reports the nodes of a sequence, in order.
     pub(super) fn expand(&self, sequence: Sequence, mut node: impl FnMut(NodeId)) {
-        // What is left of each sequence that is under way, and how many more times it comes.
+        // The rest of each sequence in progress, and how many more times it repeats.
         let mut open = vec![(self.sequences[sequence.0 as usize], sequence)];
         while let Some((left, of)) = open.last_mut() {
             if left.start == left.end {
@@ -152,7 +157,7 @@ impl OwnTraces {
         });
     }
 
-    /// A rule was looked at. What was found of it becomes part of what is found of the one that it was met in.
+    /// Finishes a rule: the symbols found become part of the rule that contains it.
     fn leave(&mut self, grammar: &Grammar, rule: RuleId, found: usize) -> Result<(), Stop> {
         let times = match grammar.rules[rule].kind {
             Kind::Repeat(times) if self.found.len() > found => times,
@@ -164,7 +169,7 @@ impl OwnTraces {
             self.found.push(Symbol::rule(RuleId::from_u32(sequence.0)));
         }
         let remains = &self.found[found..];
-        // At most a stretch for each rule of the segment.
+        // At most one stretch for each rule of the segment.
         self.rules[rule.as_u32() as usize] = Remains {
             segment: self.segment,
             start: self.remains.len() as u32,
@@ -174,7 +179,7 @@ impl OwnTraces {
         Ok(())
     }
 
-    /// The sequence of what was found last, so many times over.
+    /// The sequence of the symbols found since `found`, repeated.
     fn sequence(&mut self, found: usize, times: u64) -> Result<Sequence, Stop> {
         let Self {
             sequences, symbols, ..

@@ -1,21 +1,21 @@
-//! Walking what a symbol stands for.
+//! Walks the expansion of a symbol.
 
 use afterimage_ids::{FuncId, NodeId, RuleId};
 
 use crate::{Grammar, Kind, Symbol};
 
-/// What is told of a walk.
+/// Receives the events of a walk.
 pub(super) trait Visitor {
-    /// Why it does not go on.
+    /// The error that stops it.
     type Error;
 
-    /// A node is executed so many times in a row.
+    /// A node is executed `times` times in a row.
     fn node(&mut self, node: NodeId, times: u64) -> Result<(), Self::Error>;
 
-    /// A call comes: what to do.
+    /// A call begins; decides what to do with it.
     fn call(&mut self, rule: RuleId, function: FuncId) -> Way;
 
-    /// A call into which the walk went has ended.
+    /// A call that the walk entered has ended.
     fn called(&mut self, rule: RuleId) -> Result<(), Self::Error>;
 }
 
@@ -35,7 +35,8 @@ struct Frame {
     again: u64,
 }
 
-/// Walks what a symbol stands for, in order. The grammar must be sound. Memory for the rules' depth.
+/// Walks the expansion of a symbol, in order. The grammar must be sound. Memory is proportional to
+/// the rules' depth.
 pub(super) fn walk<V: Visitor>(
     grammar: &Grammar,
     symbol: Symbol,
