@@ -15,6 +15,7 @@ mod corpus;
 mod demo;
 mod forge;
 mod freeze;
+mod guide;
 mod inputs;
 mod inspect;
 mod manifest;
@@ -89,6 +90,8 @@ enum Task {
     Freeze(FreezeArguments),
     /// Make docs/screens: what a terminal shows of twelve tasks, for programs in C, C++ and Rust: a minute
     Screens(ScreensArguments),
+    /// Run the commands of README.md and docs/guide, and write what they print into these pages: a minute
+    Guide(GuideArguments),
     /// Check the rules between the crates and the files that the documents name
     Architecture,
 }
@@ -191,6 +194,17 @@ struct ScreensArguments {
     tool: Option<PathBuf>,
 }
 
+/// Whether to write the pages, or to compare them.
+#[derive(clap::Args)]
+struct GuideArguments {
+    /// Compare with the pages, and write none
+    #[arg(long)]
+    check: bool,
+    /// Run this program instead of the one that the checkout builds
+    #[arg(long, value_name = "PROGRAM")]
+    tool: Option<PathBuf>,
+}
+
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().task {
         Task::Corpus(arguments) => corpus::run(&arguments),
@@ -203,6 +217,7 @@ fn main() -> ExitCode {
         Task::Forge { count, seeds, seed } => forge::run(count, seeds, seed),
         Task::Freeze(arguments) => freeze::run(&arguments),
         Task::Screens(arguments) => screens::run(&arguments),
+        Task::Guide(arguments) => guide::run(&arguments),
         Task::Papers(arguments) => papers::run(&arguments),
         Task::Architecture => architecture::run(),
     };

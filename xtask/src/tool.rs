@@ -4,7 +4,7 @@ use crate::corpus;
 use crate::manifest::Entry;
 use anyhow::{Context, Result, bail};
 use std::env;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -101,6 +101,24 @@ fn is_kept(name: &str) -> bool {
         Some(beginning) => name.starts_with(beginning),
         None => name == *kept,
     })
+}
+
+/// A search path on which `tool` is called `afterimage`, before all others: `folder` gets a link to it.
+///
+/// # Errors
+/// If the link cannot be made.
+pub fn on_path(tool: &Path, folder: &Path) -> Result<OsString> {
+    let tools = folder.join("tools");
+    std::fs::create_dir_all(&tools)
+        .with_context(|| format!("{}: cannot be made", tools.display()))?;
+    let link = tools.join("afterimage");
+    if !link.exists() {
+        std::os::unix::fs::symlink(tool, &link)
+            .with_context(|| format!("{}: cannot be made", link.display()))?;
+    }
+    let others = env::var_os("PATH").unwrap_or_default();
+    let all = [tools].into_iter().chain(env::split_paths(&others));
+    env::join_paths(all).context("PATH cannot be extended")
 }
 
 /// How a program of the corpus in `folder` is run, as the last arguments of `afterimage record`.
