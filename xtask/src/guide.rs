@@ -76,7 +76,9 @@ fn sorted(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in entries {
         let path = entry?.path();
-        if path.is_file() && (extension.is_empty() || path.extension().is_some_and(|e| e == extension)) {
+        if path.is_file()
+            && (extension.is_empty() || path.extension().is_some_and(|e| e == extension))
+        {
             files.push(path);
         }
     }
@@ -106,7 +108,8 @@ impl<'a> Visit<'a> {
             path,
         };
         let folder = &visit.folder;
-        fs::create_dir_all(folder).with_context(|| format!("{}: cannot be made", folder.display()))?;
+        fs::create_dir_all(folder)
+            .with_context(|| format!("{}: cannot be made", folder.display()))?;
         Ok(visit)
     }
 
@@ -144,12 +147,16 @@ impl<'a> Visit<'a> {
             if page.exchanges().next().is_some() {
                 writeln!(text, "{FOOTER}{footer} -->")?;
             }
-            fs::write(self.file, text).with_context(|| format!("{}: cannot be written", self.name))?;
+            fs::write(self.file, text)
+                .with_context(|| format!("{}: cannot be written", self.name))?;
             return Ok(Vec::new());
         }
         if footer == kept || page.exchanges().next().is_none() {
             if !wrong.is_empty() {
-                wrong.push(format!("{}: `cargo xtask guide` writes what is printed now", self.name));
+                wrong.push(format!(
+                    "{}: `cargo xtask guide` writes what is printed now",
+                    self.name
+                ));
             }
             return Ok(wrong);
         }
@@ -171,7 +178,11 @@ impl<'a> Visit<'a> {
         let commands = Vec::from_iter(page.exchanges().map(|exchange| &*exchange.command));
         let lacking = toolchain::missing_c_packages();
         if commands.iter().any(|command| command.starts_with("clang")) && !lacking.is_empty() {
-            println!("SKIPPED {}: not installed: {}", self.name, lacking.join(" "));
+            println!(
+                "SKIPPED {}: not installed: {}",
+                self.name,
+                lacking.join(" ")
+            );
             return Ok(None);
         }
         let commands = commands.join("\n");
@@ -184,7 +195,8 @@ impl<'a> Visit<'a> {
                 used.push(format!("{name} {}", short(&bytes)));
             }
             let copy = self.folder.join(&*name);
-            fs::write(&copy, bytes).with_context(|| format!("{}: cannot be written", copy.display()))?;
+            fs::write(&copy, bytes)
+                .with_context(|| format!("{}: cannot be written", copy.display()))?;
         }
         Ok(Some(used.join(", ")))
     }
@@ -200,7 +212,11 @@ impl<'a> Visit<'a> {
         let shown = terminal::run(&mut shell, WIDTH, str::to_owned)?;
         // Guests end with codes of their own; afterimage and the shell use these when something is wrong.
         if matches!(shown.status.code(), Some(125..=127) | None) {
-            bail!("{}: `{command}` failed: {}", self.name, shown.lines.join("\n"));
+            bail!(
+                "{}: `{command}` failed: {}",
+                self.name,
+                shown.lines.join("\n")
+            );
         }
         Ok(shown.lines)
     }
@@ -231,5 +247,8 @@ impl<'a> Visit<'a> {
 /// The first digits of a digest.
 fn short(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
-    digest[..6].iter().map(|byte| format!("{byte:02x}")).collect()
+    digest[..6]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }

@@ -5,10 +5,12 @@
 //! project is measured on, and `cargo xtask planted` some of them with bugs; `cargo xtask verify` checks everything about them, and
 //! `cargo xtask mutants` whether an operator that was replaced in one is named; `cargo xtask suites` runs other people's test suites;
 //! `cargo xtask forge` forges recordings, `cargo xtask freeze` compares many answers with those that are kept,
-//! `cargo xtask screens` makes the pages of docs/screens,
+//! `cargo xtask screens` makes the pages of docs/screens, `cargo xtask guide` runs the commands of the manual, `cargo xtask book`
+//! builds it, `cargo xtask prose` measures its sentences,
 //! and `cargo xtask papers` measures again what the papers show.
 
 mod architecture;
+mod book;
 mod build;
 mod copy;
 mod corpus;
@@ -23,6 +25,7 @@ mod mutants;
 mod papers;
 mod planted;
 mod programs;
+mod prose;
 mod screens;
 mod shipped;
 mod suites;
@@ -92,6 +95,14 @@ enum Task {
     Screens(ScreensArguments),
     /// Run the commands of README.md and docs/guide, and write what they print into these pages: a minute
     Guide(GuideArguments),
+    /// Build the manual as a book into target/book, if mdbook is installed
+    Book,
+    /// Measure the sentences of documents and doc comments, and fail above the limits
+    Prose {
+        /// How many of the longest sentences to list
+        #[arg(long, value_name = "N", default_value_t = 20)]
+        limit: usize,
+    },
     /// Check the rules between the crates and the files that the documents name
     Architecture,
 }
@@ -218,6 +229,8 @@ fn main() -> ExitCode {
         Task::Freeze(arguments) => freeze::run(&arguments),
         Task::Screens(arguments) => screens::run(&arguments),
         Task::Guide(arguments) => guide::run(&arguments),
+        Task::Book => book::run(),
+        Task::Prose { limit } => prose::run(limit),
         Task::Papers(arguments) => papers::run(&arguments),
         Task::Architecture => architecture::run(),
     };

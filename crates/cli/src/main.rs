@@ -40,7 +40,7 @@ mod verify;
 mod why;
 mod why_not;
 
-/// Matching of two runs takes a fifth less processor time with it (docs/lessons.md).
+/// Matching of two runs takes a fifth less processor time with it (docs/lessons/matching.md).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

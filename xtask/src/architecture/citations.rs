@@ -32,8 +32,10 @@ pub fn check(root: &Path) -> Result<Vec<String>> {
             .with_context(|| format!("cannot read {}", path.display()))?;
         let prose = path.extension().is_some_and(|extension| extension == "md");
         let folder = path.parent().unwrap_or(root);
+        // Pages of the guide name the programs that they run.
+        let places = [root, folder, &folder.join("programs")];
         for cited in citations(&text, prose) {
-            if cited != SETTINGS && !root.join(&cited).exists() && !folder.join(&cited).exists() {
+            if cited != SETTINGS && !places.iter().any(|place| place.join(&cited).exists()) {
                 let short = path.strip_prefix(root).unwrap_or(path);
                 violations.push(format!(
                     "{} names {cited}, which does not exist",

@@ -31,12 +31,16 @@ pub fn unknown(tool: &Path, root: &Path) -> Result<Vec<String>> {
             }
             let short = page.strip_prefix(root).unwrap_or(&page).display();
             let Some(help) = &helps[name] else {
-                wrong.push(format!("{short}: `afterimage {command}`: there is no command {name}"));
+                wrong.push(format!(
+                    "{short}: `afterimage {command}`: there is no command {name}"
+                ));
                 continue;
             };
             let missing = options(command).find(|option| !help.iter().any(|known| known == option));
             if let Some(option) = missing {
-                wrong.push(format!("{short}: `afterimage {command}`: {name} has no option {option}"));
+                wrong.push(format!(
+                    "{short}: `afterimage {command}`: {name} has no option {option}"
+                ));
             }
         }
     }
@@ -51,7 +55,10 @@ fn help(tool: &Path, name: &str) -> Result<Option<Vec<String>>> {
         .with_context(|| format!("cannot run {}", tool.display()))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || "-_".contains(c)));
-    let known = output.status.success().then(|| words.map(str::to_owned).collect());
+    let known = output
+        .status
+        .success()
+        .then(|| words.map(str::to_owned).collect());
     Ok(known)
 }
 
@@ -61,7 +68,11 @@ fn mentioned(text: &str) -> Vec<&str> {
     let mut block = None;
     for line in text.lines() {
         if let Some(language) = line.strip_prefix("```") {
-            block = if block.is_some() { None } else { Some(language) };
+            block = if block.is_some() {
+                None
+            } else {
+                Some(language)
+            };
         } else if block.is_none() && !line.starts_with("    ") {
             let code = line.split('`').skip(1).step_by(2);
             commands.extend(code.filter_map(|code| code.strip_prefix("afterimage ")));
@@ -74,8 +85,13 @@ fn mentioned(text: &str) -> Vec<&str> {
 
 /// The long options of a command, up to those of the guest and of other programs.
 fn options(command: &str) -> impl Iterator<Item = &str> {
-    let own = command.split([';', '|', '>', '#']).next().unwrap_or_default();
-    let words = own.split_whitespace().take_while(|word| *word != "--" && *word != "&&");
+    let own = command
+        .split([';', '|', '>', '#'])
+        .next()
+        .unwrap_or_default();
+    let words = own
+        .split_whitespace()
+        .take_while(|word| *word != "--" && *word != "&&");
     let options = words.filter(|word| word.starts_with("--"));
     options.map(|word| word.split(['=', '|', ',']).next().unwrap_or_default())
 }
@@ -91,7 +107,11 @@ mod tests {
         let commands = mentioned(text);
         assert_eq!(
             commands,
-            ["why a.aft --trap", "info a.aft # --x", "record --force a -- --guest"]
+            [
+                "why a.aft --trap",
+                "info a.aft # --x",
+                "record --force a -- --guest"
+            ]
         );
         let options = Vec::from_iter(commands.iter().flat_map(|command| options(command)));
         assert_eq!(options, ["--trap", "--force"]);

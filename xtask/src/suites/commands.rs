@@ -34,7 +34,7 @@ const COMMANDS: &[&str] = &[
 /// How modules are instrumented.
 const INSTRUMENTED: &[&str] = &["program", "slow"];
 
-/// Refusals that the README lists, and what is said of a driver that calls nothing.
+/// Refusals that docs/LIMITS.md lists, and what is said of a driver that calls nothing.
 const LIMITS: &[&str] = &[
     "more than 67,108,864 locals and operands",
     "drive has no statement:",
