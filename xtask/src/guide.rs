@@ -1,6 +1,6 @@
 //! `cargo xtask guide`: runs the commands of README.md and docs/guide, and writes what they print into these pages.
 //!
-//! A page's blocks marked `console` are run in order, in a folder of their own with the programs of `docs/guide/programs`,
+//! A page's blocks marked `console` are run in order, in a folder of their own with the programs of `examples/mugs`,
 //! in a terminal of [`WIDTH`] columns. On a page, `…` stands for anything in a line, and alone for any lines: an answer that
 //! agrees with its page is left as it is. `afterimage` commands elsewhere on a page are not run, but their options must exist.
 //!
@@ -187,7 +187,7 @@ impl<'a> Visit<'a> {
         }
         let commands = commands.join("\n");
         let mut used = Vec::new();
-        for file in sorted(&corpus::workspace().join("docs/guide/programs"), "")? {
+        for file in sorted(&corpus::workspace().join("examples/mugs"), "")? {
             let name = file.file_name().unwrap_or_default().to_string_lossy();
             let bytes =
                 fs::read(&file).with_context(|| format!("{}: cannot be read", file.display()))?;

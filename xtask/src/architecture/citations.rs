@@ -6,7 +6,16 @@ use std::path::Path;
 
 /// Where citations begin: paths from the root of the project. What is built is not looked for.
 const PLACES: &[&str] = &[
-    ".cargo/", ".ci/", "corpus/", "crates/", "docs/", "fuzz/", "runs/", "xtask/",
+    ".cargo/",
+    ".ci/",
+    ".github/",
+    "corpus/",
+    "crates/",
+    "docs/",
+    "examples/",
+    "fuzz/",
+    "runs/",
+    "xtask/",
 ];
 
 /// How the names of files end that are cited without a folder.
@@ -33,7 +42,7 @@ pub fn check(root: &Path) -> Result<Vec<String>> {
         let prose = path.extension().is_some_and(|extension| extension == "md");
         let folder = path.parent().unwrap_or(root);
         // Pages of the guide name the programs that they run.
-        let places = [root, folder, &folder.join("programs")];
+        let places = [root, folder, &root.join("examples/mugs")];
         for cited in citations(&text, prose) {
             if cited != SETTINGS && !places.iter().any(|place| place.join(&cited).exists()) {
                 let short = path.strip_prefix(root).unwrap_or(path);

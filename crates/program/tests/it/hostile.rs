@@ -132,7 +132,10 @@ fn what_is_not_supported_is_refused_by_name_and_place() {
         let (named, offset) = refused(text);
         assert_eq!(named, feature, "{text}");
         let import = feature.starts_with("an imported");
-        assert!(import || limits.contains(feature), "docs/LIMITS.md: {feature}");
+        assert!(
+            import || limits.contains(feature),
+            "docs/LIMITS.md: {feature}"
+        );
         assert!(offset >= 8, "{text}: at {offset}");
     }
     let (_, offset) = refused("(module (func nop) (func (drop (ref.i31 (i32.const 1)))))");
