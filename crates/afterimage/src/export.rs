@@ -154,7 +154,7 @@ impl ExportQuery {
                 inlining: &inlining,
             };
             let folded = Folded::new(source, &self.code);
-            let is_own = |frame| match frames.declared(frame) {
+            let is_own = |frame| match frames.place(frame) {
                 Some(at) => folded.shows(at.file),
                 None => !is_library_name(frames.name(frame)),
             };

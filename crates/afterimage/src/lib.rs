@@ -76,6 +76,8 @@ pub mod info;
 #[doc(hidden)]
 pub mod instrument;
 #[doc(hidden)]
+pub mod launch;
+#[doc(hidden)]
 pub mod libtest;
 mod lines;
 pub mod memory;

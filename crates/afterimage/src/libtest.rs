@@ -1,5 +1,8 @@
 //! What libtest, the test harness of Rust, takes and prints.
 
+use std::fmt::Write as _;
+use std::time::Duration;
+
 /// What the user of `cargo test` asks of a harness.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HarnessArguments {
@@ -74,6 +77,92 @@ impl HarnessArguments {
         let options = options.filter(|arg| arg.ends_with("ignored"));
         options.cloned().collect()
     }
+}
+
+/// A test that ran in a run of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TestRun {
+    pub test: String,
+    pub ended: Ended,
+    /// What it printed.
+    pub said: String,
+    /// For a failing test, where its recording is and why it failed.
+    pub explanation: String,
+}
+
+impl TestRun {
+    /// The line, or the sign, that libtest prints when a test has ended.
+    pub fn line(&self, asked: &HarnessArguments) -> String {
+        let (sign, how) = match &self.ended {
+            Ended::Passed => (".", "ok".to_owned()),
+            Ended::Ignored(why) => ("i", format!("ignored{why}")),
+            Ended::Failed | Ended::Exited => ("F", "FAILED".to_owned()),
+        };
+        match asked.is_quiet {
+            true => sign.to_owned(),
+            false => format!("test {} ... {how}\n", self.test),
+        }
+    }
+
+    /// Whether it failed.
+    pub fn is_failure(&self) -> bool {
+        matches!(self.ended, Ended::Failed | Ended::Exited)
+    }
+}
+
+/// The line before the first test.
+pub fn heading(tests: usize) -> String {
+    let tests = match tests {
+        1 => "1 test".to_owned(),
+        tests => format!("{tests} tests"),
+    };
+    format!("\nrunning {tests}\n")
+}
+
+/// What libtest prints after the last test: output of tests that passed, if asked for, output of those that failed, and the result.
+pub fn summary(
+    ran: &[TestRun],
+    filtered_out: usize,
+    took: Duration,
+    asked: &HarnessArguments,
+) -> String {
+    let of = |wanted: fn(&TestRun) -> bool| Vec::from_iter(ran.iter().filter(|run| wanted(run)));
+    let passed = of(|run| run.ended == Ended::Passed);
+    let ignored = of(|run| matches!(run.ended, Ended::Ignored(_)));
+    let failed = of(TestRun::is_failure);
+    let mut text = String::new();
+    if asked.is_quiet {
+        text.push('\n');
+    }
+    let spoke = passed.iter().copied().filter(|run| !run.said.is_empty());
+    if asked.shows_output {
+        let parts = |run: &TestRun| format!("\n---- {} stdout ----\n{}", run.test, run.said);
+        text += &section("successes", &Vec::from_iter(spoke), parts);
+    }
+    text += &section("failures", &failed, |run| {
+        format!("\n---- {} ----\n{}{}", run.test, run.said, run.explanation)
+    });
+    let result = if failed.is_empty() { "ok" } else { "FAILED" };
+    // Writing to a string does not fail.
+    let _ = write!(
+        text,
+        "\ntest result: {result}. {} passed; {} failed; {} ignored; 0 measured; {filtered_out} filtered out; finished in {:.2}s\n\n",
+        passed.len(),
+        failed.len(),
+        ignored.len(),
+        took.as_secs_f64()
+    );
+    text
+}
+
+/// Each of these tests, and then their names.
+fn section(title: &str, tests: &[&TestRun], part: impl Fn(&TestRun) -> String) -> String {
+    if tests.is_empty() {
+        return String::new();
+    }
+    let parts = String::from_iter(tests.iter().map(|run| part(run)));
+    let names = String::from_iter(tests.iter().map(|run| format!("    {}\n", run.test)));
+    format!("\n{title}:\n{parts}\n{title}:\n{names}")
 }
 
 /// The tests in what `--list --format terse` prints.
@@ -168,6 +257,48 @@ mod tests {
         let cut = "\nrunning 1 test\ntest a::b ... hello\n";
         assert_eq!(said(cut, "a::b"), "hello\n");
         assert_eq!(ended(cut, "a::b", true), Ended::Exited);
+    }
+
+    #[test]
+    fn a_summary_is_as_that_of_libtest() {
+        let run = |test: &str, ended, said: &str, explanation: &str| TestRun {
+            test: test.to_owned(),
+            ended,
+            said: said.to_owned(),
+            explanation: explanation.to_owned(),
+        };
+        let ran = [
+            run("a", Ended::Passed, "hello\n", ""),
+            run("b", Ended::Failed, "said\n", "recording: b.aft\n"),
+            run("c", Ended::Ignored(", slow".to_owned()), "", ""),
+        ];
+        let mut asked = HarnessArguments {
+            shows_output: true,
+            ..HarnessArguments::default()
+        };
+        let lines = Vec::from_iter(ran.iter().map(|run| run.line(&asked)));
+        let expected = [
+            "test a ... ok\n",
+            "test b ... FAILED\n",
+            "test c ... ignored, slow\n",
+        ];
+        assert_eq!(lines, expected);
+        let result = "\ntest result: FAILED. 1 passed; 1 failed; 1 ignored; 0 measured; 4 filtered out; finished in 1.50s\n\n";
+        let failures = "\nfailures:\n\n---- b ----\nsaid\nrecording: b.aft\n\nfailures:\n    b\n";
+        let successes = "\nsuccesses:\n\n---- a stdout ----\nhello\n\nsuccesses:\n    a\n";
+        let took = Duration::from_millis(1500);
+        let found = summary(&ran, 4, took, &asked);
+        assert_eq!(found, format!("{successes}{failures}{result}"));
+        asked = HarnessArguments {
+            is_quiet: true,
+            ..HarnessArguments::default()
+        };
+        assert_eq!(ran[1].line(&asked), "F");
+        assert_eq!(
+            summary(&ran, 4, took, &asked),
+            format!("\n{failures}{result}")
+        );
+        assert_eq!(heading(1), "\nrunning 1 test\n");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use afterimage::grants::Grants;
+use afterimage::launch::{LiveLens, RecordQuery};
 use afterimage::rows::{Form, Rows};
 use afterimage::settings::Settings;
 use afterimage::sources::{Moved, SourcePaths};
@@ -12,21 +13,33 @@ use afterimage::trace::Bounds;
 use afterimage_present::Style;
 use afterimage_profile::CodeFilter;
 use afterimage_profile::location::{Occurrence, number};
-use afterimage_record::Command;
 use anyhow::{Result, bail};
 
 use crate::output::{Color, ToFile};
 
-/// Says which formats of reports those of a command's `Format` are.
-macro_rules! formats {
-    ($($name:ident),+) => {
-        impl From<Format> for afterimage_present::Format {
-            fn from(format: Format) -> Self {
-                match format {
-                    $(Format::$name => Self::$name),+
+/// Defines the values of an option, each of which stands for the value of the same name of a library's type.
+macro_rules! choices {
+    ($name:ident => $meaning:ty { $($(#[$attribute:meta])* $choice:ident),+ $(,)? }) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+        enum $name {
+            $($(#[$attribute])* $choice),+
+        }
+
+        impl From<$name> for $meaning {
+            fn from(choice: $name) -> Self {
+                match choice {
+                    $($name::$choice => Self::$choice),+
                 }
             }
         }
+    };
+}
+pub(crate) use choices;
+
+/// Defines a command's `Format`: a selection of the formats of reports.
+macro_rules! formats {
+    ($($choices:tt)+) => {
+        $crate::arguments::choices!(Format => afterimage_present::Format { $($choices)+ });
     };
 }
 pub(crate) use formats;
@@ -181,15 +194,23 @@ pub(crate) struct RunArguments {
 const DEFAULT_STACK: usize = afterimage_record::RECORD_STACK / 1024;
 
 impl RunArguments {
-    /// The command for the recorder.
-    pub(crate) fn command(&self, program: &Path, args: &[String]) -> Result<Command> {
+    /// What the recorder runs, with these options and arguments.
+    pub(crate) fn query(&self, program: &Path, args: &[String]) -> Result<RecordQuery> {
         let grants = Grants {
             dirs: &self.dir,
             env: &self.env,
             stdin: self.stdin.as_deref(),
             invoke: self.invoke.as_deref(),
         };
-        grants.command(program, args)
+        Ok(RecordQuery {
+            command: grants.command(program, args)?,
+            lens: LiveLens::Nothing,
+            no_clock: self.no_clock,
+            timeout: self.limit()?,
+            stack: self.stack_bytes()?,
+            seed: self.seed,
+            output_to_stderr: false,
+        })
     }
 
     /// The same options as command-line arguments.
@@ -243,7 +264,7 @@ impl RunArguments {
     }
 
     /// The time limit.
-    pub(crate) fn limit(&self) -> Result<Option<Duration>> {
+    fn limit(&self) -> Result<Option<Duration>> {
         self.timeout
             .map(|seconds| match Duration::try_from_secs_f64(seconds) {
                 Ok(limit) if !limit.is_zero() => Ok(limit),
@@ -253,7 +274,7 @@ impl RunArguments {
     }
 
     /// The stack in bytes.
-    pub(crate) fn stack_bytes(&self) -> Result<usize> {
+    fn stack_bytes(&self) -> Result<usize> {
         if !(16..=64 << 10).contains(&self.stack) {
             bail!("--stack {}: give between 16 and 65536 KiB", self.stack);
         }

@@ -44,13 +44,6 @@ pub(crate) struct Arguments {
     report: ReportArguments,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    Text,
-    Json,
-    Csv,
-}
-
 formats!(Text, Json, Csv);
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {

@@ -11,7 +11,7 @@ use afterimage_program::Function;
 use afterimage_replay::paths::GraphNodes;
 use anyhow::{Context, Result, anyhow, bail};
 
-use crate::arguments::{formats, occurrence};
+use crate::arguments::{choices, formats, occurrence};
 use crate::exit::Exit;
 use crate::lens::finished;
 use crate::output::{Color, pasted, write};
@@ -64,13 +64,6 @@ pub(crate) struct Arguments {
     program: PathBuf,
 }
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Format {
-    Text,
-    Dot,
-    Json,
-}
-
 formats!(Text, Dot, Json);
 
 /// The nodes of a dynamic graph.
@@ -82,13 +75,8 @@ enum NodesArgument {
     Blocks,
 }
 
-/// A placement of counters that needs no earlier run.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum CountersArgument {
-    Quick,
-    Slow,
-    Program,
-}
+// Placements of counters that need no earlier run.
+choices!(CountersArgument => Mode { Quick, Slow, Program });
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let loaded = match files::kind(&arguments.program)? {
@@ -115,14 +103,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         dynamic(&arguments, function, name)?;
         return Ok(Exit::Success);
     }
-    let counters = arguments.counters.map(|mode| {
-        let mode = match mode {
-            CountersArgument::Quick => Mode::Quick,
-            CountersArgument::Slow => Mode::Slow,
-            CountersArgument::Program => Mode::Program,
-        };
-        counters(&loaded, id, mode)
-    });
+    let counters = arguments
+        .counters
+        .map(|mode| counters(&loaded, id, mode.into()));
     let counters = counters.transpose()?;
     if counters.is_some() && matches!(arguments.format, Format::Dot) {
         bail!("--counters goes with the formats text and json");

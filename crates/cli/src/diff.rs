@@ -86,15 +86,12 @@ pub(crate) struct Arguments {
     b: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+formats! {
     Text,
     Json,
     /// The ranked lines
     Csv,
 }
-
-formats!(Text, Json, Csv);
 
 /// Ranked rows that text shows if nothing else is asked for.
 const ROWS: usize = 25;

@@ -31,12 +31,6 @@ pub(crate) struct Arguments {
     file: PathBuf,
 }
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Format {
-    Text,
-    Json,
-}
-
 formats!(Text, Json);
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {

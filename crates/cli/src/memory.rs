@@ -54,14 +54,11 @@ pub(crate) struct Arguments {
     report: ReportArguments,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+formats! {
     Text,
     /// One object, or with --all one a line
     Json,
 }
-
-formats!(Text, Json);
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let file = &arguments.report.file;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use afterimage::compared::compare;
 use afterimage::counted::{Counted, Profiled, nothing_runs, recordings, refuse_without_effect};
 use afterimage::files::{self, Kind};
+use afterimage::launch::RecordQuery;
 use afterimage::{CounterPlacement, Counting, ProfileQuery, Session};
 use afterimage_present::{ProfileView, render};
 use afterimage_profile::{By, Sort};
@@ -12,12 +13,12 @@ use afterimage_trace::TraceWriter;
 use anyhow::{Context, Result, bail};
 use clap::ArgMatches;
 
-use crate::arguments::{CodeArguments, RunArguments, SourceArguments, formats};
+use crate::arguments::{CodeArguments, RunArguments, SourceArguments, choices, formats};
 use crate::exit::Exit;
 use crate::lens;
 use crate::output::{Color, say, say_not_at_hand, write};
 use crate::progress::Terminal;
-use crate::record::{Live, execute, has_clock};
+use crate::record::execute;
 use crate::signals::{Watch, leave_scratch};
 
 /// Count how often functions, lines, blocks and edges ran
@@ -111,29 +112,11 @@ pub(crate) struct Arguments {
     run: RunArguments,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum ByArgument {
-    Function,
-    Line,
-    Block,
-    Edge,
-    Instruction,
-}
+choices! { ByArgument => By {
+    Function, Line, Block, Edge, Instruction,
+}}
 
-impl From<ByArgument> for By {
-    fn from(by: ByArgument) -> Self {
-        match by {
-            ByArgument::Function => Self::Function,
-            ByArgument::Line => Self::Line,
-            ByArgument::Block => Self::Block,
-            ByArgument::Edge => Self::Edge,
-            ByArgument::Instruction => Self::Instruction,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum SortArgument {
+choices! { SortArgument => Sort {
     /// Most executed instructions first
     Instructions,
     /// Most executions first
@@ -142,18 +125,7 @@ enum SortArgument {
     Name,
     /// In the order of the program
     Program,
-}
-
-impl From<SortArgument> for Sort {
-    fn from(sort: SortArgument) -> Self {
-        match sort {
-            SortArgument::Instructions => Self::Instructions,
-            SortArgument::Count => Self::Count,
-            SortArgument::Name => Self::Name,
-            SortArgument::Program => Self::Program,
-        }
-    }
-}
+}}
 
 /// How counters are placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -168,8 +140,7 @@ enum ModeArgument {
     Program,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+formats! {
     Text,
     Json,
     Csv,
@@ -180,8 +151,6 @@ enum Format {
     /// A page with all source files and their counts
     Html,
 }
-
-formats!(Text, Json, Csv, Lcov, Callgrind, Pprof, Dot, Html);
 
 /// Options may stand anywhere among recordings; what follows a program is the guest's.
 pub(crate) fn among_recordings(
@@ -235,21 +204,17 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         }
         (None, Kind::Program) => {
             let loaded = files::program(path)?;
-            let watch = Watch::start(has_clock(&arguments.run, Live::Nothing))?;
+            let query = RecordQuery {
+                output_to_stderr: true,
+                ..arguments.run.query(path, &arguments.args)?
+            };
+            let watch = Watch::start(query.has_clock())?;
             let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
             leave_scratch(folder.path().to_owned());
             let recording = folder.path().join("run.aft");
             let out = TraceWriter::create(&recording, false)
                 .context("cannot make a temporary recording")?;
-            let recorded = execute(
-                &loaded,
-                &arguments.run,
-                &arguments.args,
-                Live::Nothing,
-                true,
-                watch,
-                &out,
-            )?;
+            let recorded = execute(&loaded, &query, watch, &out)?;
             drop(out);
             if Exit::of_guest(&recorded.end) != Exit::Success {
                 say(format_args!("{} {}", path.display(), recorded.end.ending));

@@ -5,14 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use afterimage::files::{self, Loaded};
+use afterimage::launch::{self, LiveLens, RecordQuery};
 use afterimage::recorded::{literal, remark};
 use afterimage::sources::{Embedding, SourceFiles};
-use afterimage_placement::{Mode, PlanOptions};
 use afterimage_present::{counted, size};
-use afterimage_record::{
-    Cache, PathFilter, RecordError, RecordOptions, Recorded, Repeating, record,
-};
-use afterimage_trace::{Ending, Interrupter, TraceError, TraceWriter};
+use afterimage_record::{PathFilter, RecordError, Recorded, Repeating};
+use afterimage_trace::{Ending, Interrupter, TraceWriter};
 use anyhow::{Result, anyhow, bail};
 use clap::Args as _;
 
@@ -132,14 +130,6 @@ pub(crate) enum Lens {
     Full,
 }
 
-/// What is made during the run.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Live {
-    Nothing,
-    Counts(PlanOptions<'static>),
-    Paths,
-}
-
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let (program, args) = arguments
         .guest
@@ -188,10 +178,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         );
     }
     let embedding = arguments.embedding(&loaded)?;
-    let lens = match arguments.lens {
-        None => Live::Nothing,
-        Some(Lens::Counts) => Live::Counts(PlanOptions::new(Mode::Program)),
-        Some(Lens::Paths | Lens::Full) => Live::Paths,
+    let query = RecordQuery {
+        lens: match arguments.lens {
+            None => LiveLens::Nothing,
+            Some(Lens::Counts) => LiveLens::Counts,
+            Some(Lens::Paths | Lens::Full) => LiveLens::Path,
+        },
+        ..arguments.run.query(&loaded.path, &args)?
     };
     if let Some(embedding) = &embedding
         && !arguments.quiet
@@ -200,16 +193,15 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         lines.into_iter().for_each(say);
     }
     // Before there is a file: a signal leaves none without an end.
-    let watch = Watch::start(has_clock(&arguments.run, lens))?;
-    let out =
-        TraceWriter::create(&path, arguments.force).map_err(|error| cannot_create(&path, error))?;
+    let watch = Watch::start(query.has_clock())?;
+    let out = launch::create(&path, arguments.force)?;
     if let Some(embedding) = &embedding
         && let Err(error) = embed(embedding, &out)
     {
         let _ = out.discard();
         return Err(error.context(path.display().to_string()));
     }
-    let recorded = match execute(&loaded, &arguments.run, &args, lens, false, watch, &out) {
+    let recorded = match execute(&loaded, &query, watch, &out) {
         Ok(recorded) => recorded,
         Err(error) => {
             // Nothing ran, or what ran cannot be used: leave no half file behind. A file that could not
@@ -253,7 +245,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         let bytes = std::fs::metadata(&path).map_or(0, |data| data.len());
         format!(" ({})", size(bytes))
     };
-    let makes_path = matches!(lens, Live::Paths);
+    let makes_path = query.lens == LiveLens::Path;
     if arguments.quiet {
         let size = if makes_path {
             String::new()
@@ -298,22 +290,6 @@ pub(crate) fn same_file(a: &Path, b: &Path) -> bool {
     matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
-fn cannot_create(path: &Path, error: TraceError) -> anyhow::Error {
-    let path = path.display();
-    match error {
-        TraceError::Exists => anyhow!(
-            "{path} exists already; overwrite it with --force, or choose another name with -o"
-        ),
-        TraceError::NotAFile => {
-            anyhow!("{path} is a folder, a pipe or a device; name a file with -o")
-        }
-        TraceError::Io { source, .. } | TraceError::Write(source) => {
-            anyhow!("cannot create {path}: {source}")
-        }
-        error => anyhow!("{path}: {error}"),
-    }
-}
-
 /// Whether a word would be an option of ours before the program. A short one with its value, as `-ofile`, may be anything.
 fn is_own_option(word: &OsStr) -> bool {
     let Some(name) = word.to_str().and_then(|word| word.split('=').next()) else {
@@ -332,90 +308,46 @@ fn is_own_option(word: &OsStr) -> bool {
     })
 }
 
-/// Whether a run has the stop clock: what is made during the run needs a place to stop at, if it is stopped from outside.
-pub(crate) fn has_clock(run: &RunArguments, lens: Live) -> bool {
-    !run.no_clock || !matches!(lens, Live::Nothing)
-}
-
-/// Runs the guest and records it.
-///
-/// `output_to_stderr`: the guest's standard output goes to standard error, because a report will come on standard output.
+/// Runs the guest and records it. Shows what is uncertain about its end.
 pub(crate) fn execute(
     loaded: &Loaded,
-    run: &RunArguments,
-    args: &[String],
-    lens: Live,
-    output_to_stderr: bool,
+    query: &RecordQuery,
     watch: Watch,
     out: &TraceWriter,
 ) -> Result<Recorded> {
-    let command = run.command(&loaded.path, args)?;
-    let options = RecordOptions {
-        clock: has_clock(run, lens),
-        counts: match lens {
-            Live::Counts(plan) => Some(plan),
-            _ => None,
-        },
-        paths: matches!(lens, Live::Paths),
-        timeout: run.limit()?,
-        stack: run.stack_bytes()?,
-        seed: run.seed,
-        output_to_stderr,
-        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        repeating: Repeating(Arc::new(|events| {
-            Bar::of_events("looking for the operator that trapped", events).into_progress()
-        })),
-        ..RecordOptions::default()
-    };
     let interrupt = watch.interrupt().clone();
-    let recorded = record(
-        &loaded.bytes,
-        &loaded.program,
-        &command,
-        &options,
-        &Cache::of_user(),
-        &interrupt,
-        out,
-    );
+    let repeating = Repeating(Arc::new(|events| {
+        Bar::of_events("looking for the operator that trapped", events).into_progress()
+    }));
+    let recorded = query.run(loaded, &interrupt, repeating, out);
     drop(watch);
-    if let Ok(Recorded {
-        uncertain: Some(uncertain),
-        ..
-    }) = &recorded
-    {
-        let what = remark(uncertain, interrupt.requested());
-        say(format_args!("{}: {what}", loaded.path.display()));
+    match recorded {
+        Ok(recorded) => {
+            if let Some(uncertain) = &recorded.uncertain {
+                let what = remark(uncertain, interrupt.requested());
+                say(format_args!("{}: {what}", loaded.path.display()));
+            }
+            Ok(recorded)
+        }
+        Err(error) => {
+            let exit = match error.downcast_ref() {
+                Some(
+                    RecordError::UnknownImport { .. }
+                    | RecordError::ImportType { .. }
+                    | RecordError::NoMemory
+                    | RecordError::NoExport { .. }
+                    | RecordError::Rewrite(_)
+                    | RecordError::Compile(_)
+                    | RecordError::Instantiate(_),
+                ) => Exit::CannotRun,
+                Some(RecordError::Interrupted | RecordError::CompileTimeout) => {
+                    stopped_by(interrupt.requested())
+                }
+                _ => Exit::Failure,
+            };
+            Err(Failed { exit, error }.into())
+        }
     }
-    recorded.map_err(|error| {
-        let exit = match error {
-            RecordError::UnknownImport { .. }
-            | RecordError::ImportType { .. }
-            | RecordError::NoMemory
-            | RecordError::NoExport { .. }
-            | RecordError::Rewrite(_)
-            | RecordError::Compile(_)
-            | RecordError::Instantiate(_) => Exit::CannotRun,
-            RecordError::Interrupted | RecordError::CompileTimeout => {
-                stopped_by(interrupt.requested())
-            }
-            _ => Exit::Failure,
-        };
-        let place = match error {
-            // They name the places themselves.
-            RecordError::Trace(TraceError::Replaced { .. } | TraceError::Moved { .. }) => {
-                error.to_string()
-            }
-            RecordError::Trace(_) => {
-                let path = out.path();
-                format!("the recording stops early; what was written is kept in {}, see: afterimage info {}", path.display(), pasted(&path))
-            }
-            RecordError::Interrupted => {
-                format!("{}: nothing is recorded, because the guest had not begun", loaded.path.display())
-            }
-            _ => loaded.path.display().to_string(),
-        };
-        Failed { exit, error: anyhow::Error::new(error).context(place) }.into()
-    })
 }
 
 /// The exit code of a recorder that was stopped before the guest began.

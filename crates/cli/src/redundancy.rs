@@ -55,15 +55,12 @@ pub(crate) struct Arguments {
     report: ReportArguments,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+formats! {
     Text,
     Json,
     /// A row for each
     Csv,
 }
-
-formats!(Text, Json, Csv);
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if arguments.paths.is_some() && arguments.format == Format::Csv {

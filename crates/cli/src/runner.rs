@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
 use afterimage::files;
-use afterimage::libtest::{self, Ended, HarnessArguments};
+use afterimage::libtest::{self, Ended, HarnessArguments, TestRun};
 use anyhow::{Context, Result, anyhow};
 
 use crate::arguments::RunArguments;
@@ -95,85 +95,33 @@ struct Tests<'t> {
     run: &'t RunArguments,
 }
 
-/// A test that ran: how it ended, what it said, and where its recording is.
-struct Ran<'t> {
-    test: &'t str,
-    ended: Ended,
-    said: String,
-    recording: PathBuf,
-}
-
 impl Tests<'_> {
     fn run(&self, args: &[String]) -> Result<Exit> {
         let begun = Instant::now();
         let asked = HarnessArguments::of(args).map_err(anyhow::Error::msg)?;
         let all = self.list(&[])?;
         let tests = self.list(&asked.selection)?;
-        text(&format!("\nrunning {}\n", count(tests.len())))?;
+        text(&libtest::heading(tests.len()))?;
         let mut ran = Vec::new();
         for test in &tests {
             let one = self.test(test, &asked.ignored())?;
             if asked.streams {
                 text(&one.said)?;
             }
-            let (sign, how) = match &one.ended {
-                Ended::Passed => (".", "ok".to_owned()),
-                Ended::Ignored(why) => ("i", format!("ignored{why}")),
-                Ended::Failed | Ended::Exited => ("F", "FAILED".to_owned()),
-            };
-            match asked.is_quiet {
-                true => text(sign)?,
-                false => text(&format!("test {test} ... {how}\n"))?,
-            }
+            text(&one.line(&asked))?;
             ran.push(one);
         }
-        if asked.is_quiet {
-            text("\n")?;
-        }
-        let of =
-            |wanted: fn(&Ended) -> bool| Vec::from_iter(ran.iter().filter(|r| wanted(&r.ended)));
-        let passed = of(|ended| *ended == Ended::Passed);
-        let ignored = of(|ended| matches!(ended, Ended::Ignored(_)));
-        let failed = of(|ended| matches!(ended, Ended::Failed | Ended::Exited));
-        let spoke = Vec::from_iter(passed.iter().copied().filter(|r| !r.said.is_empty()));
-        if asked.shows_output && !spoke.is_empty() {
-            text("\nsuccesses:\n")?;
-            for Ran { test, said, .. } in &spoke {
-                text(&format!("\n---- {test} stdout ----\n{said}"))?;
-            }
-            named("successes", &spoke)?;
-        }
-        if !failed.is_empty() {
-            text("\nfailures:\n")?;
-            for one in &failed {
-                let (said, at) = (&one.said, one.recording.display());
-                let why = match one.ended {
-                    Ended::Exited => format!(
-                        "the test ended the process before it had ended itself; see: afterimage trace --level call --last 20 {}\n",
-                        pasted(&one.recording)
-                    ),
-                    _ => explained(&one.recording)?,
-                };
-                text(&format!(
-                    "\n---- {} ----\n{said}recording: {at}\n{why}",
-                    one.test
-                ))?;
-            }
-            named("failures", &failed)?;
-        }
-        let result = if failed.is_empty() { "ok" } else { "FAILED" };
-        let filtered = all.len().saturating_sub(tests.len());
-        text(&format!(
-            "\ntest result: {result}. {} passed; {} failed; {} ignored; 0 measured; {filtered} filtered out; finished in {:.2}s\n\n",
-            passed.len(),
-            failed.len(),
-            ignored.len(),
-            begun.elapsed().as_secs_f64()
+        let filtered_out = all.len().saturating_sub(tests.len());
+        text(&libtest::summary(
+            &ran,
+            filtered_out,
+            begun.elapsed(),
+            &asked,
         ))?;
-        Ok(match failed.is_empty() {
-            true => Exit::Success,
+        Ok(match ran.iter().any(TestRun::is_failure) {
+            false => Exit::Success,
             // As libtest.
-            false => Exit::Guest(101),
+            true => Exit::Guest(101),
         })
     }
 
@@ -194,8 +142,8 @@ impl Tests<'_> {
         Ok(libtest::listed(&String::from_utf8_lossy(&listed.stdout)))
     }
 
-    /// Runs a test. Only of one that failed the recording stays.
-    fn test<'t>(&self, test: &'t str, ignored: &[String]) -> Result<Ran<'t>> {
+    /// Runs a test. The recording of a failing test stays.
+    fn test(&self, test: &str, ignored: &[String]) -> Result<TestRun> {
         let name = test.replace("::", ".");
         let is_plain = |sign: char| sign.is_alphanumeric() || matches!(sign, '.' | '_' | '-');
         let name = name.replace(|sign| !is_plain(sign), "_");
@@ -217,16 +165,25 @@ impl Tests<'_> {
         if ran.status.code() == Some(TIMED_OUT) {
             said += "stopped by --timeout\n";
         }
-        let ended = libtest::ended(&printed, test, ran.status.success());
-        if let Ended::Passed | Ended::Ignored(_) = ended {
+        let mut run = TestRun {
+            test: test.to_owned(),
+            ended: libtest::ended(&printed, test, ran.status.success()),
+            said,
+            explanation: String::new(),
+        };
+        if run.is_failure() {
+            let why = match run.ended {
+                Ended::Exited => format!(
+                    "the test ended the process before it had ended itself; see: afterimage trace --level call --last 20 {}\n",
+                    pasted(&recording)
+                ),
+                _ => explained(&recording)?,
+            };
+            run.explanation = format!("recording: {}\n{why}", recording.display());
+        } else {
             let _ = fs::remove_file(&recording);
         }
-        Ok(Ran {
-            test,
-            ended,
-            said,
-            recording,
-        })
+        Ok(run)
     }
 
     /// Records the program with these arguments. What it prints is kept.
@@ -262,19 +219,6 @@ const TIMED_OUT: i32 = 124;
 fn this() -> Result<Command> {
     let program = std::env::current_exe().context("cannot find this program")?;
     Ok(Command::new(program))
-}
-
-fn count(tests: usize) -> String {
-    match tests {
-        1 => "1 test".to_owned(),
-        tests => format!("{tests} tests"),
-    }
-}
-
-/// Lists tests by name.
-fn named(what: &str, tests: &[&Ran<'_>]) -> Result<()> {
-    let names = tests.iter().map(|ran| format!("    {}\n", ran.test));
-    text(&format!("\n{what}:\n{}", String::from_iter(names)))
 }
 
 fn text(text: &str) -> Result<()> {

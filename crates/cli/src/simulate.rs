@@ -12,7 +12,7 @@ use afterimage_present::{HistoriesView, MissesView, Render, WorstView, render, s
 use afterimage_profile::location::{Place, Resolved};
 use anyhow::{Context, Result, bail};
 
-use crate::arguments::{ReportArguments, entries, formats};
+use crate::arguments::{ReportArguments, choices, entries, formats};
 use crate::exit::Exit;
 use crate::lens::{self, traced_whole};
 use crate::output::{say, write};
@@ -77,22 +77,14 @@ pub(crate) struct Arguments {
     report: ReportArguments,
 }
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum By {
-    Line,
-    Function,
-    Instruction,
-}
+choices!(By => MissesBy { Line, Function, Instruction });
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Format {
+formats! {
     Text,
     /// One object a line
     Json,
     Csv,
 }
-
-formats!(Text, Json, Csv);
 
 /// Rows that text has if nothing else is asked for.
 const ROWS: u64 = 20;
@@ -167,16 +159,15 @@ impl Arguments {
 
     /// Writes what was found.
     fn shown(&self, program: NamedProgram<'_>, summaries: &[Summary]) -> Result<()> {
-        let by = self.by.map(|by| match by {
-            By::Line => MissesBy::Line,
-            By::Function => MissesBy::Function,
-            By::Instruction => MissesBy::Instruction,
-        });
         let few = matches!(self.format, Format::Text).then_some(ROWS);
         let scene = program.scene(self.report.style());
-        missed(program, summaries, by, self.top.or(few), |reports| {
-            self.rendered(&MissesView { scene, reports })
-        })
+        missed(
+            program,
+            summaries,
+            self.by.map(MissesBy::from),
+            self.top.or(few),
+            |reports| self.rendered(&MissesView { scene, reports }),
+        )
     }
 
     fn rendered(&self, report: &impl Render) -> Result<()> {

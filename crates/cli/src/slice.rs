@@ -14,7 +14,9 @@ use afterimage_analyses::slices::{Algorithm as Exactness, Direction};
 use afterimage_present::{SliceRows, SliceView, grouped, render, shell_word};
 use anyhow::{Context, Result, bail};
 
-use crate::arguments::{CodeArguments, ReportArguments, SourceArguments, entries, formats};
+use crate::arguments::{
+    CodeArguments, ReportArguments, SourceArguments, choices, entries, formats,
+};
 use crate::exit::Exit;
 use crate::lens;
 use crate::output::{pasted, say, say_not_at_hand, write};
@@ -119,8 +121,7 @@ enum By {
     Statement,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+formats! {
     Text,
     Json,
     Csv,
@@ -130,10 +131,7 @@ enum Format {
     Dot,
 }
 
-formats!(Text, Json, Csv, Html, Dot);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Algorithm {
+choices! { Algorithm => Exactness {
     /// By executions: whatever this one execution depends on; instances is the same
     #[value(alias = "instances")]
     Full,
@@ -141,7 +139,7 @@ enum Algorithm {
     Edges,
     /// By statements that were executed: over dependences that the code allows, whatever memory they go through
     Nodes,
-}
+}}
 
 /// Rows that text has on standard output if nothing else is asked for.
 const ROWS: u64 = 200;
@@ -239,11 +237,7 @@ impl Arguments {
             } else {
                 Direction::Backward
             },
-            algorithm: match self.algorithm {
-                Algorithm::Full => Exactness::Full,
-                Algorithm::Edges => Exactness::Edges,
-                Algorithm::Nodes => Exactness::Nodes,
-            },
+            algorithm: self.algorithm.into(),
             along: match (self.data_only, self.control_only, self.thin) {
                 (true, ..) => SliceAlong::Data,
                 (_, true, _) => SliceAlong::Control,

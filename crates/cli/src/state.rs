@@ -63,12 +63,6 @@ pub(crate) struct Arguments {
     report: ReportArguments,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    Text,
-    Json,
-}
-
 formats!(Text, Json);
 
 fn depth(text: &str) -> Result<usize, String> {

@@ -1,11 +1,13 @@
 //! `afterimage strip`
 
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
 
 use afterimage::files;
 use afterimage::strip::{Stripped, strip, strip_inputs};
 use afterimage_present::size;
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use crate::exit::Exit;
 use crate::output::tell;
@@ -22,20 +24,53 @@ use crate::progress::Terminal;
 Examples:
   afterimage strip app.aft
   afterimage build --lens paths app.aft && afterimage profile app.aft
-  cp app.aft shared.aft && afterimage strip --inputs shared.aft")]
+  afterimage strip --inputs app.aft -o shared.aft")]
 pub(crate) struct Arguments {
     /// Drop what the program was given: what it read of files and standard input, its arguments, its environment, the names of folders; with them values, slices, simulations and embedded sources. The program, the way it ended, counts and path stay, and the run cannot be repeated any more
     #[arg(long)]
     inputs: bool,
+    /// Leave the recording as it is, and write the smaller one here
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
     /// A recording
     #[arg(value_name = "FILE")]
     file: PathBuf,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit> {
-    let at = &arguments.file;
-    files::open(at)?;
-    let (Stripped { before, after }, kept) = match arguments.inputs {
+    files::open(&arguments.file)?;
+    let Some(output) = &arguments.output else {
+        return stripped(&arguments.file, arguments.inputs);
+    };
+    copy(&arguments.file, output)?;
+    let done = stripped(output, arguments.inputs);
+    if done.is_err() {
+        // It would be a copy with everything in it.
+        let _ = fs::remove_file(output);
+    }
+    done
+}
+
+/// Copies a recording to a file that does not exist yet.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    let cannot = || {
+        format!(
+            "{}: cannot be written; choose another name with -o",
+            to.display()
+        )
+    };
+    let mut copy = File::create_new(to).with_context(cannot)?;
+    let mut recording = File::open(from).with_context(|| from.display().to_string())?;
+    let copied = io::copy(&mut recording, &mut copy);
+    if copied.is_err() {
+        let _ = fs::remove_file(to);
+    }
+    copied.with_context(cannot)?;
+    Ok(())
+}
+
+fn stripped(at: &Path, inputs: bool) -> Result<Exit> {
+    let (Stripped { before, after }, kept) = match inputs {
         true => {
             let (stripped, kept) = strip_inputs(at, &Terminal)?;
             (stripped, Some(kept))

@@ -35,12 +35,6 @@ pub(crate) struct Arguments {
     file: PathBuf,
 }
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Format {
-    Text,
-    Json,
-}
-
 formats!(Text, Json);
 
 /// Writes a repaired copy, and says what is not in it.

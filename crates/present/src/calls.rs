@@ -16,7 +16,7 @@ use crate::document::{Document, NoRows, begin};
 use crate::number::{counted, grouped, percent};
 use crate::render::Render;
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
-use crate::trace::{CallRow, Scene, called_at};
+use crate::trace::{CallRow, CalledAt, Scene};
 use crate::{PresentError, Style};
 
 /// The calls of a run.
@@ -349,17 +349,22 @@ pub fn call_text<S: afterimage_wpp::Segments>(
         if at >= FRAMES && calls.len() > 2 * FRAMES && at < calls.len() - FRAMES {
             continue;
         }
-        let place = frame.site.map(|site| called_at(scene, site)).transpose()?;
+        let site = frame.site.map(|site| CalledAt::new(scene, site));
+        let site = site.transpose()?;
         writeln!(
             out,
-            "{:>5}  {:>time$}  {:22}  {}",
+            "{:>5}  {:>time$}  {:22}  {}{}",
             frame.depth,
             frame.entered,
-            place.as_deref().unwrap_or(match frame.depth {
-                0 => HOST,
-                _ => LEFT_OUT,
-            }),
-            plain(scene.names.function(frame.function))
+            site.as_ref().map_or(
+                match frame.depth {
+                    0 => HOST,
+                    _ => LEFT_OUT,
+                },
+                |site| site.line.as_str()
+            ),
+            plain(scene.names.function(frame.function)),
+            site.as_ref().map_or("", |site| site.by.as_str())
         )?;
     }
     Ok(())

@@ -16,7 +16,7 @@ use afterimage_replay::paths::{
 use afterimage_wpp::{Activation, Segments, WholePath};
 
 pub use self::binary::{calls_binary, trace_binary};
-pub(crate) use self::calls::called_at;
+pub(crate) use self::calls::CalledAt;
 pub use self::calls::{CallRow, call_rows, calls_in_text};
 pub use self::json::{TraceHead, TraceRow, trace_rows};
 pub use self::lines::{

@@ -125,7 +125,8 @@ pub struct ConditionError {
 pub struct Held {
     /// Its value, if it is one number.
     pub number: Option<Number>,
-    /// Its value as text: of a string with quotation marks, of a constant its name.
+    /// Its value as text: of a string with quotation marks, of a constant its name. Needed for what is no number, and where the condition
+    /// [compares texts](Condition::compares_texts).
     pub text: String,
 }
 
@@ -263,6 +264,11 @@ impl Condition {
             Waiting::Open(at) => return Some(at),
         }
         None
+    }
+
+    /// Whether it compares something with a text, for which it needs the text of what its paths hold.
+    pub fn compares_texts(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Text(_)))
     }
 
     /// Whether it holds. `look` says what one of [`paths`](Self::paths) holds, or why it has no value; it is asked only about those that matter.

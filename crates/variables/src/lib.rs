@@ -64,7 +64,7 @@ pub use globals::Global;
 pub use object::Object;
 pub use path::Path;
 pub use place::{Machine, Nothing, Piece, Place, Word};
-pub use render::{Limits, Number, Rank, Rendered, Shape, quoted};
+pub use render::{Limits, Number, NumberType, Rank, Rendered, Shape, quoted};
 pub use scopes::FunctionScopes;
 pub use types::{
     BitField, ComputedOffset, Encoding, Member, MemberOffset, Record, RecordKind, Type, TypeKind,

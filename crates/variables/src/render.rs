@@ -16,7 +16,7 @@ mod string;
 mod tree;
 
 pub(crate) use number::complex;
-pub use single::{Number, Rank};
+pub use single::{Number, NumberType, Rank};
 use string::Characters;
 pub use string::quoted;
 pub use tree::{Limits, Rendered, Shape};

@@ -4,16 +4,21 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
 use std::rc::Rc;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 use afterimage_ids::{FuncId, OrigOffset};
 use afterimage_present::document::objects::Function;
 use afterimage_present::values::{
     ConditionInstance, ConditionReport, ConditionValue, VariableMissing,
 };
-use afterimage_program::Names;
+use afterimage_profile::location::Place;
+use afterimage_program::{Names, SourceMap};
+use afterimage_record::Progress;
 use afterimage_replay::state::{
-    Bodies, Condition, ConditionNumber, Evaluated, FunctionScopes, Held, Limits, Moment, Path,
-    PathError, Rank, Shape, Truth, Variable, Variables, Watch, follow_to,
+    Bodies, Condition, ConditionNumber, Evaluated, FunctionScopes, Held, Limits, Moment,
+    NumberType, Object, Path, PathError, Rank, Shape, Truth, TypeRef, Variable, Variables, Watch,
+    follow_to,
 };
 use anyhow::{Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
@@ -90,63 +95,38 @@ impl ConditionQuery {
             known(session, &variables, path, &names, &place.place)?;
         }
         let values = session.values()?;
-        let (all, happened) = occasions(session, &values, &names, &source, place.place)?;
+        let (all, happened) = occasions(session, &values, &names, &source, place.place.clone())?;
         let count = all.count();
         let by = |time| Ok(all.by(time)?);
         let (first, last) = place.which.range(count, (&place.at, happened), by)?;
-        let bodies = Bodies::new(&loaded.program, &loaded.bytes);
-        let called = |function: FuncId| names.function(function).to_owned();
-        let path = first_path.clone();
-        let watch = Watch::new(&loaded.program, &bodies, &values, &variables, &called, path);
-        let mut tally = Tally {
-            condition: &condition,
-            names: &names,
-            listed: match self.wanted {
-                Wanted::All => query.most(place.which),
-                Wanted::First | Wanted::Last => 1,
-                Wanted::Count => 0,
-            },
-            looked_at: 0,
-            holds: 0,
-            unknown: BTreeMap::new(),
-            instances: Vec::new(),
+        let listed = match self.wanted {
+            Wanted::All => query.most(place.which),
+            Wanted::First | Wanted::Last => 1,
+            Wanted::Count => 0,
         };
-        let look = Look {
-            condition: &condition,
-            variables: &variables,
-            begun: RefCell::default(),
-            lists: tally.listed > 0,
-            reasons: RefCell::new(vec![None; condition.paths.len()]),
-        };
-        let is_one = matches!(self.wanted, Wanted::First | Wanted::Last);
-        let total = Some((last + 1).saturating_sub(first));
+        let total = (last + 1).saturating_sub(first);
         let work = Work::Question("looking at each time");
-        let progress = session.monitor().begin(work, total);
-        for numbers in chunks(first, last, self.wanted == Wanted::Last) {
-            let mut wanted = Vec::new();
-            for number in numbers {
-                wanted.extend(all.get(&values, number)?);
-            }
-            let rows = watch.at_each(
-                &wanted,
-                |halts, show| follow(session, |run, log| Ok(follow_to(run, log, halts, show)?)),
-                |moment, scopes| look.found(moment, scopes),
-            );
-            let mut rows = rows.map_err(unwatched)?;
-            if self.wanted == Wanted::Last {
-                rows.reverse();
-            }
-            for row in rows {
-                if !(is_one && tally.holds > 0) {
-                    tally.add(row);
-                }
-            }
-            progress(tally.looked_at);
-            if is_one && tally.holds > 0 {
+        let scan = Scan {
+            session,
+            condition: &condition,
+            first_path,
+            place: &place.place,
+            names: &names,
+            source: &source,
+            listed,
+            wanted: self.wanted,
+            progress: session.monitor().begin(work, Some(total)),
+            shared: Mutex::new(Shared::new(first..=last, self.wanted == Wanted::Last)),
+        };
+        let shared = scan.run(total)?;
+        let mut tally = Tally::default();
+        for part in shared.parts.into_values() {
+            tally.merge(part, listed);
+            if self.wanted.is_one() && tally.holds > 0 {
                 break;
             }
         }
-        look.check(text)?;
+        shared.reasons.check(text, &condition)?;
         let unknown = tally.unknown.into_iter();
         let unknown = unknown.map(|(unavailable, times)| VariableMissing { unavailable, times });
         Ok(ConditionReport {
@@ -166,39 +146,173 @@ impl ConditionQuery {
     }
 }
 
-/// Splits a range of numbers into chunks, in either direction.
-fn chunks(first: u64, last: u64, backwards: bool) -> impl Iterator<Item = RangeInclusive<u64>> {
-    let (mut from, mut to) = (first, last);
-    std::iter::from_fn(move || {
-        if from > to {
-            return None;
-        }
-        let chunk = match backwards {
-            true => to.saturating_sub(AT_ONCE - 1).max(from)..=to,
-            false => from..=to.min(from.saturating_add(AT_ONCE - 1)),
-        };
-        match backwards {
-            true => to = chunk.start() - 1,
-            false => from = chunk.end() + 1,
-        }
-        Some(chunk)
-    })
+impl Wanted {
+    fn is_one(self) -> bool {
+        matches!(self, Self::First | Self::Last)
+    }
 }
 
-/// The counts and instances so far.
-struct Tally<'t> {
-    condition: &'t Condition,
-    names: &'t Names,
-    /// How many of the times when it holds are listed.
+/// One look at all the times, by as many threads as there are processors. Each thread takes chunks of them until none is left.
+struct Scan<'s> {
+    session: &'s Session,
+    condition: &'s Condition,
+    first_path: &'s Path,
+    place: &'s Place,
+    names: &'s Names,
+    source: &'s SourceMap<'s>,
+    /// How many of the times when the condition holds are listed.
     listed: u64,
+    wanted: Wanted,
+    progress: Progress,
+    shared: Mutex<Shared>,
+}
+
+/// What the threads of a scan share.
+struct Shared {
+    /// The numbers that no thread has taken yet.
+    left: RangeInclusive<u64>,
+    backwards: bool,
+    /// How many chunks were taken.
+    taken: usize,
+    /// The results, by chunk.
+    parts: BTreeMap<usize, Tally>,
+    reasons: Reasons,
+    looked_at: u64,
+}
+
+impl Shared {
+    fn new(left: RangeInclusive<u64>, backwards: bool) -> Self {
+        Self {
+            left,
+            backwards,
+            taken: 0,
+            parts: BTreeMap::new(),
+            reasons: Reasons::default(),
+            looked_at: 0,
+        }
+    }
+
+    /// The next chunk, and its position among the chunks.
+    fn take(&mut self) -> Option<(usize, RangeInclusive<u64>)> {
+        let (&first, &last) = (self.left.start(), self.left.end());
+        if self.left.is_empty() {
+            return None;
+        }
+        let chunk = match self.backwards {
+            true => last.saturating_sub(AT_ONCE - 1).max(first)..=last,
+            false => first..=last.min(first.saturating_add(AT_ONCE - 1)),
+        };
+        self.left = match self.backwards {
+            true => first..=chunk.start() - 1,
+            false => chunk.end() + 1..=last,
+        };
+        self.taken += 1;
+        Some((self.taken - 1, chunk))
+    }
+}
+
+impl Scan<'_> {
+    fn shared(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks at `total` times.
+    fn run(self, total: u64) -> Result<Shared> {
+        let chunks = usize::try_from(total.div_ceil(AT_ONCE)).unwrap_or(usize::MAX);
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let failed = Mutex::new(None);
+        let work = || {
+            if let Err(error) = self.work() {
+                // The others end after the chunks that they have.
+                self.shared().left = 1..=0;
+                let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
+                failed.get_or_insert(error);
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 1..threads.min(chunks) {
+                // Where no thread can be had, this one does it all.
+                let _ = thread::Builder::new().spawn_scoped(scope, work);
+            }
+            work();
+        });
+        match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(error) => Err(error),
+            None => Ok(self
+                .shared
+                .into_inner()
+                .unwrap_or_else(PoisonError::into_inner)),
+        }
+    }
+
+    /// What each thread does.
+    fn work(&self) -> Result<()> {
+        let (session, names) = (self.session, self.names);
+        let loaded = session.module();
+        let variables = Variables::open(&loaded.bytes)?;
+        let values = session.values()?;
+        let (all, _) = occasions(session, &values, names, self.source, self.place.clone())?;
+        let bodies = Bodies::new(&loaded.program, &loaded.bytes);
+        let called = |function: FuncId| names.function(function).to_owned();
+        let (program, path) = (&loaded.program, self.first_path.clone());
+        let watch = Watch::new(program, &bodies, &values, &variables, &called, path);
+        let look = Look {
+            condition: self.condition,
+            variables: &variables,
+            begun: RefCell::default(),
+            number_types: RefCell::new(vec![None; self.condition.paths.len()]),
+            lists: self.listed > 0,
+            reasons: RefCell::new(Reasons::none(self.condition)),
+        };
+        loop {
+            let taken = self.shared().take();
+            let Some((position, numbers)) = taken else {
+                let reasons = look.reasons.into_inner();
+                self.shared().reasons.merge(reasons);
+                return Ok(());
+            };
+            let mut wanted = Vec::new();
+            for number in numbers {
+                wanted.extend(all.get(&values, number)?);
+            }
+            let rows = watch.at_each(
+                &wanted,
+                |halts, show| follow(session, |run, log| Ok(follow_to(run, log, halts, show)?)),
+                |moment, scopes| look.found(moment, scopes),
+            );
+            let mut rows = rows.map_err(unwatched)?;
+            if self.wanted == Wanted::Last {
+                rows.reverse();
+            }
+            let mut tally = Tally::default();
+            for row in rows {
+                tally.add(row, self);
+                if self.wanted.is_one() && tally.holds > 0 {
+                    break;
+                }
+            }
+            let mut shared = self.shared();
+            if self.wanted.is_one() && tally.holds > 0 {
+                shared.left = 1..=0;
+            }
+            shared.looked_at += tally.looked_at;
+            (self.progress)(shared.looked_at);
+            shared.parts.insert(position, tally);
+        }
+    }
+}
+
+/// The counts and instances of some of the times.
+#[derive(Default)]
+struct Tally {
     looked_at: u64,
     holds: u64,
     unknown: BTreeMap<String, u64>,
     instances: Vec<ConditionInstance>,
 }
 
-impl Tally<'_> {
-    fn add(&mut self, row: Evaluated<Found>) {
+impl Tally {
+    fn add(&mut self, row: Evaluated<Found>, scan: &Scan<'_>) {
         self.looked_at += 1;
         let (truth, held) = match row.value {
             Ok(found) => found,
@@ -212,15 +326,73 @@ impl Tally<'_> {
             }
             Truth::True => self.holds += 1,
         }
-        if (self.instances.len() as u64) < self.listed {
-            let named = self.condition.paths.iter().zip(held);
+        if (self.instances.len() as u64) < scan.listed {
+            let named = scan.condition.paths.iter().zip(held);
             self.instances.push(ConditionInstance {
                 number: row.number,
                 t: row.time,
-                function: Function::new(self.names, row.function),
+                function: Function::new(scan.names, row.function),
                 values: named.map(|((name, _), held)| value(name, held)).collect(),
             });
         }
+    }
+
+    /// Adds the next times, of whose instances as many stay as are listed in all.
+    fn merge(&mut self, next: Self, listed: u64) {
+        self.looked_at += next.looked_at;
+        self.holds += next.holds;
+        for (why, times) in next.unknown {
+            *self.unknown.entry(why).or_default() += times;
+        }
+        let room = listed.saturating_sub(self.instances.len() as u64);
+        let room = usize::try_from(room).unwrap_or(usize::MAX);
+        self.instances.extend(next.instances.into_iter().take(room));
+    }
+}
+
+/// Why each path of a condition had no value whenever it was looked at; `None` within if the reasons differed, or it had one. `None` if it was not looked at.
+#[derive(Default)]
+struct Reasons(Vec<Option<Option<PathError>>>);
+
+impl Reasons {
+    fn none(condition: &Condition) -> Self {
+        Self(vec![None; condition.paths.len()])
+    }
+
+    /// Remembers why a path had no value, if it had none.
+    fn seen(&mut self, number: usize, why: Option<&PathError>) {
+        if let Some(known) = self.0.get_mut(number) {
+            match known {
+                Some(None) => {}
+                Some(Some(known)) if Some(&*known) == why => {}
+                Some(known) => *known = None,
+                None => *known = Some(why.cloned()),
+            }
+        }
+    }
+
+    /// Adds what another thread saw.
+    fn merge(&mut self, other: Self) {
+        if self.0.is_empty() {
+            *self = other;
+            return;
+        }
+        for (number, seen) in other.0.into_iter().enumerate() {
+            if let Some(why) = seen {
+                self.seen(number, why.as_ref());
+            }
+        }
+    }
+
+    /// Refuses a variable that can never have a value.
+    fn check(&self, text: &str, condition: &Condition) -> Result<()> {
+        for ((name, _), why) in condition.paths.iter().zip(&self.0) {
+            let why = why.as_ref().and_then(Option::as_ref);
+            if let Some(why) = never([why].into_iter()) {
+                bail!("--where '{text}': {name}: {why}");
+            }
+        }
+        Ok(())
     }
 }
 
@@ -246,10 +418,11 @@ struct Look<'l, 'a> {
     variables: &'l Variables<'a>,
     /// The variable that each path begins with, by path and place. Looking it up takes far longer than reading it.
     begun: RefCell<HashMap<(usize, FuncId, OrigOffset), Begun>>,
+    /// The type of each path's last value, if it is one number.
+    number_types: RefCell<Vec<Option<(TypeRef, Option<NumberType>)>>>,
     /// Whether times when it holds are listed, with the values of all variables.
     lists: bool,
-    /// Why each path had no value whenever it was looked at; `None` within if the reasons differed, or it had one. `None` if it was not looked at.
-    reasons: RefCell<Vec<Option<Option<PathError>>>>,
+    reasons: RefCell<Reasons>,
 }
 
 /// The variable that a path begins with, and the path from there.
@@ -257,46 +430,25 @@ type Begun = Rc<Result<(Variable, Path), PathError>>;
 
 impl Look<'_, '_> {
     fn found(&self, moment: &Moment<'_, '_>, scopes: &FunctionScopes) -> Found {
-        let look = |number| {
-            let held = self.held(number, moment, scopes);
-            self.seen(number, held.as_ref().err());
+        let look = |number, with_text| {
+            let held = self.held(number, moment, scopes, with_text);
+            let mut reasons = self.reasons.borrow_mut();
+            reasons.seen(number, held.as_ref().err());
             held
         };
-        let all = || Vec::from_iter((0..self.condition.paths.len()).map(look));
+        let all = || Vec::from_iter((0..self.condition.paths.len()).map(|path| look(path, true)));
         // What can never have a value is found at the first time, whether it matters then or not.
-        let is_first = self.reasons.borrow().iter().all(Option::is_none);
+        let is_first = self.reasons.borrow().0.iter().all(Option::is_none);
         if is_first {
             all();
         }
-        let truth = self.condition.holds(look);
+        let compares_texts = self.condition.compares_texts();
+        let truth = self.condition.holds(|path| look(path, compares_texts));
         let held = match self.lists && truth == Truth::True {
             true => all(),
             false => Vec::new(),
         };
         (truth, held)
-    }
-
-    /// Remembers why a path had no value, if it had none.
-    fn seen(&self, number: usize, why: Option<&PathError>) {
-        if let Some(known) = self.reasons.borrow_mut().get_mut(number) {
-            match known {
-                Some(None) => {}
-                Some(Some(known)) if Some(&*known) == why => {}
-                Some(known) => *known = None,
-                None => *known = Some(why.cloned()),
-            }
-        }
-    }
-
-    /// Refuses a variable that can never have a value.
-    fn check(&self, text: &str) -> Result<()> {
-        for ((name, _), why) in self.condition.paths.iter().zip(&*self.reasons.borrow()) {
-            let why = why.as_ref().and_then(Option::as_ref);
-            if let Some(why) = never([why].into_iter()) {
-                bail!("--where '{text}': {name}: {why}");
-            }
-        }
-        Ok(())
     }
 
     fn begun(&self, number: usize, moment: &Moment<'_, '_>, scopes: &FunctionScopes) -> Begun {
@@ -313,18 +465,39 @@ impl Look<'_, '_> {
         Rc::clone(begun)
     }
 
-    /// The value of a path expression: a number with its text, or a text.
+    /// The type of a path's value, if it is one number.
+    fn number_type(&self, path: usize, object: &Object) -> Option<NumberType> {
+        let mut all = self.number_types.borrow_mut();
+        let last = all.get_mut(path)?;
+        match last {
+            Some((of, number_type)) if *of == object.type_ref => number_type.clone(),
+            _ => {
+                let number_type = self.variables.number_type(object.type_ref).ok().flatten();
+                *last = Some((object.type_ref, number_type.clone()));
+                number_type
+            }
+        }
+    }
+
+    /// The value of a path expression: a number, with its text if that is wanted, or a text.
     fn held(
         &self,
-        number: usize,
+        path_number: usize,
         moment: &Moment<'_, '_>,
         scopes: &FunctionScopes,
+        with_text: bool,
     ) -> Result<Held, PathError> {
         let variables = self.variables;
-        let begun = self.begun(number, moment, scopes);
+        let begun = self.begun(path_number, moment, scopes);
         let (variable, path) = (*begun).as_ref().map_err(PathError::clone)?;
         let at = Some(moment.activation.offset);
         let object = variables.resolve_begun((variable, path), at, moment)?;
+        if !with_text && let Some(number_type) = self.number_type(path_number, &object) {
+            return Ok(Held {
+                number: number(variables.read_number(&object, &number_type, moment)?),
+                text: String::new(),
+            });
+        }
         let text = || {
             let rendered = variables.render(&object, &LIMITS, moment);
             match rendered.shape {
@@ -333,29 +506,28 @@ impl Look<'_, '_> {
             }
         };
         match variables.operand(&object, moment) {
-            Ok(number) => {
-                let value = match number.rank {
-                    Rank::Signed(value) => Some(ConditionNumber::Integer(value)),
-                    Rank::Unsigned(value) => {
-                        i128::try_from(value).ok().map(ConditionNumber::Integer)
-                    }
-                    Rank::Float(value) => Some(ConditionNumber::Float(value)),
-                };
+            Ok(found) => Ok(Held {
+                number: number(found.rank),
                 // A pointer to characters is followed by its text.
-                let text = match number.text.starts_with("0x") {
+                text: match found.text.starts_with("0x") {
                     true => text()?,
-                    false => number.text,
-                };
-                Ok(Held {
-                    number: value,
-                    text,
-                })
-            }
+                    false => found.text,
+                },
+            }),
             Err(PathError::Aggregate { .. }) => Ok(Held {
                 number: None,
                 text: text()?,
             }),
             Err(why) => Err(why),
         }
+    }
+}
+
+/// A number of a condition; `None` above 127 bits.
+fn number(rank: Rank) -> Option<ConditionNumber> {
+    match rank {
+        Rank::Signed(value) => Some(ConditionNumber::Integer(value)),
+        Rank::Unsigned(value) => i128::try_from(value).ok().map(ConditionNumber::Integer),
+        Rank::Float(value) => Some(ConditionNumber::Float(value)),
     }
 }

@@ -47,6 +47,31 @@ fn what_can_be_made_again_is_dropped() {
 }
 
 #[test]
+fn with_an_output_the_recording_stays() {
+    let sandbox = Sandbox::new();
+    sandbox.write("hello.wat", HELLO);
+    sandbox.run("record hello.wat");
+    sandbox.ok("build --lens paths hello.aft");
+    let whole = sandbox.read("hello.aft");
+    let (bare, shared) = ("strip hello.aft -o bare.aft", "strip --inputs hello.aft -o shared.aft");
+    for (words, name) in [(bare, "bare.aft"), (shared, "shared.aft")] {
+        let ran = sandbox.ok(words);
+        assert!(ran.stderr.contains(name), "{ran:?}");
+        assert_eq!(sandbox.read("hello.aft"), whole);
+        sandbox.ok(&format!("info {name}"));
+        // A second time it would overwrite the first.
+        sandbox.run(words).is_refusal(words, 125, &[name, "-o"]);
+    }
+    assert!(!kinds(&sandbox, "bare.aft").contains(&Kind::PATHS));
+    assert!(kinds(&sandbox, "shared.aft").contains(&Kind::PATHS));
+    // What cannot be stripped leaves no copy.
+    sandbox.run("record hello.wat -o new.aft");
+    let words = "strip --inputs new.aft -o none.aft";
+    sandbox.run(words).is_refusal(words, 125, &["none.aft"]);
+    assert!(!sandbox.path("none.aft").exists());
+}
+
+#[test]
 fn damage_is_found_before_anything_is_dropped() {
     let sandbox = Sandbox::new();
     sandbox.write("hello.wat", HELLO);

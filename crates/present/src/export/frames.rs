@@ -39,6 +39,15 @@ impl<'a> Frames<'a> {
         }
     }
 
+    /// A place in the function: where it is declared, if the debug information says so.
+    pub fn place(&self, frame: Frame) -> Option<Location> {
+        let place = match frame {
+            Frame::Inlined(inlinee) => self.inlining.function(inlinee).place,
+            Frame::Host | Frame::Function(_) => None,
+        };
+        self.declared(frame).or(place)
+    }
+
     /// The linkage name, or the one that is shown.
     pub(super) fn raw(&self, frame: Frame) -> &'a str {
         match frame {

@@ -14,8 +14,9 @@ use super::{CallSource, Scene, Stretch};
 use crate::PresentError;
 use crate::document::TakeRows;
 use crate::document::objects::{Function, Position};
+use crate::name::without_parameters;
 use crate::number::{counted, grouped};
-use crate::table::Paint;
+use crate::table::{Paint, plain};
 
 /// How many of the activations around a stretch are shown: the innermost.
 const AROUND: usize = 8;
@@ -188,8 +189,8 @@ where
         } = call;
         // What had not ended went on for that long at least.
         let lasted = grouped(call.blocks(length)) + if left.is_some() { " " } else { "+" };
-        let site = site.map(|site| called_at(scene, site)).transpose()?;
-        let place = site.unwrap_or_default();
+        let site = site.map(|site| CalledAt::new(scene, site)).transpose()?;
+        let CalledAt { line: place, by } = site.unwrap_or_default();
         let blanks = match calls {
             CallSource::Of(..) => 0,
             CallSource::Tree(_) => indent.of(depth),
@@ -203,7 +204,7 @@ where
         if let Some(number) = number {
             write!(out, "#{number}")?;
         }
-        writeln!(out)?;
+        writeln!(out, "{by}")?;
     }
     if stretch.reverse {
         for depth in (hidden..around.len()).rev() {
@@ -214,14 +215,31 @@ where
     Ok(None)
 }
 
-/// The line of the call, or its block where that is not known.
-pub(crate) fn called_at<S>(
-    scene: &Scene<'_, S>,
-    (function, block): (FuncId, BlockId),
-) -> Result<String, PresentError> {
-    let place = scene.place(function, block)?;
-    Ok(match place.end {
-        Some(position) => shown_line::<S>(scene, position),
-        None => format!("{} {block}", place.offset),
-    })
+/// Where a call was made, as text: the line, or the block if the line is not known; and which inlined function made it.
+#[derive(Default)]
+pub(crate) struct CalledAt {
+    pub line: String,
+    /// `, called by parse (inlined)`; empty if the function itself made the call.
+    pub by: String,
+}
+
+impl CalledAt {
+    pub(crate) fn new<S>(
+        scene: &Scene<'_, S>,
+        (function, block): (FuncId, BlockId),
+    ) -> Result<Self, PresentError> {
+        let place = scene.place(function, block)?;
+        let inlined = scene.places.inlined(place.last).into_iter().next();
+        let by = inlined.map(|name| {
+            let name = plain(without_parameters(&name));
+            format!(", called by {name} (inlined)")
+        });
+        Ok(Self {
+            line: match place.end {
+                Some(position) => shown_line::<S>(scene, position),
+                None => format!("{} {block}", place.offset),
+            },
+            by: by.unwrap_or_default(),
+        })
+    }
 }

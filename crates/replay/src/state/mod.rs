@@ -58,8 +58,8 @@ mod written;
 pub use activation::{Activation, Bodies, Stands};
 pub use afterimage_variables::{
     BitField, Condition, ConditionError, ConditionNumber, DebugError, FunctionScopes, Held, Limits,
-    Machine, Nothing, Number, Object, Path, PathError, Piece, Place, Rank, Rendered, Shape, Truth,
-    Unavailable, Variable, VariableKind, Variables, Word, quoted,
+    Machine, Nothing, Number, NumberType, Object, Path, PathError, Piece, Place, Rank, Rendered,
+    Shape, Truth, TypeRef, Unavailable, Variable, VariableKind, Variables, Word, quoted,
 };
 pub use error::StateError;
 pub use follow::{Halt, follow_to};

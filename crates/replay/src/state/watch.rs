@@ -212,8 +212,11 @@ impl<'w, 'a> Watch<'w, 'a> {
         let mut found = Vec::new();
         let mut enough = true;
         let mut activations = Vec::with_capacity(occasions.len());
+        let mut last: Option<Rc<Activation<'a>>> = None;
         for occasion in occasions {
-            activations.push(self.activation(occasion)?);
+            let (activation, entry) = self.activation(occasion, last.take())?;
+            last = Some(Rc::clone(&entry));
+            activations.push((activation, entry));
         }
         for (occasion, (activation, entry)) in occasions.iter().zip(&activations) {
             if !enough {
@@ -288,16 +291,20 @@ impl<'w, 'a> Watch<'w, 'a> {
         }
     }
 
-    /// The activation at an occasion, and where it began.
+    /// The activation at an occasion, and where it began, which for many occasions in a loop is where the last one began.
     fn activation(
         &self,
         occasion: &Occasion,
-    ) -> Result<(Activation<'a>, Activation<'a>), StateError> {
+        last: Option<Rc<Activation<'a>>>,
+    ) -> Result<(Activation<'a>, Rc<Activation<'a>>), StateError> {
         let (values, bodies, time) = (self.values, self.bodies, occasion.time);
         let activation = Activation::at(values, bodies, time, occasion.op)?;
         let (stack, _) = calls(values, time, 1)?;
         let entered = stack.first().map_or(time, |call| call.entered);
-        let entry = Activation::at_block(values, bodies, entered)?;
+        let entry = match last.filter(|last| last.time == entered) {
+            Some(last) => last,
+            None => Rc::new(Activation::at_block(values, bodies, entered)?),
+        };
         Ok((activation, entry))
     }
 

@@ -1,13 +1,14 @@
 //! Values that are one number, which can be counted and compared.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use super::Limits;
 use super::number::{self, signed_value};
 use crate::containers::Contents;
 use crate::object::Object;
 use crate::place::Machine;
-use crate::types::{Encoding, TypeKind, TypeRef};
+use crate::types::{Encoding, Type, TypeKind, TypeRef};
 use crate::{PathError, Variables};
 
 /// A value that is one number: an integer, a character, a truth value, a floating-point number, a pointer, a constant of an enumeration.
@@ -47,6 +48,35 @@ impl Rank {
             (Self::Unsigned(a), Self::Unsigned(b)) => a.cmp(b),
             (Self::Float(a), Self::Float(b)) => a.total_cmp(b),
             _ => kind(self).cmp(&kind(other)),
+        }
+    }
+}
+
+/// A type whose objects are one number each, with what it takes to read them.
+#[derive(Clone, Debug)]
+pub struct NumberType {
+    described: Arc<Type>,
+    bytes: u64,
+}
+
+impl NumberType {
+    fn rank(&self, bits: u128, width: u32) -> Rank {
+        match (&self.described.kind, width) {
+            (TypeKind::Base(Encoding::Signed | Encoding::SignedChar), _)
+            | (TypeKind::Enumeration { signed: true, .. }, _) => {
+                Rank::Signed(signed_value(bits, width))
+            }
+            (TypeKind::Base(Encoding::Float), 32) => {
+                Rank::Float(f32::from_bits(bits as u32).into())
+            }
+            (TypeKind::Base(Encoding::Float), 64) => Rank::Float(f64::from_bits(bits as u64)),
+            (TypeKind::Base(Encoding::Float), _)
+                if let Some(format) =
+                    number::float_format(self.described.name.as_deref(), width) =>
+            {
+                Rank::Float(format.nearest(bits))
+            }
+            _ => Rank::Unsigned(bits),
         }
     }
 }
@@ -117,43 +147,77 @@ impl Variables<'_> {
         Err(refused)
     }
 
-    fn own_number(&self, object: &Object, machine: &dyn Machine) -> Result<Number, PathError> {
-        let plain = self.plain(object.type_ref)?;
+    /// The type of objects that [`operand`](Self::operand) reads directly; `None` of references, aggregates and complex numbers.
+    ///
+    /// # Errors
+    /// If the type is incomplete, or its entry is broken.
+    pub fn number_type(&self, type_ref: TypeRef) -> Result<Option<NumberType>, PathError> {
+        let plain = self.plain(type_ref)?;
         let described = self.describe(plain)?;
-        let bytes = match &described.kind {
-            TypeKind::Record(_) | TypeKind::Array { .. } => {
-                return Err(self.aggregate(plain, object)?);
+        Ok(match &described.kind {
+            TypeKind::Record(_)
+            | TypeKind::Array { .. }
+            | TypeKind::Pointer {
+                reference: true, ..
             }
+            | TypeKind::Base(Encoding::Complex | Encoding::ComplexInteger) => None,
+            _ => Some(self.sized_number(plain, described)?),
+        })
+    }
+
+    fn sized_number(&self, plain: TypeRef, described: Arc<Type>) -> Result<NumberType, PathError> {
+        let bytes = match &described.kind {
             TypeKind::Pointer { .. } => described.bytes.unwrap_or(4),
             _ => self.sized(plain)?,
         };
+        Ok(NumberType { described, bytes })
+    }
+
+    /// Reads an object of a number type.
+    ///
+    /// # Errors
+    /// If it has no value.
+    pub fn read_number(
+        &self,
+        object: &Object,
+        number_type: &NumberType,
+        machine: &dyn Machine,
+    ) -> Result<Rank, PathError> {
+        let (bits, width) = self.number_bits(object, number_type, machine)?;
+        Ok(number_type.rank(bits, width))
+    }
+
+    /// The bits of an object, and how many these are.
+    fn number_bits(
+        &self,
+        object: &Object,
+        number_type: &NumberType,
+        machine: &dyn Machine,
+    ) -> Result<(u128, u32), PathError> {
+        let bytes = number_type.bytes;
         let bits = self.bits(object, bytes, machine)?;
         let width = match object.bits {
             Some(field) => field.count,
             None => 8 * bytes.min(16) as u32,
         };
-        let rank = match (&described.kind, width) {
-            (TypeKind::Base(Encoding::Signed | Encoding::SignedChar), _)
-            | (TypeKind::Enumeration { signed: true, .. }, _) => {
-                Rank::Signed(signed_value(bits, width))
-            }
-            (TypeKind::Base(Encoding::Float), 32) => {
-                Rank::Float(f32::from_bits(bits as u32).into())
-            }
-            (TypeKind::Base(Encoding::Float), 64) => Rank::Float(f64::from_bits(bits as u64)),
-            (TypeKind::Base(Encoding::Float), _)
-                if let Some(format) = number::float_format(described.name.as_deref(), width) =>
-            {
-                Rank::Float(format.nearest(bits))
-            }
-            _ => Rank::Unsigned(bits),
-        };
+        Ok((bits, width))
+    }
+
+    fn own_number(&self, object: &Object, machine: &dyn Machine) -> Result<Number, PathError> {
+        let plain = self.plain(object.type_ref)?;
+        let described = self.describe(plain)?;
+        if let TypeKind::Record(_) | TypeKind::Array { .. } = described.kind {
+            return Err(self.aggregate(plain, object)?);
+        }
+        let number_type = self.sized_number(plain, described)?;
+        let (bits, width) = self.number_bits(object, &number_type, machine)?;
+        let NumberType { described, bytes } = &number_type;
         let (kind, name) = (&described.kind, described.name.as_deref());
         Ok(Number {
             type_name: self.type_name(object.type_ref)?,
             bits,
-            rank,
-            text: number::text(kind, name, bits, bytes, object.bits),
+            rank: number_type.rank(bits, width),
+            text: number::text(kind, name, bits, *bytes, object.bits),
         })
     }
 

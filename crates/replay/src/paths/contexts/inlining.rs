@@ -34,6 +34,8 @@ pub struct Inlinee {
     pub name: String,
     /// Where it is declared.
     pub declared: Option<Location>,
+    /// A place of its code. Some compilers leave out where a function of a library is declared.
+    pub place: Option<Location>,
 }
 
 /// Which inlined functions each executed block comes from.
@@ -151,7 +153,7 @@ impl Maker {
         let mut chain = ChainId::ITSELF;
         for frame in frames.into_iter().rev() {
             let Some(raw) = frame.function else { continue };
-            let function = self.function(raw, frame.declared);
+            let function = self.function(raw, frame.declared, frame.location);
             let chains = &mut self.into.chains;
             let longer = (chain, function);
             chain = *self.chains.entry(longer).or_insert_with(|| {
@@ -162,7 +164,12 @@ impl Maker {
         chain
     }
 
-    fn function(&mut self, raw: String, declared: Option<Location>) -> InlineeId {
+    fn function(
+        &mut self,
+        raw: String,
+        declared: Option<Location>,
+        place: Option<Location>,
+    ) -> InlineeId {
         match self.functions.entry((raw, declared)) {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(new) => {
@@ -173,6 +180,7 @@ impl Maker {
                     raw,
                     name,
                     declared,
+                    place,
                 });
                 *new.insert(InlineeId(functions.len() as u32 - 1))
             }

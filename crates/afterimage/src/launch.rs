@@ -1,0 +1,135 @@
+//! Running a program and recording the run.
+//!
+//! In: a loaded program, what the guest gets, and how it runs. Out: the recording, in the file that the caller created.
+
+use std::path::Path;
+use std::time::Duration;
+
+use afterimage_placement::{Mode, PlanOptions};
+use afterimage_record::{
+    Cache, Command, Interrupt, RecordError, RecordOptions, Recorded, Repeating, record,
+};
+use afterimage_trace::{TraceError, TraceWriter};
+use anyhow::{Result, anyhow};
+
+use crate::files::Loaded;
+use crate::text::pasted;
+
+/// A lens that is made during the run, and not by a later re-execution.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LiveLens {
+    #[default]
+    Nothing,
+    /// Exact execution counts.
+    Counts,
+    /// The words of the path.
+    Path,
+}
+
+/// How a program runs while it is recorded.
+#[derive(Clone, Debug)]
+pub struct RecordQuery {
+    /// What the guest gets: its arguments, environment, folders and standard input.
+    pub command: Command,
+    pub lens: LiveLens,
+    /// Record without the stop clock. A live lens needs the clock, and has it all the same.
+    pub no_clock: bool,
+    /// Stop the guest after this time.
+    pub timeout: Option<Duration>,
+    /// The guest's stack, in bytes.
+    pub stack: usize,
+    /// The seed of the guest's random numbers; the system's own without one.
+    pub seed: Option<u64>,
+    /// Send the guest's standard output to standard error, because a report follows on standard output.
+    pub output_to_stderr: bool,
+}
+
+impl RecordQuery {
+    /// Whether the run can be stopped anywhere, and not only in host calls.
+    pub fn has_clock(&self) -> bool {
+        !self.no_clock || self.lens != LiveLens::Nothing
+    }
+
+    /// Runs the program and records it into `out`. `interrupt` stops the guest; `repeating` reports the progress of a second run, which finds the operator
+    /// that trapped where the engine does not say.
+    ///
+    /// # Errors
+    /// A [`RecordError`] with its place, if the program cannot be run or the file cannot be written. What the guest does is no error: the recording says how it ended.
+    pub fn run(
+        &self,
+        loaded: &Loaded,
+        interrupt: &Interrupt,
+        repeating: Repeating,
+        out: &TraceWriter,
+    ) -> Result<Recorded> {
+        let options = RecordOptions {
+            clock: self.has_clock(),
+            counts: (self.lens == LiveLens::Counts).then(|| PlanOptions::new(Mode::Program)),
+            paths: self.lens == LiveLens::Path,
+            timeout: self.timeout,
+            stack: self.stack,
+            seed: self.seed,
+            output_to_stderr: self.output_to_stderr,
+            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+            repeating,
+            ..RecordOptions::default()
+        };
+        let cache = Cache::of_user();
+        let (bytes, program) = (&loaded.bytes, &loaded.program);
+        let recorded = record(
+            bytes,
+            program,
+            &self.command,
+            &options,
+            &cache,
+            interrupt,
+            out,
+        );
+        recorded.map_err(|error| {
+            let place = place(&error, loaded, out);
+            anyhow::Error::new(error).context(place)
+        })
+    }
+}
+
+/// Where recording failed, and what is left of it.
+fn place(error: &RecordError, loaded: &Loaded, out: &TraceWriter) -> String {
+    let program = loaded.path.display();
+    match error {
+        // These name the places themselves.
+        RecordError::Trace(TraceError::Replaced { .. } | TraceError::Moved { .. }) => {
+            error.to_string()
+        }
+        RecordError::Trace(_) => format!(
+            "the recording stops early; what was written is kept in {}, see: afterimage info {}",
+            out.path().display(),
+            pasted(&out.path())
+        ),
+        RecordError::Interrupted => {
+            format!("{program}: nothing is recorded, because the guest had not begun")
+        }
+        _ => program.to_string(),
+    }
+}
+
+/// Creates the file of a recording.
+///
+/// # Errors
+/// If it exists and is not to be replaced, or cannot be created.
+pub fn create(path: &Path, replace: bool) -> Result<TraceWriter> {
+    TraceWriter::create(path, replace).map_err(|error| {
+        let path = path.display();
+        match error {
+            TraceError::Exists => anyhow!(
+                "{path} exists already; overwrite it with --force, or choose another name with -o"
+            ),
+            TraceError::NotAFile => {
+                anyhow!("{path} is a folder, a pipe or a device; name a file with -o")
+            }
+            TraceError::Io { source, .. } | TraceError::Write(source) => {
+                anyhow!("cannot create {path}: {source}")
+            }
+            error => anyhow!("{path}: {error}"),
+        }
+    })
+}
