@@ -1,13 +1,13 @@
 //! The project's chores: what a person types around the tool, not in it.
 //!
-//! `cargo xtask demo` builds a real program and profiles it; `cargo xtask test` runs the tests with what they need;
-//! `cargo xtask architecture` checks what ARCHITECTURE.md promises; `cargo xtask corpus` builds the real programs that the
-//! project is measured on, and `cargo xtask planted` some of them with bugs; `cargo xtask verify` checks everything about them, and
-//! `cargo xtask mutants` whether an operator that was replaced in one is named; `cargo xtask suites` runs other people's test suites;
-//! `cargo xtask forge` forges recordings, `cargo xtask freeze` compares many answers with those that are kept,
-//! `cargo xtask screens` makes the pages of docs/screens, `cargo xtask guide` runs the commands of the manual, `cargo xtask book`
-//! builds it, `cargo xtask prose` measures its sentences,
-//! and `cargo xtask papers` measures again what the papers show.
+//! - Build: `demo` builds a real program and profiles it, `corpus` builds the programs that the project is measured on, and
+//!   `planted` some of them with bugs.
+//! - Test: `test` runs the tests with what they need, `verify` checks everything about the corpus, `suites` runs other people's
+//!   tests, `forge` forges recordings, and `mutants` plants operators that `diff` must name.
+//! - Compare: `freeze` compares many answers with those that are kept, `screens` what terminals show, and `guide` what the
+//!   commands of the manual print.
+//! - Read: `architecture` checks what ARCHITECTURE.md promises, `prose` measures sentences, and `book` builds the manual.
+//! - Measure: `papers` measures again what the papers show.
 
 mod architecture;
 mod book;

@@ -19,7 +19,7 @@ const MEAN: f64 = 18.0;
 /// Words of a page's longest sentence, at most.
 const LONGEST: usize = 45;
 /// The same of the doc comments of a crate.
-const COMMENTS: (f64, usize) = (18.0, 60);
+const COMMENTS: (f64, usize) = (18.0, 90);
 
 /// Pages that a chore writes, and those that quote what programs print.
 const GENERATED: &[&str] = &["docs/screens/", "runs/"];
