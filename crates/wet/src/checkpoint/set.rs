@@ -93,18 +93,28 @@ impl Set {
         *self = all;
     }
 
-    /// Takes those words out that another set has. O(spans of this one · log spans of the other).
+    /// Removes the words that another set has, and returns them. O(spans of this one · log spans of the other).
     pub fn take(&mut self, other: &Set) -> Set {
         let (mut taken, mut left) = (Set::default(), Set::default());
         let mut rest = &other.spans[..];
         for &span in &self.spans {
-            rest = &rest[rest.partition_point(|of| of.end() <= span.first)..];
-            let near = &rest[..rest.partition_point(|of| of.first < span.end())];
-            sweep(&[span], near, |first, count, (mask, of)| {
-                let piece = |mask| Span { first, count, mask };
-                taken.push(piece(mask & of));
-                left.push(piece(mask & !of));
-            });
+            rest = from(rest, span.first);
+            let piece = |mask| Span { mask, ..span };
+            match rest.first() {
+                Some(of) if of.first <= span.first && span.end() <= of.end() => {
+                    taken.push(piece(span.mask & of.mask));
+                    left.push(piece(span.mask & !of.mask));
+                }
+                Some(of) if of.first < span.end() => {
+                    let near = &rest[..rest.partition_point(|of| of.first < span.end())];
+                    sweep(&[span], near, |first, count, (mask, of)| {
+                        let piece = |mask| Span { first, count, mask };
+                        taken.push(piece(mask & of));
+                        left.push(piece(mask & !of));
+                    });
+                }
+                _ => left.push(span),
+            }
         }
         *self = left;
         taken
@@ -123,6 +133,18 @@ impl Set {
     pub fn decode(input: &mut &[u8]) -> Option<Self> {
         Some(decode(input)?.into_iter().collect())
     }
+}
+
+/// The spans without those that end before a line. O(log) of how many these are, which is few where lines are looked up in order.
+fn from(spans: &[Span], line: Key) -> &[Span] {
+    let ends_before = |span: &Span| span.end() <= line;
+    let mut beyond = 1;
+    while spans.get(beyond - 1).is_some_and(ends_before) {
+        beyond *= 2;
+    }
+    let near = &spans[..beyond.min(spans.len())];
+    let known = beyond / 2;
+    &spans[known + near[known..].partition_point(ends_before)..]
 }
 
 /// Goes over two lists of ascending spans: tells of stretches of lines in which the masks of both are the same throughout, 0 for those that a list does
