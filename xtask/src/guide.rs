@@ -141,7 +141,8 @@ impl<'a> Visit<'a> {
             ));
             exchange.answer = printed;
         }
-        let footer = format!("{programs}; {}", self.modules()?);
+        let modules = self.modules()?;
+        let footer = format!("{programs}; {modules}");
         if !check {
             let mut text = page.to_string();
             if page.exchanges().next().is_some() {
@@ -160,7 +161,15 @@ impl<'a> Visit<'a> {
             }
             return Ok(wrong);
         }
-        if kept.split(';').next() != Some(&programs) {
+        let (kept_programs, kept_modules) = kept.split_once("; ").unwrap_or_default();
+        if !names(kept_modules).eq(names(&modules)) {
+            return Ok(vec![format!(
+                "{}: its commands make the modules {modules:?} instead of {kept_modules:?}:\n{}",
+                self.name,
+                wrong.join("\n")
+            )]);
+        }
+        if kept_programs != programs {
             return Ok(vec![format!(
                 "{}: its programs changed; run `cargo xtask guide` and read the difference",
                 self.name
@@ -242,6 +251,13 @@ impl<'a> Visit<'a> {
         }
         Ok(modules.join(", "))
     }
+}
+
+/// The names in a list of files with digests.
+fn names(files: &str) -> impl Iterator<Item = &str> {
+    files
+        .split(", ")
+        .map(|file| file.split(' ').next().unwrap_or(file))
 }
 
 /// The first digits of a digest.
