@@ -1,6 +1,6 @@
 //! `cargo xtask prose`: how long the sentences of documents and doc comments are.
 //!
-//! A sentence should have 12 to 18 words in the mean. A page fails if its mean is above [`MEAN`] or one of its sentences has more
+//! A sentence should have 12 to 18 words on average. A page fails if its mean is above [`MEAN`] or one of its sentences has more
 //! than [`LONGEST`] words; so do the doc comments of a crate, whose limits are [`COMMENTS`]. Code, tables, headings and what is
 //! generated are left out; a piece of code within a sentence is one word.
 
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Words of a page's sentences in the mean, at most.
+/// Words of a page's sentences on average, at most.
 const MEAN: f64 = 18.0;
 /// Words of a page's longest sentence, at most.
 const LONGEST: usize = 45;
@@ -117,7 +117,7 @@ fn report(groups: &BTreeMap<String, Group>, show: usize) -> ExitCode {
         println!("{count:9}  {mean:6.1}  {:7}  {name}", longest.unwrap_or(0));
         if mean > group.mean {
             failed.push(format!(
-                "{name}: {mean:.1} words a sentence in the mean, at most {}",
+                "{name}: {mean:.1} words a sentence on average, at most {}",
                 group.mean
             ));
         }
