@@ -53,7 +53,10 @@ fn with_an_output_the_recording_stays() {
     sandbox.run("record hello.wat");
     sandbox.ok("build --lens paths hello.aft");
     let whole = sandbox.read("hello.aft");
-    let (bare, shared) = ("strip hello.aft -o bare.aft", "strip --inputs hello.aft -o shared.aft");
+    let (bare, shared) = (
+        "strip hello.aft -o bare.aft",
+        "strip --inputs hello.aft -o shared.aft",
+    );
     for (words, name) in [(bare, "bare.aft"), (shared, "shared.aft")] {
         let ran = sandbox.ok(words);
         assert!(ran.stderr.contains(name), "{ran:?}");

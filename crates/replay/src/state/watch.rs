@@ -79,6 +79,17 @@ pub enum WatchError<E> {
     Follow(E),
 }
 
+/// Whether there are so many moments so close together that it is faster to follow the run through them than to compute values from the trace at each.
+fn is_dense(occasions: &[Occasion]) -> bool {
+    const MANY: usize = 64;
+    const BLOCKS: u64 = 256;
+    let (Some(first), Some(last)) = (occasions.first(), occasions.last()) else {
+        return false;
+    };
+    let blocks = last.time.saturating_sub(first.time);
+    occasions.len() >= MANY && blocks / (occasions.len() as u64) < BLOCKS
+}
+
 impl<'w, 'a> Watch<'w, 'a> {
     /// Of this expression.
     pub fn new(
@@ -210,7 +221,7 @@ impl<'w, 'a> Watch<'w, 'a> {
         evaluate: impl Fn(&Moment<'_, 'a>) -> Result<T, PathError>,
     ) -> Result<Vec<Evaluated<T>>, WatchError<E>> {
         let mut found = Vec::new();
-        let mut enough = true;
+        let mut enough = !is_dense(occasions);
         let mut activations = Vec::with_capacity(occasions.len());
         let mut last: Option<Rc<Activation<'a>>> = None;
         for occasion in occasions {

@@ -7,6 +7,7 @@ mod error;
 mod evaluate;
 mod forward;
 mod host;
+mod locals;
 mod memory;
 mod places;
 mod source;
@@ -203,6 +204,7 @@ pub struct WholeTrace<'a, S: Segments, E> {
     bodies: RefCell<HashMap<FuncId, Rc<Body<'a>>>>,
     compiled: RefCell<HashMap<NodeId, Rc<Compiled>>>,
     counted: RefCell<HashMap<NodeId, Rc<Occurrences<'a, S>>>>,
+    setters: RefCell<HashMap<(FuncId, u32), Rc<Occurrences<'a, S>>>>,
     columns: RefCell<HashMap<Input, Option<Rc<ColumnView<'a>>>>>,
     copies: RefCell<HashMap<Input, Option<Rc<CopyView<'a>>>>>,
     mentions: RefCell<HashMap<usize, Rc<Mentions>>>,
@@ -242,6 +244,7 @@ where
             bodies: RefCell::default(),
             compiled: RefCell::default(),
             counted: RefCell::default(),
+            setters: RefCell::default(),
             columns: RefCell::default(),
             copies: RefCell::default(),
             mentions: RefCell::default(),

@@ -276,11 +276,17 @@ where
         let input = compiled.model.of_variable(variable);
         let mut follower = at;
         for steps in 0.. {
-            if steps == NEAR
-                && let Some(input) = input
-                && let Some(step) = self.far(at, input, variable)?
-            {
-                return Ok(step);
+            if steps == NEAR {
+                if let Some(input) = input
+                    && let Some(step) = self.far(at, input, variable)?
+                {
+                    return Ok(step);
+                }
+                if variable < self.locals(&compiled.code)
+                    && let Some(step) = self.local_before(at, variable)?
+                {
+                    return Ok(step);
+                }
             }
             let before = cursor.previous_in_activation();
             let Some(visit) = before.map_err(TraceError::Path)? else {
@@ -303,7 +309,7 @@ where
     }
 
     /// Whether a node, or what its call gave or threw, writes a variable.
-    fn writes(&self, code: &NodeCode, variable: u32, caught: Option<Caught>) -> bool {
+    pub(super) fn writes(&self, code: &NodeCode, variable: u32, caught: Option<Caught>) -> bool {
         let given = match caught {
             Some(caught) => caught.part(variable).is_some(),
             None => self.given(code).contains(&variable),
@@ -352,7 +358,7 @@ where
     }
 
     /// A variable after an execution that writes it.
-    fn written(
+    pub(super) fn written(
         &self,
         instance: Instance,
         variable: u32,
@@ -446,7 +452,7 @@ where
     }
 
     /// A variable when its activation began, with this execution.
-    fn entered(&self, first: Instance, variable: u32) -> Result<Step, Failure<S, E>> {
+    pub(super) fn entered(&self, first: Instance, variable: u32) -> Result<Step, Failure<S, E>> {
         let instance = self.numbered(first.node, first.time)?;
         let compiled = self.compiled(first.node)?;
         let function = compiled.code.function;
