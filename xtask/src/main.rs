@@ -14,12 +14,14 @@
 //! - `cargo xtask papers` repeats the measurements in the papers.
 
 mod architecture;
+mod book;
 mod build;
 mod copy;
 mod corpus;
 mod demo;
 mod forge;
 mod freeze;
+mod guide;
 mod inputs;
 mod inspect;
 mod manifest;
@@ -27,6 +29,7 @@ mod mutants;
 mod papers;
 mod planted;
 mod programs;
+mod prose;
 mod screens;
 mod shipped;
 mod suites;
@@ -54,9 +57,9 @@ enum Task {
     Corpus(CorpusArguments),
     /// Build one real program and show its exact profile
     Demo,
-    /// Build three of these programs with a bug in each, for the sessions of docs/sessions
+    /// Build three of these programs with a bug each, for docs/sessions
     Planted,
-    /// Run all tests, after building the programs that they need
+    /// Build the programs that the tests need, and run all tests
     Test {
         /// Passed on to cargo test
         #[arg(
@@ -66,35 +69,45 @@ enum Task {
         )]
         arguments: Vec<OsString>,
     },
-    /// Check everything about the programs of the corpus: hours
+    /// Check everything about the programs of the corpus (hours)
     Verify(VerifyArguments),
-    /// Replace operators of programs, and see whether `afterimage diff` names them: minutes
+    /// Replace operators of programs, and check that `afterimage diff` names them (minutes)
     Mutants(MutantsArguments),
-    /// Run the WebAssembly and the WASI test suite through recording and following: minutes
+    /// Run the WebAssembly and WASI test suites through recording and replay (minutes)
     Suites {
         /// A folder with scripts, or with built programs of the WASI test suite [default: scripts from crates.io]
         #[arg(value_name = "FOLDER")]
         folder: Option<PathBuf>,
     },
-    /// Forge recordings, with right checksums, and see whether `afterimage verify` tells each one that is answered otherwise: minutes
+    /// Forge recordings with right checksums, and check that `afterimage verify` finds each that changes an answer (minutes)
     Forge {
         /// How many
         #[arg(long, value_name = "N", default_value_t = 10_000)]
         count: u64,
-        /// In runs of how many seeds
+        /// How many seeds each run takes
         #[arg(long, value_name = "N", default_value_t = 4)]
         seeds: u64,
-        /// The first seed: the same one forges the same files
+        /// The first seed; the same seed forges the same files
         #[arg(long, value_name = "N", default_value_t = 1)]
         seed: u64,
     },
-    /// Measure again what the tables and figures of the papers show: hours, with --quick minutes
+    /// Measure the papers' tables and figures again (hours; with --quick minutes)
     Papers(PapersArguments),
-    /// Ask four thousand questions, and compare the answers with those that are kept: minutes
+    /// Ask four thousand questions, and compare the answers with the kept ones (minutes)
     Freeze(FreezeArguments),
-    /// Make docs/screens: what a terminal shows of twelve tasks, for programs in C, C++ and Rust: a minute
+    /// Write docs/screens: what a terminal shows of twelve tasks in C, C++ and Rust (a minute)
     Screens(ScreensArguments),
-    /// Check the rules between the crates and the files that the documents name
+    /// Run the commands of README.md and docs/guide, and write what they print into these pages (seconds)
+    Guide(GuideArguments),
+    /// Build the manual as a book into target/book, if mdbook is installed
+    Book,
+    /// Measure the sentences of documents and doc comments, and fail above the limits
+    Prose {
+        /// How many of the longest sentences to list
+        #[arg(long, value_name = "N", default_value_t = 20)]
+        limit: usize,
+    },
+    /// Check the rules between crates, and that documents cite only files that exist
     Architecture,
 }
 
@@ -141,7 +154,7 @@ struct MutantsArguments {
     /// The folder with programs at several levels [default: target/corpus-versions in the workspace]
     #[arg(long, value_name = "DIR")]
     corpus: Option<PathBuf>,
-    /// Of these programs, names separated by commas
+    /// Only these programs, names separated by commas
     #[arg(
         long,
         value_name = "NAME",
@@ -171,10 +184,10 @@ struct PapersArguments {
 /// Which answers to compare, or to keep.
 #[derive(clap::Args)]
 struct FreezeArguments {
-    /// Keep what is answered now
+    /// Keep today's answers
     #[arg(long)]
     bless: bool,
-    /// Fail also where only words changed
+    /// Also fail where only words changed
     #[arg(long, conflicts_with = "bless")]
     words: bool,
     /// Only these recordings, names separated by commas
@@ -196,6 +209,17 @@ struct ScreensArguments {
     tool: Option<PathBuf>,
 }
 
+/// Whether to write the pages, or to compare them.
+#[derive(clap::Args)]
+struct GuideArguments {
+    /// Compare with the pages, and write none
+    #[arg(long)]
+    check: bool,
+    /// Run this program instead of the one that the checkout builds
+    #[arg(long, value_name = "PROGRAM")]
+    tool: Option<PathBuf>,
+}
+
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().task {
         Task::Corpus(arguments) => corpus::run(&arguments),
@@ -208,6 +232,9 @@ fn main() -> ExitCode {
         Task::Forge { count, seeds, seed } => forge::run(count, seeds, seed),
         Task::Freeze(arguments) => freeze::run(&arguments),
         Task::Screens(arguments) => screens::run(&arguments),
+        Task::Guide(arguments) => guide::run(&arguments),
+        Task::Book => book::run(),
+        Task::Prose { limit } => prose::run(limit),
         Task::Papers(arguments) => papers::run(&arguments),
         Task::Architecture => architecture::run(),
     };

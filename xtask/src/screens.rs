@@ -6,7 +6,7 @@
 //! compared, with a message.
 
 mod tasks;
-mod terminal;
+pub mod terminal;
 
 use crate::{ScreensArguments, copy, corpus, tool, toolchain};
 use anyhow::{Context, Result, bail};
@@ -127,18 +127,10 @@ struct Studio {
 
 impl Studio {
     fn new(tool: &Path, folder: &Path, program: &Program) -> Result<Self> {
-        let tools = folder.join("tools");
-        fs::create_dir_all(&tools)
-            .with_context(|| format!("{}: cannot be made", tools.display()))?;
-        let link = tools.join("afterimage");
-        if !link.exists() {
-            std::os::unix::fs::symlink(tool, &link)
-                .with_context(|| format!("{}: cannot be made", link.display()))?;
-        }
-        let others = env::var_os("PATH").unwrap_or_default();
-        let all = [tools].into_iter().chain(env::split_paths(&others));
+        fs::create_dir_all(folder)
+            .with_context(|| format!("{}: cannot be made", folder.display()))?;
         let mut studio = Self {
-            path: env::join_paths(all).context("PATH cannot be extended")?,
+            path: tool::on_path(tool, folder)?,
             narrow: folder.join("80").join(program.name),
             wide: folder.join("140").join(program.name),
             cache: folder.join("cache"),
@@ -255,16 +247,17 @@ impl Studio {
         // Guests end with codes of their own, even if they trap. The codes of afterimage itself are
         // 125 to 127.
         if matches!(shown.status.code(), Some(125..=127) | None) {
-            bail!("`{command}` failed: {}", shown.rows.join("\n"));
+            bail!("`{command}` failed: {}", shown.lines.join("\n"));
         }
         writeln!(page, "$ {command}")?;
-        for row in shown.rows.iter().take(ROWS) {
+        let (rows, wrapped) = shown.rows(width);
+        for row in rows.iter().take(ROWS) {
             writeln!(page, "{row}")?;
         }
-        if shown.rows.len() > ROWS {
+        if rows.len() > ROWS {
             writeln!(page, "…")?;
         }
-        Ok(shown.wrapped)
+        Ok(wrapped)
     }
 
     fn shell(&self, command: &str, folder: &Path) -> Command {

@@ -4,7 +4,7 @@ use crate::corpus;
 use crate::manifest::Entry;
 use anyhow::{Context, Result, bail};
 use std::env;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 

@@ -11,7 +11,7 @@ const CANDIDATES: usize = 8;
 const SHORTLY: i64 = 12;
 /// And how far is behind it at all.
 const BEHIND: i64 = 40;
-/// For how much counts that a counterpart is shortly behind that of the statement before, behind it, or far from it in the same function. Twice as much is as good (`docs/lessons.md`).
+/// For how much counts that a counterpart is shortly behind that of the statement before, behind it, or far from it in the same function. Twice as much is as good (`docs/lessons/matching.md`).
 const FOLLOWS: [f32; 3] = [1.0, 0.5, 0.2];
 
 /// The candidates of a statement, and by how much each is followed best so far.

@@ -1,7 +1,7 @@
 //! What speaks for a pair of statements, as numbers, and for how much each counts.
 //!
 //! The weights were not chosen but fitted: such that of the candidates of a statement, with probabilities that are proportional to the exponentials of their weighted sums, the right ones are as likely as possible
-//! (conditional logit, McFadden 1974), by the line tables of nine programs at -O2 (`docs/CORPUS.md`: those of the first table that are built in versions, but regex), which the matching itself never sees: `bench fitting` does it again. `docs/lessons.md` tells how well
+//! (conditional logit, McFadden 1974), by the line tables of nine programs at -O2 (`docs/CORPUS.md`: those of the first table that are built in versions, but regex), which the matching itself never sees: `bench fitting` does it again. `docs/lessons/matching.md` tells how well
 //! weights do on programs that they were not fitted to.
 
 use crate::Class;

@@ -47,21 +47,27 @@ pub fn run(command: &mut Command, width: u16, settle: impl Fn(&str) -> String) -
     drop(sub);
     let written = all(main)?;
     let status = child.wait().context("cannot wait for a command")?;
-    let mut rows = Vec::new();
-    let mut wrapped = 0;
-    for line in lines(&String::from_utf8_lossy(&written)) {
-        let line = settle(&line);
-        let characters: Vec<char> = line.trim_end().chars().collect();
-        wrapped += usize::from(characters.len() > usize::from(width));
-        let mut cut = characters.chunks(width.into());
-        rows.push(cut.next().unwrap_or_default().iter().collect());
-        rows.extend(cut.map(|row| row.iter().collect()));
+    let lines = lines(&String::from_utf8_lossy(&written))
+        .iter()
+        .map(|line| settle(line).trim_end().to_owned())
+        .collect();
+    Ok(Shown { lines, status })
+}
+
+impl Shown {
+    /// The rows of a terminal of this width, and how many lines were longer than a row.
+    pub fn rows(&self, width: u16) -> (Vec<String>, usize) {
+        let mut rows = Vec::new();
+        let mut wrapped = 0;
+        for line in &self.lines {
+            let characters: Vec<char> = line.chars().collect();
+            wrapped += usize::from(characters.len() > usize::from(width));
+            let mut cut = characters.chunks(width.into());
+            rows.push(cut.next().unwrap_or_default().iter().collect());
+            rows.extend(cut.map(|row| row.iter().collect()));
+        }
+        (rows, wrapped)
     }
-    Ok(Shown {
-        rows,
-        wrapped,
-        status,
-    })
 }
 
 /// Everything written to the terminal. Linux reports EIO at the end.

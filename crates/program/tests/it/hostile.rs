@@ -126,13 +126,16 @@ fn what_is_not_supported_is_refused_by_name_and_place() {
             "an imported tag, \"env\" \"e\"",
         ),
     ];
-    let readme = include_str!("../../../../README.md");
-    let readme = Vec::from_iter(readme.split_whitespace()).join(" ");
+    let limits = include_str!("../../../../docs/LIMITS.md");
+    let limits = Vec::from_iter(limits.split_whitespace()).join(" ");
     for (text, feature) in cases {
         let (named, offset) = refused(text);
         assert_eq!(named, feature, "{text}");
         let import = feature.starts_with("an imported");
-        assert!(import || readme.contains(feature), "README: {feature}");
+        assert!(
+            import || limits.contains(feature),
+            "docs/LIMITS.md: {feature}"
+        );
         assert!(offset >= 8, "{text}: at {offset}");
     }
     let (_, offset) = refused("(module (func nop) (func (drop (ref.i31 (i32.const 1)))))");

@@ -554,7 +554,7 @@ fn compare(
 
 /// Runs a recording again by the machine, which compares every branch, call and result with it.
 fn machine(place: &str, recording: &Recording, counts: &mut Counts) {
-    // That many locals are refused (README, Limits).
+    // That many locals are refused (docs/LIMITS.md).
     let log = recording.file.log().expect("a log");
     let machine = Machine::new(&recording.program, &recording.bytes, log);
     if let Err(error @ MachineError::TooDeep) = machine {
