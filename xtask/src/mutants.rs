@@ -45,7 +45,7 @@ const OPERATORS: [&[(&str, u8)]; 2] = [
 /// count.
 const TRIED: usize = 20;
 
-/// How many rows of a list text shows.
+/// How many rows of a list the text form shows.
 const SHOWN: usize = 10;
 
 /// A place in a list.

@@ -46,7 +46,7 @@ pub(crate) fn next_of<T, E: Error + Send + Sync + 'static>(
     found.map_err(|error| PresentError::Path(Box::new(error)))
 }
 
-/// How to see more rows than text shows.
+/// How to see more rows than the text form shows.
 pub(crate) const MORE: &str = "--limit N, or -o FILE";
 
 impl Rows<'_> {

@@ -173,7 +173,7 @@ pub fn stored(
                     anyhow!("{error}: afterimage simulate {file} {spec} --again")
                 });
             }
-            // It is unknown which one to replace, so the report must not stay an error for ever.
+            // It is unknown which one to replace, so the report must not fail for good.
             None => {
                 let at = traced.at().display();
                 let text = format!(

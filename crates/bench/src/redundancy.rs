@@ -46,7 +46,7 @@ struct Row {
 /// The results for loads, or for expressions.
 #[derive(Debug, Serialize)]
 struct RedundancyFigures {
-    /// The number of distinct ones that were executed.
+    /// The number of distinct loads or expressions that were executed.
     operators: usize,
     executions: u64,
     redundant: u64,

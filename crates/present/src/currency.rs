@@ -216,7 +216,7 @@ impl Cause {
 pub struct CurrencyView<'r> {
     /// The results.
     pub report: &'r CurrencyReport,
-    /// Whether text shows all stops.
+    /// Whether the text form shows all stops.
     pub all: bool,
 }
 

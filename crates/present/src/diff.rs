@@ -389,7 +389,7 @@ pub struct DiffView<'r> {
     pub report: DiffReport<'r>,
     /// Source text.
     pub sources: &'r dyn Sources,
-    /// Whose lines text lists.
+    /// The code whose lines the text form lists.
     pub code: &'r CodeFilter,
 }
 

@@ -352,7 +352,7 @@ pub struct DynamicCfgView<'r> {
     pub function: &'r Function,
     /// Its name.
     pub name: &'r str,
-    /// How much of a long list text shows.
+    /// How much of a long list the text form shows.
     pub whole: Whole,
 }
 

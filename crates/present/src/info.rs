@@ -91,7 +91,7 @@ pub struct InfoReport {
     pub streams: Option<InfoStreams>,
     /// What could not be read, in words; the exit code is then 125.
     pub problems: Vec<String>,
-    /// Whether text shows sizes, too.
+    /// Whether the text form also shows sizes.
     #[serde(skip)]
     pub sized: bool,
 }

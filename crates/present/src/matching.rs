@@ -55,7 +55,7 @@ pub struct MatchReport<'a> {
     pub names_used: bool,
     /// The largest number of rows in a list of text, if not the default.
     pub top: Option<usize>,
-    /// Whether text shows all statements, not only those that differ.
+    /// Whether the text form shows all statements, not only those that differ.
     pub all: bool,
 }
 

@@ -44,7 +44,7 @@ pub struct MemoryReport {
     /// The recording, for a command line that names it.
     #[serde(skip)]
     pub file: String,
-    /// The number of memories. If there is one, text does not number it.
+    /// The number of memories. If there is only one, the text form does not number it.
     #[serde(skip)]
     pub memories: u32,
 }

@@ -17,7 +17,7 @@ pub struct ProfileView<'p> {
     pub profile: &'p Profile<'p>,
     /// The rows to show.
     pub options: Options,
-    /// Whether text shows source lines with their counts.
+    /// Whether the text form shows source lines with their counts.
     pub annotated: bool,
     /// What a reader must know if the counts are not exact.
     pub note: Option<&'p str>,

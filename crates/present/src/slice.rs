@@ -340,8 +340,8 @@ pub struct SliceView<'s> {
     pub limit: usize,
     /// The texts of the statements to show, if any.
     pub texts: &'s [String],
-    /// Whose lines text lists; the others are counted. If there are none of these, all lines are
-    /// listed.
+    /// The code whose lines the text form lists; other lines are only counted. If no line belongs
+    /// to it, all lines are listed.
     pub code: &'s CodeFilter,
     /// Source text.
     pub sources: &'s dyn Sources,

@@ -32,7 +32,7 @@ pub struct ValuesReport {
     pub at: String,
     /// One entry for each statement there that has something to show.
     pub statements: Vec<StatementValues>,
-    /// The number of memories. If there is one, text does not number it.
+    /// The number of memories. If there is only one, the text form does not number it.
     #[serde(skip)]
     pub memories: u32,
     /// What is outside of the stored values, and how to get it, in words.
@@ -73,7 +73,8 @@ pub struct StatementValues {
     /// outside of it.
     #[serde(skip_serializing_if = "is_zero")]
     pub outside: u64,
-    /// Whether the executions were requested one by one, so that text does not mention others.
+    /// Whether the executions were requested one by one, so that the text form does not mention
+    /// others.
     #[serde(skip)]
     pub named: bool,
 }
@@ -98,7 +99,7 @@ pub enum ValueRows {
         /// Why an execution gave nothing, if the run ended with it.
         #[serde(skip_serializing_if = "Option::is_none")]
         trapped: Option<String>,
-        /// Whether text shows a summary of these.
+        /// Whether the text form shows a summary of these.
         #[serde(skip)]
         stats: bool,
     },

@@ -23,7 +23,7 @@ use crate::text::pasted;
 const FRAMES: usize = 16;
 /// The least number of the user's own functions to list, if there are as many.
 const CALLS: usize = 2;
-/// For how many activations to find the branch that led there.
+/// The number of activations for which to find the branch that led there.
 const LOOKED_AT: usize = 256;
 /// The depth from which repeated calls are searched for.
 const DEEP: usize = 1000;

@@ -157,7 +157,7 @@ impl<'a> Producers<'a> {
         found
     }
 
-    /// The values that a value copies. If it copies none, adds it to `found`.
+    /// The values that a value copies. If it copies none, its producer is added to `found`.
     fn step(
         &self,
         context: u32,

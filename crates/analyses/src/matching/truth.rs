@@ -354,9 +354,9 @@ pub fn copies(a: Side<'_>, b: Side<'_>, matched: &Matched) -> u64 {
     judged.filter(is_copy).count() as u64
 }
 
-/// Whether statements from the same position do the same. They must be of the same kind and the
-/// same operator (for loads, stores and calls, of one kind), and share some value or some
-/// difference between consecutive values.
+/// Whether statements from the same position do the same: they have the same operator (for loads,
+/// stores and calls, the same kind), and share some value or some difference between consecutive
+/// values.
 fn is_counterpart(a: &Statement, b: &Statement) -> bool {
     let same = match b.class {
         Class::Compute | Class::Test | Class::Other => a.operator == b.operator,

@@ -55,10 +55,8 @@ impl Walk<'_, '_> {
         })
     }
 
-    /// The statement of an operator in an execution of its node; `None` if it is none there.
-    ///
-    /// # Errors
-    /// If the trace is damaged.
+    /// The statement of an operator in an execution of its node; `None` if it is not a statement
+    /// there.
     pub fn statement(&self, instance: Instance, op: OpId) -> Result<Option<Statement>, WhyError> {
         let node = &self.values.path().nodes()[instance.node];
         let function = self.program.function(node.function);

@@ -24,8 +24,8 @@ pub struct InfoDisclosed {
     pub debug_bytes: u64,
     /// How many source files the debug information names.
     pub debug_paths: u64,
-    /// The folders of these files, without those inside other ones. The author's own come before
-    /// those of libraries.
+    /// The folders of these files, without nested folders. The author's own come before those of
+    /// libraries.
     pub debug_folders: Vec<String>,
     /// The source files that are embedded; `null` if none are.
     pub sources: Option<InfoSources>,
@@ -65,9 +65,9 @@ pub struct InfoSource {
     pub bytes: u64,
 }
 
-/// How many files and folders text names; others are only counted.
+/// How many files and folders the text form names; others are only counted.
 const NAMED: usize = 10;
-/// How many folders of source files text names.
+/// How many folders of source files the text form names.
 const FOLDERS: usize = 3;
 
 pub(super) fn text(out: &mut dyn Write, report: &InfoReport) -> Result<(), PresentError> {

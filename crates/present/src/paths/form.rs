@@ -27,8 +27,8 @@ pub enum Whole {
     All,
 }
 
-/// How many blocks of a trace, entries of a series, or chains of a dictionary text shows unless all
-/// are requested.
+/// How many blocks of a trace, entries of a series, or chains of a dictionary the text form shows
+/// unless all are requested.
 pub(super) const SHOWN: usize = 80;
 /// How much of a trace to read in search of repetitions.
 const READ: usize = 200_000;

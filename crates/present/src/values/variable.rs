@@ -47,7 +47,7 @@ pub enum VariableRows {
     Instances {
         /// The times.
         instances: Vec<VariableInstance>,
-        /// Whether they were requested one by one, so that text does not mention others.
+        /// Whether they were requested one by one, so that the text form does not mention others.
         #[serde(skip)]
         named: bool,
     },
@@ -62,7 +62,7 @@ pub enum VariableRows {
         /// The number of moments at which the place may hold something else.
         #[serde(skip_serializing_if = "is_zero")]
         marked: u64,
-        /// Whether text shows only the statistics.
+        /// Whether the text form shows only the statistics.
         #[serde(skip)]
         brief: bool,
     },

@@ -2,8 +2,9 @@
 //! exact, and without an engine.
 //!
 //! A run is followed from its beginning, or from the last checkpoint before the part in question if
-//! the file has checkpoints. Time then does not depend on the length of the run. Memory holds the
-//! guest's memory, the code of the path's nodes, the effects of one node, and parts of checkpoints.
+//! the file has checkpoints. Time then does not depend on the length of the run. Only the
+//! guest's memory, the code of the path's nodes, the effects of one node, and parts of checkpoints
+//! are kept in memory.
 
 mod accesses;
 mod addresses;

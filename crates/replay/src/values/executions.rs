@@ -23,7 +23,7 @@ pub struct Execution {
     pub time: u64,
     /// The execution of its node.
     pub instance: Instance,
-    /// The statement there; `None` if it is none.
+    /// The statement there; `None` if the operator is not a statement there.
     pub statement: Option<Statement>,
 }
 
