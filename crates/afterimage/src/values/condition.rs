@@ -61,7 +61,7 @@ const LIMITS: Limits = Limits {
 };
 
 /// The result at a moment: whether the condition holds, and the values of its variables, if it does and these are shown.
-type Found = (Truth, Vec<Result<Held, PathError>>);
+pub(crate) type Found = (Truth, Vec<Result<Held, PathError>>);
 
 impl ConditionQuery {
     /// All times when a condition holds at a place.
@@ -111,13 +111,7 @@ impl ConditionQuery {
             unknown: BTreeMap::new(),
             instances: Vec::new(),
         };
-        let look = Look {
-            condition: &condition,
-            variables: &variables,
-            begun: RefCell::default(),
-            lists: tally.listed > 0,
-            reasons: RefCell::new(vec![None; condition.paths.len()]),
-        };
+        let look = Look::new(&condition, &variables, tally.listed > 0);
         let is_one = matches!(self.wanted, Wanted::First | Wanted::Last);
         let total = Some((last + 1).saturating_sub(first));
         let work = Work::Question("looking at each time");
@@ -241,7 +235,7 @@ fn value(name: &str, held: Result<Held, PathError>) -> ConditionValue {
 }
 
 /// Finds out whether a condition holds.
-struct Look<'l, 'a> {
+pub(crate) struct Look<'l, 'a> {
     condition: &'l Condition,
     variables: &'l Variables<'a>,
     /// The variable that each path begins with, by path and place. Looking it up takes far longer than reading it.
@@ -255,8 +249,30 @@ struct Look<'l, 'a> {
 /// The variable that a path begins with, and the path from there.
 type Begun = Rc<Result<(Variable, Path), PathError>>;
 
-impl Look<'_, '_> {
-    fn found(&self, moment: &Moment<'_, '_>, scopes: &FunctionScopes) -> Found {
+impl<'l, 'a> Look<'l, 'a> {
+    /// At no moment yet. `lists`: the values of the variables are wanted, too, when it holds.
+    pub(crate) fn new(condition: &'l Condition, variables: &'l Variables<'a>, lists: bool) -> Self {
+        Self {
+            condition,
+            variables,
+            begun: RefCell::default(),
+            lists,
+            reasons: RefCell::new(vec![None; condition.paths.len()]),
+        }
+    }
+
+    /// What it comes to at a moment, as text; or why it has no value.
+    pub(crate) fn result(
+        &self,
+        moment: &Moment<'_, '_>,
+        scopes: &FunctionScopes,
+    ) -> Result<String, String> {
+        self.condition
+            .result(|number| self.held(number, moment, scopes))
+    }
+
+    /// Whether it holds at a moment, and the values of its variables.
+    pub(crate) fn found(&self, moment: &Moment<'_, '_>, scopes: &FunctionScopes) -> Found {
         let look = |number| {
             let held = self.held(number, moment, scopes);
             self.seen(number, held.as_ref().err());
@@ -289,7 +305,7 @@ impl Look<'_, '_> {
     }
 
     /// Refuses a variable that can never have a value.
-    fn check(&self, text: &str) -> Result<()> {
+    pub(crate) fn check(&self, text: &str) -> Result<()> {
         for ((name, _), why) in self.condition.paths.iter().zip(&*self.reasons.borrow()) {
             let why = why.as_ref().and_then(Option::as_ref);
             if let Some(why) = never([why].into_iter()) {

@@ -58,8 +58,8 @@ mod written;
 pub use activation::{Activation, Bodies, Stands};
 pub use afterimage_variables::{
     BitField, Condition, ConditionError, ConditionNumber, DebugError, FunctionScopes, Held, Limits,
-    Machine, Nothing, Number, Object, Path, PathError, Piece, Place, Rank, Rendered, Shape, Truth,
-    Unavailable, Variable, VariableKind, Variables, Word, quoted,
+    Machine, Nothing, Number, Object, Part, Parts, Path, PathError, Piece, Place, Rank, Rendered,
+    Shape, Truth, Unavailable, Variable, VariableKind, Variables, Word, quoted,
 };
 pub use error::StateError;
 pub use follow::{Halt, follow_to};
@@ -67,7 +67,7 @@ pub use frames::{Call, calls};
 pub use moment::{Contents, Ended, Followed, Moment, Recorded};
 pub use occasions::{Occasion, Occasions};
 pub use report::{Frame, Globals, Local, StateReport};
-pub use shown::{Shown, globals, locals, variables, wasm_globals};
+pub use shown::{Shown, global_objects, globals, locals, objects, variables, wasm_globals};
 pub use standing::{OnMachine, Standing, follow_standing};
 pub use watch::{Evaluated, Watch, WatchError, Watched, Worth};
 pub use written::{Writer, Written};
