@@ -24,12 +24,24 @@ pub struct StackFrame {
     pub line: Option<SourceLine>,
     /// The operator before which the activation stands.
     pub offset: OrigOffset,
+    /// The operator's number in the function.
+    pub op: u32,
     /// When the activation began.
     pub entered: u64,
     /// The time of the block where it stands.
     pub time: u64,
     /// It is not the user's own code.
     pub library: bool,
+}
+
+impl StackFrame {
+    /// Where the activation stands.
+    pub fn position(&self) -> Position {
+        Position {
+            time: self.time,
+            op: self.op,
+        }
+    }
 }
 
 impl Debugger<'_> {
@@ -49,7 +61,7 @@ impl Debugger<'_> {
                 }
             };
             let first = frames.len();
-            self.frames_of(number, call, offset, &mut frames);
+            self.frames_of(number, call, (op.as_u32(), offset), &mut frames);
             // Some operators have the line of the one before them.
             let known = self.program.operators.get(call.function, op)?;
             let line = known.and_then(|known| known.position);
@@ -64,7 +76,7 @@ impl Debugger<'_> {
         &self,
         number: usize,
         call: &Call,
-        offset: OrigOffset,
+        (op, offset): (u32, OrigOffset),
         into: &mut Vec<StackFrame>,
     ) {
         let source = self.program.source;
@@ -80,6 +92,7 @@ impl Debugger<'_> {
             name,
             line: location.map(|at| source.line(at)),
             offset,
+            op,
             entered: call.entered,
             time: call.time,
             library,

@@ -6,9 +6,9 @@ use std::rc::Rc;
 use afterimage_ids::{FuncId, OpId};
 use afterimage_replay::paths::FileSegments;
 use afterimage_replay::state::{
-    Activation, Call, Contents, Followed, FunctionScopes, Halt, Limits, Moment, Object, OnMachine,
-    Recorded, Shown, Standing, StateError, Written, calls, follow_standing, follow_to,
-    global_objects, objects,
+    Activation, Call, Condition, Contents, Followed, FunctionScopes, Halt, Limits, Moment, Object,
+    OnMachine, Path, PathError, Recorded, Shown, Standing, StateError, Variables, Written, calls,
+    follow_standing, follow_to, global_objects, objects,
 };
 use afterimage_replay::steps::{
     Open, Opened, Paused, Run, SnapshotBuilder, Snapshots, take_snapshots_between,
@@ -334,6 +334,27 @@ impl<'a> Debugger<'a> {
     }
 }
 
+/// No values are wanted.
+const NAMES: Limits = Limits {
+    depth: 0,
+    elements: 0,
+    string: 0,
+    pointers: 0,
+    pointed: false,
+    parts: 1,
+};
+
+/// In how many inlined calls an operator is that have variables.
+fn inlined_at(
+    known: &Variables<'_>,
+    scopes: Option<&FunctionScopes>,
+    at: afterimage_ids::OrigOffset,
+) -> u32 {
+    let found = scopes.and_then(|scopes| known.in_scope_of(scopes, at).ok());
+    let inlined = found.unwrap_or_default().into_iter().map(|one| one.inlined);
+    inlined.max().unwrap_or(0)
+}
+
 fn halt(activation: &Activation<'_>) -> Halt {
     Halt {
         start: activation.instance.time,
@@ -392,6 +413,66 @@ impl<'a> Inspection<'_, 'a> {
         };
         let written = |local| activation.written(debugger.path(), bodies, call.entered, local);
         ask(&moment, &written)
+    }
+
+    /// The object that an expression such as `p->next` means in a frame: an activation, and in how many calls that are inlined there.
+    ///
+    /// # Errors
+    /// If there is no such frame; the inner error says why it means nothing there.
+    pub fn object(
+        &self,
+        (number, inlined): (usize, u32),
+        path: &Path,
+    ) -> Result<Result<Object, String>> {
+        let known = match &self.debugger.variables {
+            Ok(known) => known,
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        let function = self.function(number)?;
+        let scopes = self.debugger.scopes(function);
+        self.with(number, |moment, written| {
+            let at = moment.activation.offset;
+            // Of the frames around what is inlined, the variables of that are not in scope.
+            if inlined_at(known, scopes.as_deref().ok(), at) > inlined {
+                let own = objects(known, moment, &NAMES, written)?.unwrap_or_default();
+                let is_it = |(shown, _): &&(Shown, Option<Object>)| {
+                    shown.calls <= inlined && shown.name == path.variable
+                };
+                if let Some((shown, object)) = own.iter().find(is_it) {
+                    let Some(object) = object else {
+                        return Ok(Err(shown.value.clone().err().unwrap_or_default()));
+                    };
+                    let found = known.follow(path, object.clone(), moment);
+                    return Ok(found.map_err(|why| why.to_string()));
+                }
+            }
+            let place = scopes.as_ref().ok().map(|scopes| (&**scopes, at));
+            let found = known.resolve(path, place, moment);
+            Ok(found.map_err(|why| match (&scopes, &why) {
+                (Err(error), PathError::NoVariable { .. }) => format!("{error:#}"),
+                _ => why.to_string(),
+            }))
+        })
+    }
+
+    /// What an expression comes to in an activation, as text; or why it has no value.
+    ///
+    /// # Errors
+    /// If there is no such activation.
+    pub fn evaluate(
+        &self,
+        number: usize,
+        expression: &Condition,
+    ) -> Result<Result<String, String>> {
+        let look = match self.debugger.look(expression, false) {
+            Ok(look) => look,
+            Err(error) => return Ok(Err(format!("{error:#}"))),
+        };
+        let scopes = match self.debugger.scopes(self.function(number)?) {
+            Ok(scopes) => scopes,
+            Err(error) => return Ok(Err(format!("{error:#}"))),
+        };
+        self.with(number, |moment, _| Ok(look.result(moment, &scopes)))
     }
 
     /// The variables of the source in an activation, the innermost scope first, each with its object if it has a place; or why there are none.

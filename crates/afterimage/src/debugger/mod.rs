@@ -33,7 +33,7 @@ use crate::named::NamedProgram;
 
 pub use frames::StackFrame;
 pub use inspect::{Inspection, Near};
-pub use stops::{Hits, RunTo, StopAt, StopPoint};
+pub use stops::{Hits, LineMoment, RunTo, StopAt, StopPoint};
 pub use walk::{Direction, Step};
 
 /// A position in a run: right before an operator is executed.

@@ -287,7 +287,7 @@ impl<'a> Debugger<'a> {
         Ok(found)
     }
 
-    /// Where the run stops next, or stopped last, for one of these points. O(log executions) for each without a condition; of one with a condition, the executions are looked at one by one.
+    /// Where the run stops next, or stopped last, for one of these points; not beyond `bound`. O(log executions) for each without a condition; of one with a condition, the executions are looked at one by one.
     ///
     /// # Errors
     /// If the run cannot be followed, a condition names no variable there, or it was interrupted.
@@ -296,8 +296,12 @@ impl<'a> Debugger<'a> {
         from: Position,
         points: &[&StopPoint<'a>],
         direction: Direction,
+        bound: Option<Position>,
     ) -> Result<RunTo> {
-        let mut found = RunTo::default();
+        let mut found = RunTo {
+            at: bound,
+            ..RunTo::default()
+        };
         // Those without a condition bound how far one is looked at.
         let mut order = Vec::from_iter(0..points.len());
         order.sort_by_key(|&point| points[point].condition.is_some());
@@ -321,6 +325,9 @@ impl<'a> Debugger<'a> {
             }
         }
         found.points.sort_unstable();
+        if found.points.is_empty() {
+            found.at = None;
+        }
         Ok(found)
     }
 
@@ -470,20 +477,53 @@ impl<'a> Debugger<'a> {
         let mut at = from;
         let mut found = Vec::new();
         while found.len() < most
-            && let Some(next) = self.run_to(at, &[point], direction)?.at
+            && let Some(next) = self.run_to(at, &[point], direction, Some(to))?.at
         {
-            let is_within = match direction {
-                Direction::Forward => next <= to,
-                Direction::Backward => next >= to,
-            };
-            if !is_within {
-                break;
-            }
             found.push(next);
             at = next;
         }
         if direction == Direction::Backward {
             found.sort_by_key(|at| Reverse(*at));
+        }
+        Ok(found)
+    }
+
+    /// The executions of a line, or of the next one with code, that are of interest from a position: the first, the last, and those around it.
+    ///
+    /// # Errors
+    /// If there is no such line, or the path cannot be read.
+    pub fn moments(&self, path: &str, line: u32, from: Position) -> Result<Vec<LineMoment>> {
+        let at = StopAt::Line {
+            path: path.to_owned(),
+            line,
+        };
+        let point = self.stop_point(&at, None, None)?;
+        let count = point.count().unwrap_or(0);
+        let by = self.count_by(&point, from)?;
+        let here = match self.execution(&point, by)? {
+            Some((_, at)) if by > 0 && at == from => by,
+            _ => by + 1,
+        };
+        let line = point.line().map_or(line, |line| line.number);
+        let wanted = [
+            (by + 1, "next"),
+            (here.saturating_sub(1), "previous"),
+            (1, "first"),
+            (count, "last"),
+        ];
+        let mut found = Vec::new();
+        for (number, which) in wanted {
+            if (1..=count).contains(&number)
+                && let Some((_, at)) = self.execution(&point, number)?
+            {
+                found.push(LineMoment {
+                    at,
+                    number,
+                    count,
+                    line,
+                    which,
+                });
+            }
         }
         Ok(found)
     }
@@ -523,6 +563,21 @@ impl<'a> Debugger<'a> {
         let variables = variables.map_err(|error| anyhow!(error.to_string()))?;
         Ok(Look::new(condition, variables, lists))
     }
+}
+
+/// An execution of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineMoment {
+    /// Where it begins.
+    pub at: Position,
+    /// Which it is, from 1.
+    pub number: u64,
+    /// How many there are.
+    pub count: u64,
+    /// The line.
+    pub line: u32,
+    /// In words.
+    pub which: &'static str,
 }
 
 /// So many lines are tried from one without code on.

@@ -143,6 +143,42 @@ impl<'a> Debugger<'a> {
         }
     }
 
+    /// The next operator that is executed, or the one before. `None` if the run ends, or begins.
+    ///
+    /// # Errors
+    /// If the path cannot be read.
+    pub fn step_operator(&self, from: Position, direction: Direction) -> Result<Option<Position>> {
+        let block = self.block(from.time)?;
+        let ops = self.ops(block).context("a block that is not there")?;
+        match direction {
+            Direction::Forward => {
+                if from.op + 1 < ops.end {
+                    let op = from.op + 1;
+                    return Ok(Some(Position { op, ..from }));
+                }
+                match from.time < self.length() {
+                    true => self.first_of(from.time + 1).map(Some),
+                    false => Ok(None),
+                }
+            }
+            Direction::Backward => {
+                if from > self.first_of(from.time)? {
+                    let op = from.op - 1;
+                    return Ok(Some(Position { op, ..from }));
+                }
+                let Some(time) = from.time.checked_sub(1).filter(|time| *time > 0) else {
+                    return Ok(None);
+                };
+                let ops = self
+                    .ops(self.block(time)?)
+                    .context("a block that is not there")?;
+                let first = self.first_of(time)?;
+                let op = ops.end.saturating_sub(1).max(first.op);
+                Ok(Some(Position { time, op }))
+            }
+        }
+    }
+
     /// The depth of the innermost activation that has the user's own code, from 1.
     fn own_depth(&self, at: Position) -> Result<Option<usize>> {
         let mut cursor = self.path().cursor();
