@@ -12,6 +12,7 @@ mod architecture;
 mod build;
 mod copy;
 mod corpus;
+mod dap;
 mod demo;
 mod forge;
 mod freeze;
@@ -89,8 +90,21 @@ enum Task {
     Freeze(FreezeArguments),
     /// Make docs/screens: what a terminal shows of twelve tasks, for programs in C, C++ and Rust: a minute
     Screens(ScreensArguments),
+    /// Debug three programs with a client of the Debug Adapter Protocol from npm, or measure how long it waits
+    Dap(DapArguments),
     /// Check the rules between the crates and the files that the documents name
     Architecture,
+}
+
+/// What a client does.
+#[derive(clap::Args)]
+struct DapArguments {
+    /// The program afterimage [default: it is built]
+    #[arg(long, value_name = "FILE")]
+    tool: Option<PathBuf>,
+    /// Measure, on a run of a thousand million statements
+    #[arg(long)]
+    measure: bool,
 }
 
 /// What to build, and where to.
@@ -203,6 +217,7 @@ fn main() -> ExitCode {
         Task::Forge { count, seeds, seed } => forge::run(count, seeds, seed),
         Task::Freeze(arguments) => freeze::run(&arguments),
         Task::Screens(arguments) => screens::run(&arguments),
+        Task::Dap(arguments) => dap::run(&arguments),
         Task::Papers(arguments) => papers::run(&arguments),
         Task::Architecture => architecture::run(),
     };

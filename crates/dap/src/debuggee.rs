@@ -159,7 +159,14 @@ impl<'d, 'a, W: Write + Send + 'static> Debuggee<'d, 'a, W> {
     fn answer(&mut self, request: &Request) -> Result<Answer> {
         let command = request.command.as_str();
         if let Some(motion) = self.motion(request)? {
-            return Answer::going(motion);
+            let body = match command {
+                "continue" => json!({ "allThreadsContinued": true }),
+                _ => Value::Null,
+            };
+            return Ok(Answer {
+                body,
+                motion: Some(motion),
+            });
         }
         match command {
             "configurationDone" => Answer::going(self.begin()),

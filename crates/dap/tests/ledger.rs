@@ -62,7 +62,9 @@ fn main() {
     }
     let mut seed = 7u64;
     for round in 0..rounds {
-        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        seed = seed
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
         let amount = (seed >> 33) as i64 % 500;
         let name = ["ada", "bob", "eve"][(seed >> 40) as usize % 3];
         let account = all.get_mut(name).unwrap();

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use afterimage_ids::{FuncId, OpId};
+use afterimage_profile::Line;
 use afterimage_program::{InlinedFrame, Location};
 use afterimage_replay::paths::{FileSegments, Window};
 use afterimage_replay::state::{Activation, calls};
@@ -121,6 +122,68 @@ impl Open<'_, '_> {
     }
 }
 
+/// What a step over has passed. Inlined code of a line parts the line: what comes after it is no line of its own.
+struct Passed {
+    reverse: bool,
+    /// The line that is left, forward.
+    line: Option<Line>,
+    level: usize,
+    /// Something inlined was passed since the last line of an open frame.
+    inside: bool,
+    /// The line that was found, and where its frame is.
+    last: Option<(Line, usize, Chain)>,
+    found: Option<Position>,
+}
+
+impl Passed {
+    fn new(reverse: bool, line: Option<Line>, level: usize) -> Self {
+        Self {
+            reverse,
+            line,
+            level,
+            inside: false,
+            last: None,
+            found: None,
+        }
+    }
+
+    /// Takes the next arrival: in an open frame, if it is one's. Whether the step is over.
+    fn is_over(
+        &mut self,
+        at: Position,
+        (line, depth): (Line, usize),
+        arrived: Option<Chain>,
+        innermost: Option<&Chain>,
+    ) -> bool {
+        let Some(chain) = arrived else {
+            let own = self.last.as_ref().map_or(self.level, |last| last.1);
+            self.inside |= depth == own;
+            return false;
+        };
+        let inside = std::mem::replace(&mut self.inside, false);
+        if self.reverse {
+            // To the beginning of the line.
+            let place = (line, depth, chain);
+            if self
+                .last
+                .as_ref()
+                .is_some_and(|last| *last != place || !inside)
+            {
+                return true;
+            }
+            self.last = Some(place);
+            self.found = Some(at);
+            return false;
+        }
+        let is_same = depth == self.level && self.line == Some(line) && innermost == Some(&chain);
+        if inside && is_same {
+            return false;
+        }
+        self.found = Some(at);
+        true
+    }
+}
+
 impl<'a> Debugger<'a> {
     /// Where a step leads. `None` if the run ends, or begins, before.
     ///
@@ -137,7 +200,7 @@ impl<'a> Debugger<'a> {
         let reverse = direction == Direction::Backward;
         let level = self.own_depth(from)?;
         match (step, level) {
-            (Step::In, _) | (_, None) => self.walk(from, reverse, Enter::Calls, |_| Ok(true)),
+            (Step::In, _) | (_, None) => self.next_line(from, reverse),
             (Step::Over, Some(level)) => self.over(from, reverse, level, None),
             (Step::Out, Some(level)) => self.out(from, reverse, level),
         }
@@ -213,26 +276,52 @@ impl<'a> Debugger<'a> {
             depth: cursor.depth(),
             known: RefCell::default(),
         };
-        let mut left = false;
-        let found = self.walk(from, reverse, Enter::UpTo(level), |step| {
-            let depth = step.depth + 1;
-            left = depth < level;
-            if left && frames.is_some() {
-                return Ok(true);
+        let mut passed = Passed::new(reverse, self.located(from)?.map(Line::from), level);
+        let mut steps = self.lines(from, reverse, Enter::UpTo(level))?;
+        let mut looked_at = 0u32;
+        while let Some(step) = steps.next()? {
+            looked_at = looked_at.wrapping_add(1);
+            if looked_at.is_multiple_of(ASK) {
+                self.check()?;
             }
-            let Some(op) = step.op else { return Ok(true) };
-            let offset = self.offset(step.function, op)?;
-            let offset = offset.context("an operator that is not there")?;
-            let inlined = self.own_frames(offset);
-            let function = step.function;
-            let own = Chain { function, inlined };
-            let Some(chain) = open.chain(depth)? else {
-                return Ok(false);
+            let position = self.arrived(&step)?;
+            let is_beyond = match reverse {
+                false => position > from,
+                true => position < from,
             };
-            let count = frames.filter(|_| depth == level).unwrap_or(chain.len());
-            Ok(own.is_of(&chain, count))
-        })?;
-        Ok(found.filter(|_| !(left && frames.is_some())))
+            if !is_beyond {
+                continue;
+            }
+            let depth = step.depth + 1;
+            if depth < level && frames.is_some() {
+                break;
+            }
+            let arrived = match step.op {
+                Some(op) => {
+                    let offset = self.offset(step.function, op)?;
+                    let offset = offset.context("an operator that is not there")?;
+                    let inlined = self.own_frames(offset);
+                    let function = step.function;
+                    let own = Chain { function, inlined };
+                    let open = open.chain(depth)?;
+                    open.is_some_and(|chain| {
+                        let count = frames.filter(|_| depth == level);
+                        own.is_of(&chain, count.unwrap_or(chain.len()))
+                    })
+                    .then_some(own)
+                }
+                None => return Ok(passed.found.or(Some(position))),
+            };
+            let line = match Some(Self::op(position)) == step.op {
+                true => step.line,
+                false => self.located(position)?.map_or(step.line, Line::from),
+            };
+            let innermost = open.chain(level)?;
+            if passed.is_over(position, (line, depth), arrived, innermost.as_ref()) {
+                break;
+            }
+        }
+        Ok(passed.found)
     }
 
     fn out(&self, from: Position, reverse: bool, level: usize) -> Result<Option<Position>> {
@@ -354,27 +443,16 @@ impl<'a> Debugger<'a> {
         )?)
     }
 
-    /// The nearest arrival beyond a position that is wanted.
-    fn walk(
-        &self,
-        from: Position,
-        reverse: bool,
-        enter: Enter,
-        mut wanted: impl FnMut(&LineStep) -> Result<bool>,
-    ) -> Result<Option<Position>> {
-        let mut steps = self.lines(from, reverse, enter)?;
-        let mut looked_at = 0u32;
+    /// The nearest arrival beyond a position.
+    fn next_line(&self, from: Position, reverse: bool) -> Result<Option<Position>> {
+        let mut steps = self.lines(from, reverse, Enter::Calls)?;
         while let Some(step) = steps.next()? {
-            looked_at = looked_at.wrapping_add(1);
-            if looked_at.is_multiple_of(ASK) {
-                self.check()?;
-            }
             let position = self.arrived(&step)?;
             let is_beyond = match reverse {
                 false => position > from,
                 true => position < from,
             };
-            if is_beyond && wanted(&step)? {
+            if is_beyond {
                 return Ok(Some(position));
             }
         }

@@ -21,12 +21,24 @@ fn ends(mut client: Client) -> String {
 #[test]
 fn garbage_ends_the_session_with_one_sentence() {
     for (garbage, said) in [
-        (&b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"[..], "begins with Content-Length:"),
+        (
+            &b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"[..],
+            "begins with Content-Length:",
+        ),
         (b"Content-Length: many\r\n\r\n{}", "is no number of bytes"),
-        (b"Content-Length: 99999999999999999999\r\n\r\n{}", "is no number of bytes"),
-        (b"Content-Length: 999999999\r\n\r\n{}", "is no number of bytes"),
+        (
+            b"Content-Length: 99999999999999999999\r\n\r\n{}",
+            "is no number of bytes",
+        ),
+        (
+            b"Content-Length: 999999999\r\n\r\n{}",
+            "is no number of bytes",
+        ),
         (b"\r\n\r\n", "without Content-Length"),
-        (b"Content-Length: 100\r\n\r\n{\"seq\":", "ends in the middle of a message"),
+        (
+            b"Content-Length: 100\r\n\r\n{\"seq\":",
+            "ends in the middle of a message",
+        ),
         (b"Content-Le", "ends in the middle of a message"),
         (b"", ""),
     ] {
@@ -34,10 +46,14 @@ fn garbage_ends_the_session_with_one_sentence() {
         client.raw(garbage);
         let heard = ends(client);
         assert!(heard.contains(said), "{heard}");
-        assert_eq!(heard.lines().count(), usize::from(!said.is_empty()), "{heard}");
+        assert_eq!(
+            heard.lines().count(),
+            usize::from(!said.is_empty()),
+            "{heard}"
+        );
     }
     let mut client = Client::new();
-    client.raw(&vec![b'x'; 100_000]);
+    client.raw(&[b'x'; 10_000]);
     assert!(ends(client).contains("too long"));
 }
 
@@ -50,7 +66,9 @@ fn what_is_no_request_is_answered_and_the_next_one_is_served() {
         loop {
             let message = client.read().unwrap();
             match (message["event"].as_str(), message["type"].as_str()) {
-                (Some("output"), _) => return message["body"]["output"].as_str().unwrap().to_owned(),
+                (Some("output"), _) => {
+                    return message["body"]["output"].as_str().unwrap().to_owned();
+                }
                 (_, Some("response")) => return message["message"].as_str().unwrap().to_owned(),
                 _ => {}
             }
@@ -70,16 +88,40 @@ fn what_is_no_request_is_answered_and_the_next_one_is_served() {
 #[test]
 fn requests_at_the_wrong_time_and_unknown_ones() {
     let mut client = Client::new();
-    assert!(client.refused("threads", json!({})).contains("before initialize"));
-    assert!(client.refused("launch", json!({})).contains("send initialize first"));
+    assert!(
+        client
+            .refused("threads", json!({}))
+            .contains("before initialize")
+    );
+    assert!(
+        client
+            .refused("launch", json!({}))
+            .contains("send initialize first")
+    );
     client.done("initialize", json!({ "adapterID": "x" }));
     assert!(client.refused("initialize", json!({})).contains("already"));
-    assert!(client.refused("stackTrace", json!({})).contains("nothing is debugged yet"));
-    assert!(client.refused("launch", json!({})).contains("names nothing to debug"));
-    assert!(client.refused("launch", json!({ "recording": 5 })).contains("the arguments of launch"));
+    assert!(
+        client
+            .refused("stackTrace", json!({}))
+            .contains("nothing is debugged yet")
+    );
+    assert!(
+        client
+            .refused("launch", json!({}))
+            .contains("names nothing to debug")
+    );
+    assert!(
+        client
+            .refused("launch", json!({ "recording": 5 }))
+            .contains("the arguments of launch")
+    );
     let both = json!({ "recording": "a", "program": "b" });
     assert!(client.refused("launch", both).contains("not both"));
-    assert!(client.refused("attach", json!({ "program": "b" })).contains("with launch"));
+    assert!(
+        client
+            .refused("attach", json!({ "program": "b" }))
+            .contains("with launch")
+    );
     let none = client.refused("attach", json!({ "recording": "/nowhere/a.aft" }));
     assert!(none.contains("/nowhere/a.aft"), "{none}");
     let folder = tempfile::tempdir().unwrap();
@@ -89,30 +131,75 @@ fn requests_at_the_wrong_time_and_unknown_ones() {
     let bad = json!({ "recording": recording, "goto": "nobody#3" });
     assert!(client.refused("attach", bad).contains("goto"));
     client.done("attach", json!({ "recording": recording }));
-    assert!(client.refused("fly", json!({})).contains("fly is not known here"));
-    assert!(client.refused("setVariable", json!({})).contains("cannot be changed"));
-    assert!(client.refused("stackTrace", json!({ "levels": "all" })).contains("the arguments"));
+    assert!(
+        client
+            .refused("fly", json!({}))
+            .contains("fly is not known here")
+    );
+    assert!(
+        client
+            .refused("setVariable", json!({}))
+            .contains("cannot be changed")
+    );
+    assert!(
+        client
+            .refused("stackTrace", json!({ "levels": "all" }))
+            .contains("the arguments")
+    );
 }
 
 #[test]
 fn huge_numbers_are_refused_or_harmless() {
     let folder = tempfile::tempdir().unwrap();
     let mut client = Client::at(&recording(&folder, "0", &["3"]));
-    for huge in [json!(u64::MAX), json!(i64::MAX), json!(i64::MIN), json!(1e300), json!(-1)] {
+    for huge in [
+        json!(u64::MAX),
+        json!(i64::MAX),
+        json!(i64::MIN),
+        json!(1e300),
+        json!(-1),
+    ] {
         for (command, arguments) in [
             ("variables", json!({ "variablesReference": huge })),
-            ("variables", json!({ "variablesReference": 1, "start": huge, "count": huge })),
+            (
+                "variables",
+                json!({ "variablesReference": 1, "start": huge, "count": huge }),
+            ),
             ("scopes", json!({ "frameId": huge })),
             ("stackTrace", json!({ "startFrame": huge, "levels": huge })),
-            ("readMemory", json!({ "memoryReference": "0x10", "offset": huge, "count": huge })),
-            ("readMemory", json!({ "memoryReference": "0xffffffffffffffff", "count": 100 })),
-            ("disassemble", json!({ "memoryReference": "0x200", "instructionOffset": huge, "instructionCount": 9 })),
-            ("disassemble", json!({ "memoryReference": "0x200", "instructionOffset": 0, "instructionCount": huge })),
-            ("gotoTargets", json!({ "source": { "path": SOURCE }, "line": huge })),
+            (
+                "readMemory",
+                json!({ "memoryReference": "0x10", "offset": huge, "count": huge }),
+            ),
+            (
+                "readMemory",
+                json!({ "memoryReference": "0xffffffffffffffff", "count": 100 }),
+            ),
+            (
+                "disassemble",
+                json!({ "memoryReference": "0x200", "instructionOffset": huge, "instructionCount": 9 }),
+            ),
+            (
+                "disassemble",
+                json!({ "memoryReference": "0x200", "instructionOffset": 0, "instructionCount": huge }),
+            ),
+            (
+                "gotoTargets",
+                json!({ "source": { "path": SOURCE }, "line": huge }),
+            ),
             ("goto", json!({ "targetId": huge })),
-            ("dataBreakpointInfo", json!({ "name": "0x10", "asAddress": true, "bytes": huge })),
-            ("breakpointLocations", json!({ "source": { "path": SOURCE }, "line": 1, "endLine": huge })),
-            ("evaluate", json!({ "expression": format!("goto t={huge}"), "context": "repl" })),
+            (
+                "dataBreakpointInfo",
+                json!({ "name": "0x10", "asAddress": true, "bytes": huge }),
+            ),
+            (
+                "breakpointLocations",
+                json!({ "source": { "path": SOURCE }, "line": 1, "endLine": huge }),
+            ),
+            (
+                "evaluate",
+                json!({ "expression": format!("goto t={huge}"), "context": "repl" }),
+            ),
         ] {
             client.ask(command, arguments);
         }

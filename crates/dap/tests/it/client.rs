@@ -22,9 +22,8 @@ impl Client {
     pub fn new() -> Self {
         let (input, to) = pipe().unwrap();
         let (from, output) = pipe().unwrap();
-        let server = thread::spawn(move || {
-            afterimage_dap::serve(BufReader::new(input), output, &Here)
-        });
+        let server =
+            thread::spawn(move || afterimage_dap::serve(BufReader::new(input), output, &Here));
         Self {
             to: Some(to),
             from: BufReader::new(from),
@@ -44,7 +43,10 @@ impl Client {
     /// At the beginning of a recording.
     pub fn at(recording: &Path) -> Self {
         let mut client = Self::initialized();
-        client.done("attach", json!({ "recording": recording, "stopOnEntry": true }));
+        client.done(
+            "attach",
+            json!({ "recording": recording, "stopOnEntry": true }),
+        );
         client.done("configurationDone", json!({}));
         assert_eq!(client.stopped()["reason"], "entry");
         client
@@ -80,7 +82,13 @@ impl Client {
             }
             match line.trim() {
                 "" => break,
-                line => length = line.strip_prefix("Content-Length: ").unwrap().parse().unwrap(),
+                line => {
+                    length = line
+                        .strip_prefix("Content-Length: ")
+                        .unwrap()
+                        .parse()
+                        .unwrap()
+                }
             }
         }
         let mut bytes = vec![0; length];
@@ -179,7 +187,10 @@ impl Client {
 
     /// What was said so far.
     pub fn said(&mut self) -> String {
-        let outputs = self.events.iter().filter(|event| event["event"] == "output");
+        let outputs = self
+            .events
+            .iter()
+            .filter(|event| event["event"] == "output");
         outputs
             .map(|event| event["body"]["output"].as_str().unwrap())
             .collect()

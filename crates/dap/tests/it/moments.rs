@@ -30,12 +30,20 @@ fn holds(level: &str, rounds: &str, count: usize) {
                 let own = Vec::from_iter(own);
                 let last = own.last().unwrap();
                 assert_eq!((&last.name, last.entered), (&frame.name, frame.entered));
-                assert_eq!((last.time, last.offset), (frame.time, frame.offset), "t={time}");
+                assert_eq!(
+                    (last.time, last.offset),
+                    (frame.time, frame.offset),
+                    "t={time}"
+                );
                 let inlined = own[..own.len() - 1].iter().map(|one| one.name.clone());
                 assert_eq!(Vec::from_iter(inlined), frame.inlined, "t={time}");
                 if frame.number == 0 {
-                    let line = |line: &afterimage::profile::SourceLine| (line.path.clone(), line.line);
-                    assert_eq!(own[0].line.as_ref().map(line), frame.line.as_ref().map(line));
+                    let line =
+                        |line: &afterimage::profile::SourceLine| (line.path.clone(), line.line);
+                    assert_eq!(
+                        own[0].line.as_ref().map(line),
+                        frame.line.as_ref().map(line)
+                    );
                 }
                 if frame.library && frame.number > 0 {
                     continue;
@@ -82,20 +90,40 @@ fn a_client_is_shown_the_same() {
         let time = 1 + random.below(length);
         client.console(&format!("goto t={time}"));
         client.stopped();
-        let state = asked.state(&StateQuery::new(format!("t={time}"))).unwrap().report;
+        let state = asked
+            .state(&StateQuery::new(format!("t={time}")))
+            .unwrap()
+            .report;
         let frames = client.frames();
-        let shown = frames.iter().filter(|one| one["presentationHint"] != "label");
+        let shown = frames
+            .iter()
+            .filter(|one| one["presentationHint"] != "label");
         let mut shown = shown.filter(|one| one["presentationHint"] != "subtle");
-        for frame in state.frames.iter().filter(|frame| !frame.library && frame.inlined.is_empty()) {
+        for frame in state
+            .frames
+            .iter()
+            .filter(|frame| !frame.library && frame.inlined.is_empty())
+        {
             let own = shown.find(|one| one["name"] == frame.name).unwrap();
             if let Some(line) = &frame.line {
                 assert_eq!(own["line"], line.line, "t={time}");
-                assert!(own["source"]["path"].as_str().unwrap().ends_with(&line.path));
+                assert!(
+                    own["source"]["path"]
+                        .as_str()
+                        .unwrap()
+                        .ends_with(&line.path)
+                );
             }
             let locals = client.locals(own["id"].as_u64().unwrap());
-            let Ok(variables) = &frame.variables else { continue };
+            let Ok(variables) = &frame.variables else {
+                continue;
+            };
             for (variable, local) in variables.iter().zip(&locals) {
-                assert_eq!(local["name"], variable.name);
+                let name = match variable.name.as_str() {
+                    "" => "(unnamed)",
+                    name => name,
+                };
+                assert_eq!(local["name"], name);
                 if let Ok(value) = &variable.value
                     && !value.contains('…')
                     && !local["value"].as_str().unwrap().contains('…')
@@ -122,7 +150,13 @@ fn positions_are_written_as_commands_take_them() {
             let at = debugger.position(&format!("t={time}"))?;
             assert_eq!(debugger.position(&debugger.written(at)?)?, at);
         }
-        assert!(debugger.last()? >= Position { time: debugger.length(), op: 0 });
+        assert!(
+            debugger.last()?
+                >= Position {
+                    time: debugger.length(),
+                    op: 0
+                }
+        );
         Ok(())
     })
     .unwrap();

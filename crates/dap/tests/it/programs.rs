@@ -31,7 +31,13 @@ pub fn program(level: &str) -> PathBuf {
     let compile = || {
         let at = folder.path().join(format!("ledger{level}.wasm"));
         let mut rustc = rustc();
-        rustc.args(["-g", "--edition", "2024", "-C", &format!("opt-level={level}")]);
+        rustc.args([
+            "-g",
+            "--edition",
+            "2024",
+            "-C",
+            &format!("opt-level={level}"),
+        ]);
         let status = rustc.arg(SOURCE).arg("-o").arg(&at).status().unwrap();
         assert!(status.success());
         at
@@ -95,7 +101,10 @@ pub struct Random(pub u64);
 
 impl Random {
     pub fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        self.0 = self
+            .0
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
         (self.0 >> 33) % end
     }
 }
