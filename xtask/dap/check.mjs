@@ -74,6 +74,5 @@ await client.send("setInstructionBreakpoints", { breakpoints: [{ instructionRefe
 const { body: help } = await client.evaluateRequest({ expression: "help", context: "repl" });
 assert.match(help.result, /goto MOMENT/);
 await assert.rejects(client.evaluateRequest({ expression: "nobody" }), /nobody/);
-await client.disconnectRequest({});
 await client.stop();
 console.log(`${messages} messages are as the protocol says`);

@@ -87,5 +87,4 @@ for (let again = 0; again < 5; again++) {
   writes.push((await go("reverseContinue")).ms);
 }
 row("… and to the writes before", writes);
-await client.disconnectRequest({});
 await client.stop();

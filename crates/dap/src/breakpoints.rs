@@ -229,6 +229,8 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
             1 => "executed once".to_owned(),
             count => format!("executed {} times", grouped(count)),
         });
+        let taken = stop.line().filter(|_| matches!(kind, Kind::Line(_)));
+        let name = taken.map_or(name, |line| format!("line {}", line.number));
         let line = stop.line().map(|line| self.numbering.line(line.number));
         self.points.all.push(Point {
             id,

@@ -7,8 +7,8 @@ use afterimage_ids::{FuncId, OpId};
 use afterimage_replay::paths::FileSegments;
 use afterimage_replay::state::{
     Activation, Call, Condition, Contents, Followed, FunctionScopes, Halt, Limits, Moment, Object,
-    OnMachine, Path, PathError, Recorded, Shown, Standing, StateError, Variables, Written, calls,
-    follow_standing, follow_to, global_objects, objects,
+    OnMachine, Path, PathError, Recorded, ShownObject, Standing, StateError, Variables, Written,
+    calls, follow_standing, follow_to, global_objects, objects,
 };
 use afterimage_replay::steps::{
     Open, Opened, Paused, Run, SnapshotBuilder, Snapshots, take_snapshots_between,
@@ -435,7 +435,7 @@ impl<'a> Inspection<'_, 'a> {
             // Of the frames around what is inlined, the variables of that are not in scope.
             if inlined_at(known, scopes.as_deref().ok(), at) > inlined {
                 let own = objects(known, moment, &NAMES, written)?.unwrap_or_default();
-                let is_it = |(shown, _): &&(Shown, Option<Object>)| {
+                let is_it = |(shown, _): &&ShownObject| {
                     shown.calls <= inlined && shown.name == path.variable
                 };
                 if let Some((shown, object)) = own.iter().find(is_it) {
@@ -483,7 +483,7 @@ impl<'a> Inspection<'_, 'a> {
         &self,
         number: usize,
         limits: &Limits,
-    ) -> Result<Result<Vec<(Shown, Option<Object>)>, String>> {
+    ) -> Result<Result<Vec<ShownObject>, String>> {
         let known = match &self.debugger.variables {
             Ok(known) => known,
             Err(error) => return Ok(Err(error.to_string())),
@@ -498,11 +498,7 @@ impl<'a> Inspection<'_, 'a> {
     ///
     /// # Errors
     /// If the debug information is broken.
-    pub fn globals(
-        &self,
-        limits: &Limits,
-        most: usize,
-    ) -> Result<(Vec<(Shown, Option<Object>)>, usize)> {
+    pub fn globals(&self, limits: &Limits, most: usize) -> Result<(Vec<ShownObject>, usize)> {
         let known = match &self.debugger.variables {
             Ok(known) => known,
             Err(_) => return Ok((Vec::new(), 0)),

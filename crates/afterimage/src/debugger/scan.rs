@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::ops::RangeInclusive;
 
+use afterimage_ids::FuncId;
 use afterimage_profile::Line;
 use afterimage_replay::paths::Window;
 use afterimage_replay::state::{Condition, Truth};
@@ -88,7 +89,7 @@ impl<'a> Debugger<'a> {
             && let Some((_, end)) = self.execution(point, last)?
             && end.time - begin.time < DENSE * (last - first)
         {
-            let found = self.arrivals_between(line, begin, end)?;
+            let found = self.arrivals_between((line, point.function()), begin, end)?;
             // Another one may stop at the same place.
             if found.len() as u64 == last - first + 1 {
                 let all = numbers.zip(found);
@@ -107,10 +108,10 @@ impl<'a> Debugger<'a> {
         Ok(found)
     }
 
-    /// The arrivals at a line from one position to another.
+    /// The arrivals at a line, which is in one function only if that is given, from one position to another.
     fn arrivals_between(
         &self,
-        line: Line,
+        (line, function): (Line, Option<FuncId>),
         from: Position,
         to: Position,
     ) -> Result<Vec<(Visit, Position)>> {
@@ -122,7 +123,7 @@ impl<'a> Debugger<'a> {
             within: Within::default(),
             reverse: false,
             enter: Enter::Calls,
-            function: None,
+            function,
         };
         // Lines of libraries may be wanted, too.
         let source = self.program.source;

@@ -112,9 +112,14 @@ pub struct StopPoint<'a> {
     place: Points<'a>,
     /// The line that was taken, if it is one.
     line: Option<Line>,
+    /// The function that all its code is in, if it is one.
+    function: Option<FuncId>,
     condition: Option<Condition>,
     hits: Option<Hits>,
 }
+
+/// A place: where, its line, and the function that all its code is in.
+type Found<'a> = (Points<'a>, Option<Line>, Option<FuncId>);
 
 pub(super) enum Points<'a> {
     Line(ArrivalTimes<'a, FileSegments>),
@@ -158,6 +163,10 @@ impl StopPoint<'_> {
     pub(super) fn place(&self) -> &Points<'_> {
         &self.place
     }
+
+    pub(super) fn function(&self) -> Option<FuncId> {
+        self.function
+    }
 }
 
 impl<'a> Debugger<'a> {
@@ -178,9 +187,9 @@ impl<'a> Debugger<'a> {
         let condition = condition.transpose()?;
         let hits = hits.map(|text| text.parse::<Hits>().map_err(|why| anyhow!(why)));
         let hits = hits.transpose()?;
-        let (place, line) = match at {
-            StopAt::Place(text) => self.named(text)?,
-            StopAt::Line { path, line } => self.line_point(path, *line)?,
+        let (place, line, function) = match at {
+            StopAt::Place(text) => self.points(self.named(text)?)?,
+            StopAt::Line { path, line } => self.points(self.line_point(path, *line)?)?,
             StopAt::Write {
                 memory,
                 address,
@@ -196,26 +205,27 @@ impl<'a> Debugger<'a> {
                     address: *address,
                     length: *bytes,
                 };
-                (Points::Write(range), None)
+                (Points::Write(range), None, None)
             }
         };
         Ok(StopPoint {
             place,
             line,
+            function,
             condition,
             hits,
         })
     }
 
-    fn named(&self, text: &str) -> Result<(Points<'a>, Option<Line>)> {
+    fn named(&self, text: &str) -> Result<Place> {
         let resolved = self.program.resolver().location(text)?;
         if resolved.occurrence.is_some() {
             bail!("{text} names one execution: leave the # out, or go there with goto {text}");
         }
-        self.points(resolved.place)
+        Ok(resolved.place)
     }
 
-    fn points(&self, place: Place) -> Result<(Points<'a>, Option<Line>)> {
+    fn points(&self, place: Place) -> Result<Found<'a>> {
         Ok(match place {
             Place::Function(function) => {
                 if self.run.program.function(function).is_none() {
@@ -225,7 +235,7 @@ impl<'a> Debugger<'a> {
                     );
                 }
                 let calls = self.path().activations(function)?;
-                (Points::Calls(function, calls), None)
+                (Points::Calls(function, calls), None, Some(function))
             }
             Place::Operator(function, op) => {
                 let code = self.run.program.function(function);
@@ -240,18 +250,21 @@ impl<'a> Debugger<'a> {
                 let all = self.path().executions(targets)?;
                 let by = |time| Ok(all.rank(time)?);
                 let count = reached(self.session(), (function, op), all.count(), by)?;
-                (Points::Operator(op, all, count), None)
+                (Points::Operator(op, all, count), None, Some(function))
             }
             Place::Line(line, operators) => {
                 let functions = operators.iter().map(|(function, _)| *function);
                 let all = self.positions.arrivals(line, functions)?;
-                (Points::Line(all), Some(line))
+                let first = operators.first().map(|(function, _)| *function);
+                let is_it = |(function, _): &(FuncId, OpId)| Some(*function) == first;
+                let only = first.filter(|_| operators.iter().all(is_it));
+                (Points::Line(all), Some(line), only)
             }
         })
     }
 
     /// The line, or the next one of the file that has code.
-    fn line_point(&self, path: &str, line: u32) -> Result<(Points<'a>, Option<Line>)> {
+    fn line_point(&self, path: &str, line: u32) -> Result<Place> {
         let source = self.program.source;
         let file = source.find_file(path)?;
         let mut lines = source.lines_of(file);
@@ -262,7 +275,7 @@ impl<'a> Debugger<'a> {
         let mut error = None;
         for line in std::iter::once(line).chain(lines).take(NEXT_LINES) {
             match resolver.location(&format!("{full}:{line}")) {
-                Ok(found) => return self.points(found.place),
+                Ok(found) => return Ok(found.place),
                 Err(why) => error = error.or(Some(why)),
             }
         }

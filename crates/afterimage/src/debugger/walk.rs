@@ -45,7 +45,7 @@ pub enum Direction {
 const ASK: u32 = 1 << 12;
 
 /// A frame of the user's own code in an activation, as what tells it from others there: the functions from the outermost one on, each with where it calls the next.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 struct Chain {
     function: FuncId,
     inlined: Rc<[InlinedFrame]>,
@@ -77,6 +77,11 @@ impl Chain {
             (a, b) => a.is_none() && b.is_none(),
         };
         (0..own).all(is_same)
+    }
+
+    /// Whether both are the same frame, wherever it stands.
+    fn is(&self, other: &Self) -> bool {
+        self.len() == other.len() && self.is_of(other, other.len())
     }
 }
 
@@ -163,20 +168,18 @@ impl Passed {
         let inside = std::mem::replace(&mut self.inside, false);
         if self.reverse {
             // To the beginning of the line.
-            let place = (line, depth, chain);
-            if self
-                .last
-                .as_ref()
-                .is_some_and(|last| *last != place || !inside)
-            {
-                return true;
+            if let Some((last, its_depth, frame)) = &self.last {
+                let is_same = (*last, *its_depth) == (line, depth) && frame.is(&chain);
+                if !is_same || !inside {
+                    return true;
+                }
             }
-            self.last = Some(place);
+            self.last = Some((line, depth, chain));
             self.found = Some(at);
             return false;
         }
-        let is_same = depth == self.level && self.line == Some(line) && innermost == Some(&chain);
-        if inside && is_same {
+        let is_same = depth == self.level && self.line == Some(line);
+        if inside && is_same && innermost.is_some_and(|frame| frame.is(&chain)) {
             return false;
         }
         self.found = Some(at);

@@ -13,7 +13,7 @@ use afterimage_testkit::tools::rustc;
 use anyhow::Result;
 use tempfile::TempDir;
 
-pub const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/ledger.rs");
+pub const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/guests/ledger.rs");
 
 /// The line of the source that has this text.
 pub fn line_of(text: &str) -> i64 {

@@ -67,7 +67,9 @@ pub use frames::{Call, calls};
 pub use moment::{Contents, Ended, Followed, Moment, Recorded};
 pub use occasions::{Occasion, Occasions};
 pub use report::{Frame, Globals, Local, StateReport};
-pub use shown::{Shown, global_objects, globals, locals, objects, variables, wasm_globals};
+pub use shown::{
+    Shown, ShownObject, global_objects, globals, locals, objects, variables, wasm_globals,
+};
 pub use standing::{OnMachine, Standing, follow_standing};
 pub use watch::{Evaluated, Watch, WatchError, Watched, Worth};
 pub use written::{Writer, Written};

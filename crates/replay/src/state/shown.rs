@@ -36,6 +36,9 @@ pub struct Shown {
     pub brief: String,
 }
 
+/// A variable with the object that it is, if it has a place.
+pub type ShownObject = (Shown, Option<Object>);
+
 /// Most characters of a brief value, and of a pointer with what is there.
 const BRIEF: usize = 32;
 const BRIEF_POINTER: usize = 64;
@@ -63,7 +66,7 @@ pub fn objects(
     moment: &Moment<'_, '_>,
     limits: &Limits,
     written: impl Fn(u32) -> Result<Option<Written>, StateError>,
-) -> Result<Result<Vec<(Shown, Option<Object>)>, DebugError>, StateError> {
+) -> Result<Result<Vec<ShownObject>, DebugError>, StateError> {
     let activation = moment.activation;
     let at = activation.offset;
     let scopes = known.function(activation.function);
@@ -112,7 +115,7 @@ pub fn global_objects(
     moment: &Moment<'_, '_>,
     limits: &Limits,
     most: usize,
-) -> Result<(Vec<(Shown, Option<Object>)>, usize), DebugError> {
+) -> Result<(Vec<ShownObject>, usize), DebugError> {
     let all = known.globals()?;
     let mut shown = Vec::new();
     for global in all.iter().take(most) {
