@@ -18,6 +18,7 @@ mod book;
 mod build;
 mod copy;
 mod corpus;
+mod dap;
 mod demo;
 mod forge;
 mod freeze;
@@ -107,8 +108,21 @@ enum Task {
         #[arg(long, value_name = "N", default_value_t = 20)]
         limit: usize,
     },
+    /// Debug three programs with a client of the Debug Adapter Protocol from npm, or measure how long it waits
+    Dap(DapArguments),
     /// Check the rules between crates, and that documents cite only files that exist
     Architecture,
+}
+
+/// What a client does.
+#[derive(clap::Args)]
+struct DapArguments {
+    /// The program afterimage [default: it is built]
+    #[arg(long, value_name = "FILE")]
+    tool: Option<PathBuf>,
+    /// Measure, on a run of a thousand million statements
+    #[arg(long)]
+    measure: bool,
 }
 
 /// What to build, and where to.
@@ -235,6 +249,7 @@ fn main() -> ExitCode {
         Task::Guide(arguments) => guide::run(&arguments),
         Task::Book => book::run(),
         Task::Prose { limit } => prose::run(limit),
+        Task::Dap(arguments) => dap::run(&arguments),
         Task::Papers(arguments) => papers::run(&arguments),
         Task::Architecture => architecture::run(),
     };

@@ -260,8 +260,7 @@ pub(crate) fn is_long(session: &Session) -> Result<bool> {
     Ok(clock.is_some_and(|polls| polls >= LONG))
 }
 
-/// The recording with stretches of the path and the values, of which at most one in `share` is
-/// built.
+/// The recording with stretches of the path and the values, of which no more than one in `share` is built; as many as are needed if it is 0.
 ///
 /// # Errors
 /// If the run cannot be executed again, or the recording is damaged.
@@ -288,7 +287,10 @@ pub(crate) fn stretched(session: &Session, share: usize) -> Result<Option<Record
     // A segment dropped from memory must be made again. A question may follow the run from one
     // snapshot to the next.
     let apart = most_apart(snapshots.times(), &directory.summaries);
-    let most = FEW_SEGMENTS + 2 * apart.max(directory.summaries.len() / share);
+    let most = match directory.summaries.len().checked_div(share) {
+        Some(most) => FEW_SEGMENTS + 2 * apart.max(most),
+        None => usize::MAX,
+    };
     let Some(path) = path_from_words(&file, session.module(), directory, most)? else {
         return Ok(None);
     };
@@ -407,13 +409,30 @@ const SPACING: Spacing = Spacing::Time {
     cuts: Duration::from_micros(250),
 };
 
-/// Makes snapshots for a question about a moment, if the recording has neither snapshots nor
-/// values. Does nothing where they cannot be made: while the program runs, if the recording was cut
-/// off, for some programs, or if nothing can be added to the file.
+/// The same for stepping: following the run from one snapshot to the next takes a tenth of a second.
+const NEAR: Spacing = Spacing::Time {
+    snapshots: Duration::from_millis(6),
+    cuts: Duration::from_micros(250),
+};
+
+/// Snapshots for a question about a moment, if the recording has neither these nor values. Nothing is done where they cannot be made: while the run goes on, of one that was cut off, of such a
+/// program, or if nothing can be added to the file.
 ///
 /// # Errors
 /// If the run cannot be executed again, or the recording is damaged.
 pub(crate) fn ensure_for_questions(session: &Session) -> Result<()> {
+    ensure_spaced(session, SPACING)
+}
+
+/// The same for who asks about many moments: snapshots are nearer to each other.
+///
+/// # Errors
+/// As there.
+pub(crate) fn ensure_for_stepping(session: &Session) -> Result<()> {
+    ensure_spaced(session, NEAR)
+}
+
+fn ensure_spaced(session: &Session, spacing: Spacing) -> Result<()> {
     let file = session.newest();
     if file.last(Kind::VALUES_INDEX).is_some() || file.end()?.is_none() {
         return Ok(());
@@ -422,7 +441,7 @@ pub(crate) fn ensure_for_questions(session: &Session) -> Result<()> {
         let session = error.downcast_ref::<SessionError>();
         session.is_some_and(|error| matches!(*error.why, Reason::Lost { .. }))
     };
-    match session.snapshots_made(Snapshotting::Executed(SPACING)) {
+    match session.snapshots_made(Snapshotting::Executed(spacing)) {
         Err(error) if !is_lost(&error) => Err(error),
         _ => Ok(()),
     }

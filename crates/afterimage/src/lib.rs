@@ -55,6 +55,7 @@ mod counts;
 pub mod currency;
 #[doc(hidden)]
 pub mod dataflow;
+pub mod debugger;
 mod deps;
 #[doc(hidden)]
 pub mod diff;

@@ -195,7 +195,7 @@ impl Session {
         Ok(self.stretched.get_or_init(|| found).as_deref())
     }
 
-    /// Like [`stretched`](Self::stretched), with at most one in `share` stretches built.
+    /// The same, of which no more than one in `share` stretches is built; as many as are needed if it is 0.
     ///
     /// # Errors
     /// As for [`stretched`](Self::stretched).
@@ -213,8 +213,23 @@ impl Session {
         }))
     }
 
-    /// Asks about stretches of the run first, if the recording has no values. `None` if there are
-    /// no stretches, or they are not enough for the answer.
+    /// The same for stepping through the run: each stretch is built when it is needed, as many as are. If that cannot be, the path and the values are built, and the result is `None`.
+    ///
+    /// # Errors
+    /// If the program still runs, the run cannot be executed again, or the recording is damaged.
+    pub(crate) fn for_stepping(&self) -> anyhow::Result<Option<Self>> {
+        if early::is_long(self)? && self.newest().last(Kind::VALUES_INDEX).is_none() {
+            early::ensure_for_stepping(self)?;
+            if let Some(stretched) = self.on_stretches(0)? {
+                return Ok(Some(stretched));
+            }
+        }
+        self.ensure_whole_path()?;
+        self.ensure_values(&AtomicBool::new(false))?;
+        Ok(None)
+    }
+
+    /// Asks about stretches of the run first, if the recording has no values: `None` if there are none, or not enough for the answer.
     ///
     /// # Errors
     /// If the run cannot be executed again, the recording is damaged, or `ask` fails.

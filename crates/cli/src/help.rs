@@ -23,6 +23,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
             "trace",
             "calls",
             "state",
+            "dap",
             "values",
             "memory",
             "addresses",

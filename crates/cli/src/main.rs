@@ -7,6 +7,7 @@ mod calls;
 mod cfg;
 mod completions;
 mod currency;
+mod dap;
 mod dataflow;
 mod deps;
 mod diff;
@@ -71,6 +72,7 @@ enum Command {
     Why(why::Arguments),
     WhyNot(why_not::Arguments),
     State(state::Arguments),
+    Dap(dap::Arguments),
     Memory(memory::Arguments),
     Addresses(addresses::Arguments),
     Diff(diff::Arguments),
@@ -143,6 +145,7 @@ fn main() -> std::process::ExitCode {
         Command::Why(arguments) => why::run(arguments),
         Command::WhyNot(arguments) => why_not::run(arguments),
         Command::State(arguments) => state::run(arguments),
+        Command::Dap(arguments) => dap::run(&arguments),
         Command::Memory(arguments) => memory::run(arguments),
         Command::Addresses(arguments) => addresses::run(arguments),
         Command::Diff(arguments) => diff::run(arguments),

@@ -146,11 +146,8 @@ impl Recording {
         self.path.get_or_init(|| Arc::new(path))
     }
 
-    /// Answers from stretches, each built when an answer needs it, instead of from stored values.
-    /// The path must consist of the stretches. Builds at most one in `share`, and a few more.
-    /// `watch` executes stretches again to find the writer of a byte. Values or stretches already
-    /// in use stay. `false` if the file has no snapshots, or no written lines that belong to the
-    /// stretches.
+    /// Answers from stretches, each built when an answer needs it, in place of stored values. The path must consist of the stretches. At most one in `share` is built, and a few more; any if that is 0. `watch` executes stretches again to find who wrote a byte. If values or
+    /// stretches are in use, these stay. `false` if the file has no snapshots, or no written lines that belong to the stretches.
     ///
     /// # Errors
     /// If there is no path, or the path, the snapshots or the end of the run are damaged.
@@ -177,7 +174,11 @@ impl Recording {
         if !own.times().iter().all(is_cut) {
             return Ok(false);
         }
-        let most = FEW_STRETCHES + path.segments().summaries().len() / share;
+        let stretches = path.segments().summaries().len();
+        let most = match stretches.checked_div(share) {
+            Some(most) => FEW_STRETCHES + most,
+            None => usize::MAX,
+        };
         self.snapshots.get_or_init(|| own);
         let writers = self
             .writers

@@ -274,7 +274,35 @@ impl Condition {
     }
 
     /// Whether it holds. `look` says what one of [`paths`](Self::paths) holds, or why it has no value; it is asked only about those that matter.
-    pub fn holds(&self, mut look: impl FnMut(usize) -> Result<Held, PathError>) -> Truth {
+    pub fn holds(&self, look: impl FnMut(usize) -> Result<Held, PathError>) -> Truth {
+        match self.evaluate(look).truth() {
+            Ok(true) => Truth::True,
+            Ok(false) => Truth::False,
+            Err(why) => Truth::Unknown(why),
+        }
+    }
+
+    /// What it comes to, as text: a number, or a text with quotation marks. `look` as for [`holds`](Self::holds).
+    ///
+    /// # Errors
+    /// If that depends on something that has no value; why.
+    pub fn result(
+        &self,
+        look: impl FnMut(usize) -> Result<Held, PathError>,
+    ) -> Result<String, String> {
+        match self.evaluate(look) {
+            Value::Unknown(why) => Err(why),
+            Value::Text(text) => Ok(quoted(text.as_bytes())),
+            Value::Held(held) if !held.text.is_empty() => Ok(held.text),
+            Value::Held(held) => match held.number {
+                Some(Number::Integer(integer)) => Ok(integer.to_string()),
+                Some(Number::Float(float)) => Ok(float.to_string()),
+                None => Ok(held.text),
+            },
+        }
+    }
+
+    fn evaluate(&self, mut look: impl FnMut(usize) -> Result<Held, PathError>) -> Value {
         let mut stack: Vec<Value> = Vec::new();
         let mut at = 0;
         while let Some(step) = self.steps.get(at) {
@@ -305,11 +333,7 @@ impl Condition {
             };
             stack.push(value);
         }
-        match stack.pop().unwrap_or_default().truth() {
-            Ok(true) => Truth::True,
-            Ok(false) => Truth::False,
-            Err(why) => Truth::Unknown(why),
-        }
+        stack.pop().unwrap_or_default()
     }
 }
 

@@ -46,6 +46,7 @@ mod methods;
 mod missing;
 mod nearest;
 mod object;
+mod parts;
 mod path;
 mod place;
 mod prologue;
@@ -63,6 +64,7 @@ pub use condition::{Condition, ConditionError, Held, Number as ConditionNumber, 
 pub use error::{Called, DebugError, PathError, Unavailable};
 pub use globals::Global;
 pub use object::Object;
+pub use parts::{Part, Parts};
 pub use path::Path;
 pub use place::{Machine, Nothing, Piece, Place, Word};
 pub use render::{Limits, Number, NumberType, Rank, Rendered, Shape, quoted};

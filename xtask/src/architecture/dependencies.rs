@@ -56,6 +56,7 @@ const NUMERIC: &str = "afterimage-numeric";
 const WPP: &str = "afterimage-wpp";
 const DATAFLOW: &str = "afterimage-dataflow";
 const AFTERIMAGE: &str = "afterimage";
+const DAP: &str = "afterimage-dap";
 const BASELINES: &str = "afterimage-baselines";
 const REWRITE: &str = "afterimage-rewrite";
 const TRACE: &str = "afterimage-trace";
@@ -120,16 +121,17 @@ const RULES: &[Rule] = &[
     with_engine(
         AFTERIMAGE,
         &[
-            IDS, PLACEMENT, PROGRAM, REWRITE, TRACE, WET, RECORD, PROFILE, REPLAY, ANALYSES,
+            IDS, PLACEMENT, PROGRAM, REWRITE, WPP, TRACE, WET, RECORD, PROFILE, REPLAY, ANALYSES,
             PRESENT,
         ],
     )
     .tests(&[MACHINE]),
+    with_engine(DAP, &[IDS, PROGRAM, PROFILE, REPLAY, PRESENT, AFTERIMAGE]).tests(&[RECORD]),
     with_engine(
         "afterimage-cli",
         &[
             IDS, PROGRAM, PLACEMENT, TRACE, WET, RECORD, PROFILE, REPLAY, ANALYSES, PRESENT,
-            AFTERIMAGE,
+            AFTERIMAGE, DAP,
         ],
     )
     .tests(&[WPP, DATAFLOW]),

@@ -67,7 +67,7 @@ const LIMITS: Limits = Limits {
 
 /// The result at a moment: whether the condition holds, and the values of its variables if it does
 /// and these are shown.
-type Found = (Truth, Vec<Result<Held, PathError>>);
+pub(crate) type Found = (Truth, Vec<Result<Held, PathError>>);
 
 impl ConditionQuery {
     /// All times when a condition holds at a place.
@@ -257,14 +257,7 @@ impl Scan<'_> {
         let called = |function: FuncId| names.function(function).to_owned();
         let (program, path) = (&loaded.program, self.first_path.clone());
         let watch = Watch::new(program, &bodies, &values, &variables, &called, path);
-        let look = Look {
-            condition: self.condition,
-            variables: &variables,
-            begun: RefCell::default(),
-            number_types: RefCell::new(vec![None; self.condition.paths.len()]),
-            lists: self.listed > 0,
-            reasons: RefCell::new(Reasons::none(self.condition)),
-        };
+        let look = Look::new(self.condition, &variables, self.listed > 0);
         loop {
             let taken = self.shared().take();
             let Some((position, numbers)) = taken else {
@@ -414,7 +407,7 @@ fn value(name: &str, held: Result<Held, PathError>) -> ConditionValue {
 }
 
 /// Finds out whether a condition holds.
-struct Look<'l, 'a> {
+pub(crate) struct Look<'l, 'a> {
     condition: &'l Condition,
     variables: &'l Variables<'a>,
     /// The variable that each path begins with, by path and place. Looking it up takes far longer
@@ -430,8 +423,36 @@ struct Look<'l, 'a> {
 /// The variable that a path begins with, and the path from there.
 type Begun = Rc<Result<(Variable, Path), PathError>>;
 
-impl Look<'_, '_> {
-    fn found(&self, moment: &Moment<'_, '_>, scopes: &FunctionScopes) -> Found {
+impl<'l, 'a> Look<'l, 'a> {
+    /// At no moment yet. `lists`: the values of the variables are wanted, too, when it holds.
+    pub(crate) fn new(condition: &'l Condition, variables: &'l Variables<'a>, lists: bool) -> Self {
+        Self {
+            condition,
+            variables,
+            begun: RefCell::default(),
+            number_types: RefCell::new(vec![None; condition.paths.len()]),
+            lists,
+            reasons: RefCell::new(Reasons::none(condition)),
+        }
+    }
+
+    /// The value of the condition at a moment, as text; or why it has no value.
+    pub(crate) fn result(
+        &self,
+        moment: &Moment<'_, '_>,
+        scopes: &FunctionScopes,
+    ) -> Result<String, String> {
+        self.condition
+            .result(|path| self.held(path, moment, scopes, true))
+    }
+
+    /// Refuses a variable that can never have a value.
+    pub(crate) fn check(&self, text: &str) -> Result<()> {
+        self.reasons.borrow().check(text, self.condition)
+    }
+
+    /// Whether it holds at a moment, and the values of its variables.
+    pub(crate) fn found(&self, moment: &Moment<'_, '_>, scopes: &FunctionScopes) -> Found {
         let look = |number, with_text| {
             let held = self.held(number, moment, scopes, with_text);
             let mut reasons = self.reasons.borrow_mut();

@@ -45,7 +45,27 @@ impl WrittenPages {
         memory[word] |= 1 << (page % 64);
     }
 
-    /// Returns the marked pages, ascending, and unmarks them.
+    /// Marks the pages of memories that differ from others, or that these do not have and that are not zeros.
+    pub fn mark_others(&mut self, memories: &[Memory], others: &[Memory]) {
+        let size = SNAPSHOT_PAGE as usize;
+        for (number, memory) in (0..).zip(memories) {
+            let other = others.get(number as usize);
+            let other = other.map_or(&[][..], |other| &other.bytes[..]);
+            for (page, bytes) in (0..).zip(memory.bytes.chunks(size)) {
+                let before = other.get(page as usize * size..).unwrap_or_default();
+                let before = before.get(..bytes.len());
+                let is_same = before.map_or_else(
+                    || bytes.iter().all(|byte| *byte == 0),
+                    |before| before == bytes,
+                );
+                if !is_same {
+                    self.mark_new(number, page);
+                }
+            }
+        }
+    }
+
+    /// The marked pages, ascending, which are not marked any more then.
     pub fn take(&mut self) -> Vec<Page> {
         let mut pages = Vec::new();
         for (memory, words) in (0..).zip(&mut self.memories) {

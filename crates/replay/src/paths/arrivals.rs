@@ -534,12 +534,14 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
         }
     }
 
-    /// How many arrivals there are up to and including block T. O(log arrivals) calls of
-    /// [`time`](Self::time).
+    /// How many there are at block T and before. O(log arrivals) times what [`time`](Self::time) takes, or only that.
     ///
     /// # Errors
     /// If a segment cannot be read.
     pub fn by(&self, time: u64) -> Result<u64, PathError<S::Error>> {
+        if let Times::Nodes { all, behind: false } = &self.times {
+            return Ok(all.rank(time)?.min(self.count));
+        }
         let (mut low, mut high) = (0, self.count);
         while low < high {
             let middle = high - (high - low) / 2;

@@ -64,8 +64,13 @@ pub struct Prologue {
 }
 
 impl Prologue {
-    /// The moment after the prologue in an activation that begins at `entered`. Where no prologue
-    /// is known, or the run ended in it, the beginning of the activation.
+    /// How many blocks are executed before that in which it ends; `None` if it has no end that is known.
+    pub fn blocks(&self) -> Option<u64> {
+        self.end.map(|end| end.blocks)
+    }
+
+    /// The moment behind it in an activation that begins at a time; where the activation begins, if it has none that is known, or the run ended
+    /// in it.
     pub fn behind(&self, entered: u64) -> At {
         let end = self.end.filter(|end| entered + end.blocks <= self.until);
         end.map_or(At::block(entered), |end| At {

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use afterimage_ids::{BlockId, FuncId, NodeId, OpId, OrigOffset};
 use afterimage_machine::{Body, NodeCode, Operand, Register, Taker, compile_before};
 use afterimage_program::{Function, NO_HEIGHT, Program, Slots};
+use afterimage_wpp::Visit;
 use wasmparser::ValType;
 
 use super::StateError;
@@ -51,6 +52,20 @@ impl<'a> Bodies<'a> {
         Some(offset)
     }
 
+    /// The first operator of a block that does something; the first one if none does. `None` if there is no such block.
+    ///
+    /// # Errors
+    /// If the module is not that of the program.
+    pub fn first_of(&self, function: FuncId, block: BlockId) -> Result<Option<OpId>, StateError> {
+        let body = self.get(function)?;
+        let Some(known) = body.function.cfg.blocks.get(block) else {
+            return Ok(None);
+        };
+        let mut ops = (known.ops.start.as_u32()..known.ops.end.as_u32()).map(OpId::from_u32);
+        let first = ops.find(|op| is_executed(&body, *op));
+        Ok(Some(first.unwrap_or(known.ops.start)))
+    }
+
     /// Compiles some blocks, the last one up to an operator.
     fn code(
         &self,
@@ -84,7 +99,13 @@ impl<'a> Bodies<'a> {
     }
 }
 
-/// How many nodes to keep for each operator.
+/// Whether an operator does something. Markers execute nothing, so the state before what follows them is the same.
+fn is_executed(body: &Body<'_>, op: OpId) -> bool {
+    let height = body.slots.heights.get(op);
+    height.is_some_and(|height| *height != NO_HEIGHT)
+}
+
+/// How many nodes are kept for each operator.
 const PREFIXES: usize = 64;
 
 /// The blocks of a node up to an operator, and their code.
@@ -212,6 +233,19 @@ impl<'a> Activation<'a> {
     ) -> Result<Self, StateError> {
         let visit = path.cursor().seek(time)?;
         let visit = visit.ok_or(StateError::NoMoment(time))?;
+        Self::on_visit(path, bodies, visit, (time, op))
+    }
+
+    /// The same by the executed node that has the block.
+    ///
+    /// # Errors
+    /// As [`at_operator`](Self::at_operator).
+    pub fn on_visit(
+        path: &RecordedPath,
+        bodies: &Bodies<'a>,
+        visit: Visit,
+        (time, op): (u64, Option<OpId>),
+    ) -> Result<Self, StateError> {
         let node = &path.nodes()[visit.node];
         let instance = Instance {
             time: visit.start,
@@ -259,11 +293,7 @@ impl<'a> Activation<'a> {
         let body = bodies.get(function)?;
         let known = body.function.cfg.blocks.get(blocks[position]);
         let known = known.ok_or_else(foreign)?;
-        // Markers execute nothing, so the state is the same before the next operator.
-        let executed = |op: &OpId| {
-            let height = body.slots.heights.get(*op);
-            height.is_some_and(|height| *height != NO_HEIGHT)
-        };
+        let executed = |op: &OpId| is_executed(&body, *op);
         let mut ops = (known.ops.start.as_u32()..known.ops.end.as_u32()).map(OpId::from_u32);
         let op = match before {
             Before::First => ops.find(executed).unwrap_or(known.ops.start),

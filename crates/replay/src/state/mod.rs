@@ -59,8 +59,8 @@ mod written;
 pub use activation::{Activation, Bodies, Stands};
 pub use afterimage_variables::{
     BitField, Condition, ConditionError, ConditionNumber, DebugError, FunctionScopes, Held, Limits,
-    Machine, Nothing, Number, NumberType, Object, Path, PathError, Piece, Place, Rank, Rendered,
-    Shape, Truth, TypeRef, Unavailable, Variable, VariableKind, Variables, Word, quoted,
+    Machine, Nothing, Number, NumberType, Object, Part, Parts, Path, PathError, Piece, Place, Rank,
+    Rendered, Shape, Truth, TypeRef, Unavailable, Variable, VariableKind, Variables, Word, quoted,
 };
 pub use error::StateError;
 pub use follow::{Halt, follow_to};
@@ -68,7 +68,9 @@ pub use frames::{Call, calls};
 pub use moment::{Contents, Ended, Followed, Moment, Recorded};
 pub use occasions::{Occasion, Occasions};
 pub use report::{Frame, Globals, Local, StateReport};
-pub use shown::{Shown, globals, locals, variables, wasm_globals};
+pub use shown::{
+    Shown, ShownObject, global_objects, globals, locals, objects, variables, wasm_globals,
+};
 pub use standing::{OnMachine, Standing, follow_standing};
 pub use watch::{Evaluated, Watch, WatchError, Watched, Worth};
 pub use written::{Writer, Written};

@@ -2,7 +2,7 @@
 
 use afterimage_program::Program;
 use afterimage_variables::{
-    DebugError, Limits, Rendered, Shape, Variable, VariableKind, Variables,
+    DebugError, Limits, Object, Rendered, Shape, Variable, VariableKind, Variables,
 };
 use wasmparser::ValType;
 
@@ -37,7 +37,10 @@ pub struct Shown {
     pub brief: String,
 }
 
-/// The largest number of characters in a short value, and in a pointer with its target.
+/// A variable with the object that it is, if it has a place.
+pub type ShownObject = (Shown, Option<Object>);
+
+/// Most characters of a brief value, and of a pointer with what is there.
 const BRIEF: usize = 32;
 const BRIEF_POINTER: usize = 64;
 
@@ -52,6 +55,20 @@ pub fn variables(
     limits: &Limits,
     written: impl Fn(u32) -> Result<Option<Written>, StateError>,
 ) -> Result<Result<Vec<Shown>, DebugError>, StateError> {
+    let found = objects(known, moment, limits, written)?;
+    Ok(found.map(|all| all.into_iter().map(|(shown, _)| shown).collect()))
+}
+
+/// As [`variables`], each with the object that it is, if it has a place.
+///
+/// # Errors
+/// As there.
+pub fn objects(
+    known: &Variables<'_>,
+    moment: &Moment<'_, '_>,
+    limits: &Limits,
+    written: impl Fn(u32) -> Result<Option<Written>, StateError>,
+) -> Result<Result<Vec<ShownObject>, DebugError>, StateError> {
     let activation = moment.activation;
     let at = activation.offset;
     let scopes = known.function(activation.function);
@@ -65,14 +82,14 @@ pub fn variables(
     };
     let arguments = activation.parameters(moment.program);
     let shown = found.iter().map(|it| {
-        let mut shown = shown_of(known, it, moment, limits);
+        let (mut shown, object) = shown_of(known, it, moment, limits);
         if let (Ok(_), Some(doubt)) = (&shown.value, doubt(known, &scopes, it, at, arguments)) {
             shown.written = doubt.written(activation.time, &written)?;
         }
         if shown.written.is_some() {
             shown.brief.push('?');
         }
-        Ok(shown)
+        Ok((shown, object))
     });
     shown.collect::<Result<_, _>>().map(Ok)
 }
@@ -87,13 +104,27 @@ pub fn globals(
     limits: &Limits,
     most: usize,
 ) -> Result<(Vec<Shown>, usize), DebugError> {
+    let (found, count) = global_objects(known, moment, limits, most)?;
+    Ok((found.into_iter().map(|(shown, _)| shown).collect(), count))
+}
+
+/// As [`globals`], each with the object that it is, if it has a place.
+///
+/// # Errors
+/// As there.
+pub fn global_objects(
+    known: &Variables<'_>,
+    moment: &Moment<'_, '_>,
+    limits: &Limits,
+    most: usize,
+) -> Result<(Vec<ShownObject>, usize), DebugError> {
     let all = known.globals()?;
     let mut shown = Vec::new();
     for global in all.iter().take(most) {
         let variable = known.global_variable(global)?;
         let name = known.full_name(global)?;
-        let one = shown_of(known, &variable, moment, limits);
-        shown.push(Shown { name, ..one });
+        let (one, object) = shown_of(known, &variable, moment, limits);
+        shown.push((Shown { name, ..one }, object));
     }
     Ok((shown, all.len()))
 }
@@ -103,7 +134,7 @@ fn shown_of(
     variable: &Variable,
     moment: &Moment<'_, '_>,
     limits: &Limits,
-) -> Shown {
+) -> (Shown, Option<Object>) {
     let at = match variable.kind {
         VariableKind::Global => None,
         _ => Some(moment.activation.offset),
@@ -113,7 +144,10 @@ fn shown_of(
     let type_ref = located
         .as_ref()
         .map_or(variable.type_ref, |object| object.type_ref);
-    let rendered = located.map(|object| known.render(&object, limits, moment));
+    let rendered = match &located {
+        Ok(object) => Ok(known.render(object, limits, moment)),
+        Err(why) => Err(why),
+    };
     let (value, brief) = match rendered {
         Err(why) => (Err(why.to_string()), "?".to_owned()),
         Ok(rendered) => match &rendered.shape {
@@ -122,7 +156,7 @@ fn shown_of(
         },
     };
     let type_name = known.type_name(type_ref);
-    Shown {
+    let shown = Shown {
         name: variable.name.clone(),
         type_name: type_name.unwrap_or_default(),
         parameter: variable.kind == VariableKind::Parameter,
@@ -133,7 +167,8 @@ fn shown_of(
         value,
         written: None,
         brief,
-    }
+    };
+    (shown, located.ok())
 }
 
 fn brief(rendered: &Rendered) -> String {

@@ -4,6 +4,7 @@
 //! An arrival is as defined in [`lines`](afterimage_profile::lines), so the steps at a line are its
 //! [`ArrivalTimes`](crate::paths::ArrivalTimes).
 
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::error::Error;
 use std::rc::Rc;
@@ -13,7 +14,7 @@ use afterimage_profile::body::decode;
 use afterimage_profile::lines::{Arrival, arrivals, line_of};
 use afterimage_profile::walk::{code_blocks, positions};
 use afterimage_profile::{Line, ProfileError, Source, Stop};
-use afterimage_program::BlockKind;
+use afterimage_program::{BlockKind, Program};
 use afterimage_wpp::{Activation, Cursor, PathError, Segments, Visit, WholePath};
 
 use super::{Run, Within};
@@ -32,6 +33,8 @@ pub struct LineStep {
     pub line: Line,
     /// The number of activations around its own.
     pub depth: usize,
+    /// The execution of a node that has the block.
+    pub visit: Visit,
 }
 
 /// Why there are no more steps.
@@ -64,6 +67,8 @@ pub enum Enter {
     /// No calls: only the activation of the stretch's first line is followed, and those it returns
     /// to. Backward: the activation of its last line, and its callers.
     Nothing,
+    /// Into none that is in more than so many activations, its own included. Once fewer are open, into none that is in more than these.
+    UpTo(usize),
 }
 
 /// Which steps are wanted.
@@ -90,7 +95,7 @@ pub struct LineSteps<'a, S: Segments> {
     /// Where the run stood in its last block.
     stop: Option<Stop>,
     wanted: WantedLines,
-    tables: HashMap<FuncId, Rc<Table>>,
+    tables: LineTables,
     visits: Enumeration<'a, S>,
     /// The largest number of activations around a step, where calls are skipped.
     level: usize,
@@ -105,6 +110,39 @@ enum Enumeration<'a, S: Segments> {
         cursor: Cursor<'a, S>,
         begun: bool,
     },
+}
+
+/// Where control arrives at lines, by function: read once for all walks that share them.
+#[derive(Clone, Default)]
+pub struct LineTables(Rc<RefCell<HashMap<FuncId, Rc<Table>>>>);
+
+impl LineTables {
+    fn get(
+        &self,
+        code: (&Program, &[u8]),
+        source: &dyn Source,
+        function: FuncId,
+    ) -> Result<Rc<Table>, ProfileError> {
+        if let Some(known) = self.0.borrow().get(&function) {
+            return Ok(Rc::clone(known));
+        }
+        let table = Rc::new(read(code, source, function)?);
+        self.0.borrow_mut().insert(function, Rc::clone(&table));
+        Ok(table)
+    }
+
+    /// Whether a function has code with lines. `code` is the program, and the module that it was parsed from.
+    ///
+    /// # Errors
+    /// If the module is another one.
+    pub fn has_lines(
+        &self,
+        code: (&Program, &[u8]),
+        source: &dyn Source,
+        function: FuncId,
+    ) -> Result<bool, ProfileError> {
+        Ok(!self.get(code, source, function)?.first.is_empty())
+    }
 }
 
 /// The places in a function where control arrives at lines.
@@ -185,6 +223,20 @@ impl<'a, S: Segments> LineSteps<'a, S> {
         stop: Option<Stop>,
         wanted: WantedLines,
     ) -> Result<Self, LineStepsError<S::Error>> {
+        Self::sharing(LineTables::default(), run, source, stop, wanted)
+    }
+
+    /// As [`new`](Self::new), with tables that other walks of the same program by the same lines have.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn sharing(
+        tables: LineTables,
+        run: Run<'a, S>,
+        source: &'a dyn Source,
+        stop: Option<Stop>,
+        wanted: WantedLines,
+    ) -> Result<Self, LineStepsError<S::Error>> {
         let mut window = wanted.window;
         let mut cursor = run.path.cursor();
         cursor.seek(if wanted.reverse {
@@ -193,14 +245,17 @@ impl<'a, S: Segments> LineSteps<'a, S> {
             window.first
         })?;
         let mut level = usize::MAX;
-        if wanted.enter != Enter::Calls {
+        if let Enter::UpTo(most) = wanted.enter {
+            level = most;
+        } else if wanted.enter != Enter::Calls {
             // Begin at code that has lines.
             let all = WantedLines {
                 enter: Enter::Calls,
                 function: None,
                 ..wanted
             };
-            if let Some(first) = Self::new(run, source, stop, all)?.next()? {
+            let mut all = Self::sharing(tables.clone(), run, source, stop, all)?;
+            if let Some(first) = all.next()? {
                 cursor.seek(first.time)?;
                 level = cursor.depth();
                 match wanted.reverse {
@@ -214,7 +269,7 @@ impl<'a, S: Segments> LineSteps<'a, S> {
                 let visits = Visits::new(run.path, window, wanted.reverse, wanted.function);
                 Enumeration::All(visits.map_err(TraceError::from)?)
             }
-            Enter::Nothing => Enumeration::Over {
+            Enter::Nothing | Enter::UpTo(_) => Enumeration::Over {
                 cursor,
                 begun: false,
             },
@@ -224,7 +279,7 @@ impl<'a, S: Segments> LineSteps<'a, S> {
             source,
             stop,
             wanted,
-            tables: HashMap::new(),
+            tables,
             visits,
             level,
             found: VecDeque::new(),
@@ -276,16 +331,22 @@ impl<'a, S: Segments> LineSteps<'a, S> {
                         }
                         next
                     }
-                    (true, true) => match cursor.previous_in_activation()? {
-                        Some(visit) => Some(visit),
-                        None => {
-                            let mut next = before_activation(cursor)?;
-                            while next.is_some() && cursor.depth() > self.level {
-                                next = before_activation(cursor)?;
+                    (true, true) => {
+                        let own = match cursor.depth() > self.level {
+                            true => None,
+                            false => cursor.previous_in_activation()?,
+                        };
+                        match own {
+                            Some(visit) => Some(visit),
+                            None => {
+                                let mut next = before_activation(cursor)?;
+                                while next.is_some() && cursor.depth() > self.level {
+                                    next = before_activation(cursor)?;
+                                }
+                                next
                             }
-                            next
                         }
-                    },
+                    }
                 };
                 let window = self.wanted.window;
                 let visit = visit.filter(|at| at.start <= window.last && at.last() >= window.first);
@@ -316,6 +377,7 @@ impl<'a, S: Segments> LineSteps<'a, S> {
                         function,
                         line,
                         depth: depth - 1,
+                        visit,
                     });
                 }
             };
@@ -382,62 +444,62 @@ impl<'a, S: Segments> LineSteps<'a, S> {
         Ok(way)
     }
 
-    fn table(&mut self, function: FuncId) -> Result<Rc<Table>, LineStepsError<S::Error>> {
-        if let Some(known) = self.tables.get(&function) {
-            return Ok(Rc::clone(known));
-        }
-        let table = Rc::new(self.read(function)?);
-        self.tables.insert(function, Rc::clone(&table));
-        Ok(table)
+    fn table(&self, function: FuncId) -> Result<Rc<Table>, ProfileError> {
+        let code = (self.run.program, self.run.module);
+        self.tables.get(code, self.source, function)
     }
+}
 
-    /// O(operators + edges of the function).
-    fn read(&self, function: FuncId) -> Result<Table, ProfileError> {
-        let Some(code) = self.run.program.function(function) else {
-            return Ok(Table::default());
-        };
-        let cfg = &code.cfg;
-        let mut table = Table::default();
-        let (mut body, mut operators) = (Vec::new(), Vec::new());
-        decode(self.run.program, self.run.module, code, &mut body)?;
-        positions(code, &body, self.source, &mut operators);
-        if operators.iter().all(|operator| line_of(operator).is_none()) {
-            return Ok(table);
-        }
-        let mut edges = HashMap::new();
-        for (line, arrival) in arrivals(code, &operators) {
-            match arrival {
-                Arrival::Entry => table.entry = Some(line),
-                Arrival::Over(edge) => drop(edges.insert(edge, line)),
-                Arrival::At(op) => {
-                    if let Some(block) = code.block_of(op) {
-                        table.inside.entry(block).or_default().push((op, line));
-                    }
+/// O(operators + edges of the function).
+fn read(
+    (program, module): (&Program, &[u8]),
+    source: &dyn Source,
+    function: FuncId,
+) -> Result<Table, ProfileError> {
+    let Some(code) = program.function(function) else {
+        return Ok(Table::default());
+    };
+    let cfg = &code.cfg;
+    let mut table = Table::default();
+    let (mut body, mut operators) = (Vec::new(), Vec::new());
+    decode(program, module, code, &mut body)?;
+    positions(code, &body, source, &mut operators);
+    if operators.iter().all(|operator| line_of(operator).is_none()) {
+        return Ok(table);
+    }
+    let mut edges = HashMap::new();
+    for (line, arrival) in arrivals(code, &operators) {
+        match arrival {
+            Arrival::Entry => table.entry = Some(line),
+            Arrival::Over(edge) => drop(edges.insert(edge, line)),
+            Arrival::At(op) => {
+                if let Some(block) = code.block_of(op) {
+                    table.inside.entry(block).or_default().push((op, line));
                 }
             }
         }
-        for (id, edge) in cfg.edges.iter() {
-            let pair = (edge.from, edge.to);
-            match edges.get(&id) {
-                Some(&line) => drop(table.over.insert(pair, line)),
-                None => drop(table.not_over.insert(pair)),
-            }
-            let is_dispatch = |block| matches!(cfg.blocks[block].kind, BlockKind::Dispatch(_));
-            if is_dispatch(edge.to) {
-                table.throws.insert(edge.from);
-            }
-            if is_dispatch(edge.from) {
-                table.caught.insert(edge.to, edges.get(&id).copied());
-            }
-        }
-        for (id, block) in code_blocks(code) {
-            let mut all = operators[block.ops.start.index()..block.ops.end.index()].iter();
-            if let Some(first) = all.find(|operator| operator.is_step()) {
-                table.first.insert(id, first.op);
-            }
-        }
-        Ok(table)
     }
+    for (id, edge) in cfg.edges.iter() {
+        let pair = (edge.from, edge.to);
+        match edges.get(&id) {
+            Some(&line) => drop(table.over.insert(pair, line)),
+            None => drop(table.not_over.insert(pair)),
+        }
+        let is_dispatch = |block| matches!(cfg.blocks[block].kind, BlockKind::Dispatch(_));
+        if is_dispatch(edge.to) {
+            table.throws.insert(edge.from);
+        }
+        if is_dispatch(edge.from) {
+            table.caught.insert(edge.to, edges.get(&id).copied());
+        }
+    }
+    for (id, block) in code_blocks(code) {
+        let mut all = operators[block.ops.start.index()..block.ops.end.index()].iter();
+        if let Some(first) = all.find(|operator| operator.is_step()) {
+            table.first.insert(id, first.op);
+        }
+    }
+    Ok(table)
 }
 
 /// Goes to what was executed before the innermost activation began.

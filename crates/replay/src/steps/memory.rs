@@ -168,6 +168,42 @@ where
         WriteIndex::Stretches { most, .. } => moment.time.saturating_add(most),
         _ => u64::MAX,
     };
+    let (search, held) = searched(run, log, index, range, (moment, end))?;
+    Ok(MemoryAnswer {
+        parts: parts(&search.bytes, range),
+        ..held
+    })
+}
+
+/// Who wrote each byte of a range last before a moment: as [`memory_at`], which looks at what comes next, too.
+///
+/// # Errors
+/// As there.
+pub fn written_before<'v, S: Segments>(
+    run: Run<'_, S>,
+    log: LogReader,
+    index: WriteIndex<'v, S>,
+    range: Range,
+    moment: Moment,
+) -> Result<Vec<NearestAccess>, LastWriteError<S::Error>>
+where
+    S::Error: std::error::Error + 'static,
+{
+    let (search, _) = searched(run, log, index, range, (moment, moment.time))?;
+    Ok(search.bytes.into_iter().map(|byte| byte.written).collect())
+}
+
+/// Looks at some bytes from a moment on up to `end`, and back from there.
+fn searched<'a, 'v, S: Segments>(
+    run: Run<'a, S>,
+    log: LogReader,
+    index: WriteIndex<'v, S>,
+    range: Range,
+    (moment, end): (Moment, u64),
+) -> Result<(Search<'a, S>, MemoryAnswer), LastWriteError<S::Error>>
+where
+    S::Error: std::error::Error + 'static,
+{
     let mut search = Search::new(run, log, range, (moment, end))?;
     search.steps.follower.skip_to(moment.time)?;
     let first = search.steps.follower.machine.time();
@@ -196,10 +232,7 @@ where
         }
         search.last_writes(checkpoints, first)?;
     }
-    Ok(MemoryAnswer {
-        parts: parts(&search.bytes, range),
-        ..held
-    })
+    Ok((search, held))
 }
 
 /// The last writer of each byte of a range within the first `before` blocks, as far as following
@@ -285,6 +318,9 @@ where
         let mut until = 0;
         loop {
             let now = self.steps.follower.machine.time();
+            if self.held.is_some() && now >= self.end {
+                return Ok(());
+            }
             if let Some(checkpoints) = self.run.checkpoints
                 && self.held.is_some()
                 && now >= until

@@ -43,17 +43,19 @@ pub use follow::Follower;
 pub use follow::{Paused, Run, follow_to_end, memory_size, recorded_checkpoints};
 pub use given::{GivenBy, GivenCounts, given_counts};
 pub use last_write::{LastWrite, LastWriteError, LastWrites};
-pub use lines::{Enter, LineStep, LineSteps, LineStepsError, WantedLines, activation_of};
+pub use lines::{
+    Enter, LineStep, LineSteps, LineStepsError, LineTables, WantedLines, activation_of,
+};
 pub use loads::{LoadValues, load_values};
 pub use memory::{
     At, LARGEST_RANGE, MemoryAnswer, MemoryPart, NearestAccess, WriteIndex,
-    last_writes_from_snapshot, memory_at,
+    last_writes_from_snapshot, memory_at, written_before,
 };
 pub use name::name;
 pub use open::{Open, OpenActivations};
 pub use operators::{FunctionOperators, OperatorPlace, Operators};
 pub use plan::{Kind as PlanKind, Plan};
-pub use snapshots::take_snapshots;
+pub use snapshots::{take_snapshots, take_snapshots_between};
 pub use step::{Step, Tried, Value, What};
 pub use stream::Plans;
 pub use stream::{Level, ReverseSteps, Steps, Wanted, Within, begin_of_last_steps, last_steps};

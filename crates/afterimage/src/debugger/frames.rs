@@ -1,0 +1,113 @@
+//! The call stack at a position, with the functions that were inlined.
+
+use afterimage_ids::{FuncId, OrigOffset};
+use afterimage_profile::{Source, SourceLine};
+use afterimage_program::{Location, demangle};
+use afterimage_replay::state::{Activation, Call, calls};
+use anyhow::Result;
+
+use super::{Debugger, Position};
+use crate::source::is_library;
+
+/// A frame of the stack: an activation, or a function that was inlined there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StackFrame {
+    /// Which activation, from 0 for the innermost.
+    pub number: usize,
+    /// In how many inlined calls of it: 0 for the activation itself.
+    pub inlined: u32,
+    /// The function that the module defines.
+    pub function: FuncId,
+    /// What the function of the frame is called.
+    pub name: String,
+    /// Where it stands: of all frames but the innermost one, where it calls the next.
+    pub line: Option<SourceLine>,
+    /// The operator before which the activation stands.
+    pub offset: OrigOffset,
+    /// The operator's number in the function.
+    pub op: u32,
+    /// When the activation began.
+    pub entered: u64,
+    /// The time of the block where it stands.
+    pub time: u64,
+    /// It is not the user's own code.
+    pub library: bool,
+}
+
+impl StackFrame {
+    /// Where the activation stands.
+    pub fn position(&self) -> Position {
+        Position {
+            time: self.time,
+            op: self.op,
+        }
+    }
+}
+
+impl Debugger<'_> {
+    /// The innermost `most` activations, the innermost first, each with what was inlined there; and how many activations are open. O(activations).
+    ///
+    /// # Errors
+    /// If there is no such position, or the path cannot be read.
+    pub fn stack(&self, at: Position, most: usize) -> Result<(Vec<StackFrame>, usize)> {
+        let (calls, open) = calls(&self.values, at.time, most)?;
+        let mut frames = Vec::new();
+        for (number, call) in calls.iter().enumerate() {
+            let (op, offset) = match number {
+                0 => (Self::op(at), self.place(at)?.1),
+                _ => {
+                    let waits = Activation::at_call(&self.values, &self.bodies, call.time)?;
+                    (waits.op, waits.offset)
+                }
+            };
+            let first = frames.len();
+            self.frames_of(number, call, (op.as_u32(), offset), &mut frames);
+            // Some operators have the line of the one before them.
+            let known = self.program.operators.get(call.function, op)?;
+            let line = known.and_then(|known| known.position);
+            if let (Some(frame), Some(line)) = (frames.get_mut(first), line) {
+                frame.line = Some(self.program.source.line(line));
+            }
+        }
+        Ok((frames, open))
+    }
+
+    fn frames_of(
+        &self,
+        number: usize,
+        call: &Call,
+        (op, offset): (u32, OrigOffset),
+        into: &mut Vec<StackFrame>,
+    ) {
+        let source = self.program.source;
+        let function_name = self.program.names.function(call.function);
+        let mut found = source.inlined_frames(offset);
+        let outermost = found.pop();
+        let is_shown = |at: Location| self.folded.shows(at.file);
+        let count = found.len() as u32;
+        let frame = |inlined, name, location: Option<Location>, library| StackFrame {
+            number,
+            inlined,
+            function: call.function,
+            name,
+            line: location.map(|at| source.line(at)),
+            offset,
+            op,
+            entered: call.entered,
+            time: call.time,
+            library,
+        };
+        for (inside, one) in (0..).zip(found) {
+            let name = one.function.map(|raw| demangle(&raw).unwrap_or(raw));
+            let name = name.unwrap_or_else(|| function_name.to_owned());
+            let library = one.location.is_none_or(|at| !is_shown(at));
+            into.push(frame(count - inside, name, one.location, library));
+        }
+        let location = outermost.and_then(|frame| frame.location);
+        let library = match location {
+            Some(at) => !is_shown(at),
+            None => is_library(self.folded, offset, (function_name, None)),
+        };
+        into.push(frame(0, function_name.to_owned(), location, library));
+    }
+}

@@ -1,0 +1,309 @@
+//! A run that is stepped through, in both directions: what a debugger and a page that shows a run have in common.
+//!
+//! A [`Debugger`] looks at a run by the user's own lines. It keeps no position: [`step`](Debugger::step) and [`run_to`](Debugger::run_to) take one and give the next one, and everything else is asked
+//! about a position. Positions are found in the path, so the distance does not matter. What variables hold is found by following the run from the last snapshot before, or the last checkpoint;
+//! where a position is far behind that, snapshots in between are taken, and kept as long as the debugger.
+
+mod frames;
+mod inspect;
+mod memory;
+mod scan;
+mod stops;
+mod walk;
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::atomic::AtomicBool;
+
+use afterimage_ids::{BlockId, EntityRef, FuncId, OpId, OrigOffset};
+use afterimage_profile::{Folded, Source, Stop};
+use afterimage_program::{InlinedFrame, SourceMap};
+use afterimage_replay::paths::{At, FileSegments, Positions, Prologue, RecordedPath};
+pub use afterimage_replay::state::Local;
+use afterimage_replay::state::{Bodies, DebugError, FunctionScopes, Variables};
+use afterimage_replay::steps::{LineTables, Operators, Run};
+use afterimage_replay::values::RecordedValues;
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::Session;
+use crate::error::QuestionError;
+use crate::named::NamedProgram;
+
+pub use frames::StackFrame;
+pub use inspect::{Inspection, Near};
+pub use stops::{Hits, LineMoment, RunTo, StopAt, StopPoint};
+pub use walk::{Direction, Step};
+
+/// A position in a run: right before an operator is executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Position {
+    /// The time of the operator's block.
+    pub time: u64,
+    /// The operator's number in its function.
+    pub op: u32,
+}
+
+impl Position {
+    pub(crate) fn new(time: u64, op: OpId) -> Self {
+        Self {
+            time,
+            op: op.as_u32(),
+        }
+    }
+
+    fn at(self) -> At {
+        At {
+            time: self.time,
+            op: Some(OpId::from_u32(self.op)),
+        }
+    }
+}
+
+/// A run that is stepped through.
+pub struct Debugger<'a> {
+    program: NamedProgram<'a>,
+    folded: &'a Folded<'a>,
+    positions: Positions<'a, FileSegments>,
+    values: RecordedValues<'a>,
+    run: Run<'a, FileSegments>,
+    variables: Result<Variables<'a>, DebugError>,
+    bodies: Bodies<'a>,
+    /// Where the run stood in its last block.
+    stop: Option<Stop>,
+    tables: LineTables,
+    /// The same with the lines of libraries.
+    all_tables: LineTables,
+    prologues: RefCell<HashMap<FuncId, Prologue>>,
+    frames: RefCell<HashMap<OrigOffset, Rc<[InlinedFrame]>>>,
+    scopes: RefCell<HashMap<FuncId, Result<Rc<FunctionScopes>, String>>>,
+    near: RefCell<Near>,
+    cancelled: &'a AtomicBool,
+}
+
+/// Opens a run for stepping through it. Builds what that needs, and takes snapshots, if they are not there. Whatever takes long ends early with an error once `cancelled` is set, as far as it looks.
+///
+/// # Errors
+/// If the program still runs, the run cannot be executed again, the recording is damaged, or `ask` fails.
+pub fn with_debugger<R>(
+    session: &Session,
+    cancelled: &AtomicBool,
+    ask: impl FnOnce(&Debugger<'_>) -> Result<R>,
+) -> Result<R, QuestionError> {
+    let opened = || -> Result<R> {
+        let stretched = session.for_stepping()?;
+        let session = stretched.as_ref().unwrap_or(session);
+        let source = session.source_map();
+        let names = session.module().names(&source);
+        let operators = Operators::new(session.program(), session.bytes(), &source);
+        let folded = session.folded(&source);
+        let program = NamedProgram {
+            session,
+            names: &names,
+            source: &source,
+            operators: &operators,
+        };
+        let mut run = session.run_from_checkpoints()?;
+        if stretched.is_none() {
+            run.snapshots = session.snapshots()?.filter(|_| run.checkpoints.is_none());
+        }
+        if run.path.length() == 0 {
+            bail!("the run executed no block, so there is nothing to step through");
+        }
+        let debugger = Debugger {
+            program,
+            folded: &folded,
+            positions: program.positions()?,
+            values: session.values()?,
+            run,
+            variables: Variables::open(session.bytes()),
+            bodies: Bodies::new(session.program(), session.bytes()),
+            stop: session.stops()?.first().copied(),
+            tables: LineTables::default(),
+            all_tables: LineTables::default(),
+            prologues: RefCell::default(),
+            frames: RefCell::default(),
+            scopes: RefCell::default(),
+            near: RefCell::default(),
+            cancelled,
+        };
+        ask(&debugger)
+    };
+    opened().map_err(|error| error.context(session.at().display().to_string()).into())
+}
+
+impl<'a> Debugger<'a> {
+    /// The recording, as it is asked about here.
+    pub fn session(&self) -> &'a Session {
+        self.program.session
+    }
+
+    /// Its names and lines.
+    pub fn program(&self) -> NamedProgram<'a> {
+        self.program
+    }
+
+    /// Where code comes from.
+    pub fn source(&self) -> &'a SourceMap<'a> {
+        self.program.source
+    }
+
+    /// Where code comes from, with library code as the user's own line that called it.
+    pub fn folded(&self) -> &'a Folded<'a> {
+        self.folded
+    }
+
+    /// The variables of the source, or why nothing is known of them.
+    pub fn variables(&self) -> Result<&Variables<'a>, &DebugError> {
+        self.variables.as_ref()
+    }
+
+    /// How many blocks the run executed.
+    pub fn length(&self) -> u64 {
+        self.path().length()
+    }
+
+    fn path(&self) -> &'a RecordedPath {
+        self.run.path
+    }
+
+    fn code(&self) -> (&'a afterimage_program::Program, &'a [u8]) {
+        (self.run.program, self.run.module)
+    }
+
+    /// Fails if somebody asked for that.
+    fn check(&self) -> Result<()> {
+        match self.cancelled.load(std::sync::atomic::Ordering::Relaxed) {
+            true => bail!("it was interrupted"),
+            false => Ok(()),
+        }
+    }
+
+    /// The position that a user writes: `parser.c:42#7`, `parse#3`, `t=123456`, `50%`, `end`.
+    ///
+    /// # Errors
+    /// If the run has no such position; the error names the nearest one.
+    pub fn position(&self, text: &str) -> Result<Position> {
+        if text.trim() == "end" {
+            return self.last();
+        }
+        self.canonical(self.positions.moment(text)?)
+    }
+
+    /// A moment as a position: what is before a block is before its first operator.
+    fn canonical(&self, At { time, op }: At) -> Result<Position> {
+        match op {
+            Some(op) => Ok(Position::new(time, op)),
+            None => self.first_of(time),
+        }
+    }
+
+    /// The position before block T.
+    pub(crate) fn first_of(&self, time: u64) -> Result<Position> {
+        let (function, block) = self.block(time)?;
+        let first = self.bodies.first_of(function, block)?;
+        Ok(Position::new(
+            time,
+            first.context("a block that is not there")?,
+        ))
+    }
+
+    /// Which block is executed as the T-th, and of which function.
+    fn block(&self, time: u64) -> Result<(FuncId, BlockId)> {
+        let visit = self.path().cursor().seek(time)?;
+        let visit = visit.with_context(|| format!("the run has no block t={time}"))?;
+        let node = &self.path().nodes()[visit.node];
+        let block = node.blocks.get((time - visit.start) as usize);
+        let block = block.context("a block that is not there")?;
+        Ok((node.function, *block))
+    }
+
+    /// The first line of the run; where it begins, if it has none.
+    ///
+    /// # Errors
+    /// If the path cannot be read.
+    pub fn first(&self) -> Result<Position> {
+        let begin = self.first_of(1)?;
+        match self.arrival_from(begin)? {
+            Some(first) => Ok(first),
+            None => Ok(begin),
+        }
+    }
+
+    /// Where the run ended: before what trapped, or called the host and did not return; otherwise before its last block.
+    ///
+    /// # Errors
+    /// If the end of the run is damaged.
+    pub fn last(&self) -> Result<Position> {
+        let length = self.length();
+        match self.session().final_operator()? {
+            Some((_, op)) => Ok(Position::new(length, op)),
+            None => self.first_of(length),
+        }
+    }
+
+    /// The function that is executed at a position, and where the operator is.
+    ///
+    /// # Errors
+    /// If there is no such position.
+    pub fn place(&self, at: Position) -> Result<(FuncId, OrigOffset)> {
+        let (function, _) = self.block(at.time)?;
+        let offset = self.offset(function, OpId::from_u32(at.op))?;
+        Ok((function, offset.context("an operator that is not there")?))
+    }
+
+    fn offset(&self, function: FuncId, op: OpId) -> Result<Option<OrigOffset>> {
+        let found = self.program.operators.get(function, op)?;
+        Ok(found.map(|found| found.offset))
+    }
+
+    /// As a position of the run is written for commands: `@0x1f3#7`.
+    ///
+    /// # Errors
+    /// If the path cannot be read.
+    pub fn written(&self, at: Position) -> Result<String> {
+        let (function, _) = self.block(at.time)?;
+        let written = self
+            .positions
+            .written(function, OpId::from_u32(at.op), at.time)?;
+        Ok(written.unwrap_or_else(|| format!("t={}", at.time)))
+    }
+
+    fn prologue(&self, function: FuncId) -> Result<Prologue> {
+        if let Some(known) = self.prologues.borrow().get(&function) {
+            return Ok(*known);
+        }
+        let found = self.positions.prologue(function)?;
+        self.prologues.borrow_mut().insert(function, found);
+        Ok(found)
+    }
+
+    /// Whether a function has lines of the user's own code.
+    fn is_own(&self, function: FuncId) -> Result<bool> {
+        Ok(self.tables.has_lines(self.code(), self.folded, function)?)
+    }
+
+    /// The functions of the user's own code that an operator was compiled from, the innermost first.
+    fn own_frames(&self, offset: OrigOffset) -> Rc<[InlinedFrame]> {
+        if let Some(known) = self.frames.borrow().get(&offset) {
+            return Rc::clone(known);
+        }
+        let found: Rc<[InlinedFrame]> = self.folded.inlined_frames(offset).into();
+        self.frames.borrow_mut().insert(offset, Rc::clone(&found));
+        found
+    }
+
+    /// The first block of a function.
+    fn root(&self, function: FuncId) -> Option<BlockId> {
+        let code = self.run.program.function(function)?;
+        Some(code.cfg.graph.root())
+    }
+
+    /// The operators of a block.
+    fn ops(&self, (function, block): (FuncId, BlockId)) -> Option<std::ops::Range<u32>> {
+        let code = self.run.program.function(function)?;
+        let ops = &code.cfg.blocks.get(block)?.ops;
+        Some(ops.start.index() as u32..ops.end.index() as u32)
+    }
+}

@@ -1,0 +1,177 @@
+//! Looking at the executions of a place for one at which a condition holds.
+
+use std::cell::RefCell;
+use std::ops::RangeInclusive;
+
+use afterimage_ids::FuncId;
+use afterimage_profile::Line;
+use afterimage_replay::paths::Window;
+use afterimage_replay::state::{Condition, Truth};
+use afterimage_replay::steps::{Enter, LineSteps, WantedLines, Within};
+use afterimage_wpp::Visit;
+use anyhow::{Result, anyhow};
+
+use super::stops::Points;
+use super::{Debugger, Direction, Position, RunTo, StopPoint};
+
+/// How many executions are looked at together: first, and at most.
+const FIRST: u64 = 1 << 5;
+const MOST: u64 = 1 << 15;
+/// Where a line is arrived at more often than once in so many blocks, its arrivals are found by going along the path.
+const DENSE: u64 = 1 << 9;
+
+impl<'a> Debugger<'a> {
+    /// The nearest of some executions at which the condition holds.
+    pub(super) fn scan(
+        &self,
+        point: &StopPoint<'a>,
+        numbers: RangeInclusive<u64>,
+        direction: Direction,
+        found: &mut RunTo,
+    ) -> Result<Option<Position>> {
+        let Some(condition) = Self::condition(point) else {
+            return Ok(None);
+        };
+        let look = self.look(condition, false)?;
+        let (mut first, mut last) = (*numbers.start(), *numbers.end());
+        let mut most = FIRST;
+        while first <= last {
+            self.check()?;
+            let chunk = match direction {
+                Direction::Forward => first..=last.min(first + (most - 1)),
+                Direction::Backward => last.saturating_sub(most - 1).max(first)..=last,
+            };
+            match direction {
+                Direction::Forward => first = chunk.end() + 1,
+                Direction::Backward => last = chunk.start() - 1,
+            }
+            most = (2 * most).min(MOST);
+            let numbered = self.executions(point, chunk)?;
+            let positions = Vec::from_iter(numbered.iter().map(|(_, execution)| *execution));
+            let mut truths: Vec<Option<Truth>> = vec![None; positions.len()];
+            self.at_each(&positions, |number, moment| {
+                let scopes = self.scopes(moment.activation.function)?;
+                let (truth, _) = look.found(moment, &scopes);
+                let is_known = !matches!(truth, Truth::Unknown(_));
+                truths[number] = Some(truth);
+                Ok(is_known)
+            })?;
+            let mut looked_at = truths.iter().zip(&positions).collect::<Vec<_>>();
+            if direction == Direction::Backward {
+                looked_at.reverse();
+            }
+            for (truth, (_, at)) in looked_at {
+                found.looked_at += 1;
+                match truth {
+                    Some(Truth::True) => return Ok(Some(*at)),
+                    Some(Truth::Unknown(why)) => {
+                        found.unknown += 1;
+                        found.why_unknown = Some(why.clone());
+                    }
+                    Some(Truth::False) | None => {}
+                }
+            }
+            look.check("the condition")?;
+        }
+        Ok(None)
+    }
+
+    /// Some executions of a point that may stop, with their numbers, in order.
+    fn executions(
+        &self,
+        point: &StopPoint<'a>,
+        numbers: RangeInclusive<u64>,
+    ) -> Result<Vec<(u64, (Visit, Position))>> {
+        let (first, last) = (*numbers.start(), *numbers.end());
+        if let (Points::Line(_), Some(line)) = (point.place(), point.line())
+            && last - first >= FIRST
+            && let Some((_, begin)) = self.execution(point, first)?
+            && let Some((_, end)) = self.execution(point, last)?
+            && end.time - begin.time < DENSE * (last - first)
+        {
+            let found = self.arrivals_between((line, point.function()), begin, end)?;
+            // Another one may stop at the same place.
+            if found.len() as u64 == last - first + 1 {
+                let all = numbers.zip(found);
+                return Ok(all
+                    .filter(|(number, _)| Self::may_stop(point, *number))
+                    .collect());
+            }
+        }
+        let mut found = Vec::new();
+        for number in numbers {
+            if Self::may_stop(point, number) {
+                let execution = self.execution(point, number)?;
+                found.extend(execution.map(|execution| (number, execution)));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The arrivals at a line, which is in one function only if that is given, from one position to another.
+    fn arrivals_between(
+        &self,
+        (line, function): (Line, Option<FuncId>),
+        from: Position,
+        to: Position,
+    ) -> Result<Vec<(Visit, Position)>> {
+        let wanted = WantedLines {
+            window: Window {
+                first: from.time,
+                last: to.time,
+            },
+            within: Within::default(),
+            reverse: false,
+            enter: Enter::Calls,
+            function,
+        };
+        // Lines of libraries may be wanted, too.
+        let source = self.program.source;
+        let tables = self.all_tables.clone();
+        let mut steps = LineSteps::sharing(tables, self.run, source, self.stop, wanted)?;
+        let mut found = Vec::new();
+        while let Some(step) = steps.next()? {
+            if step.line != line {
+                continue;
+            }
+            let position = self.arrived(&step)?;
+            if (from..=to).contains(&position) && position.time <= step.visit.last() {
+                found.push((step.visit, position));
+            }
+        }
+        Ok(found)
+    }
+
+    /// What expressions come to at some positions, as text, or why they have no value: for each position all of them.
+    ///
+    /// # Errors
+    /// If the run cannot be followed.
+    pub fn values_at(
+        &self,
+        positions: &[Position],
+        expressions: &[Condition],
+    ) -> Result<Vec<Vec<Result<String, String>>>> {
+        let mut order = Vec::from_iter(0..positions.len());
+        order.sort_by_key(|&number| positions[number]);
+        let mut moments = Vec::new();
+        for &number in &order {
+            let at = positions[number];
+            let visit = self.path().cursor().seek(at.time)?;
+            let visit = visit.ok_or_else(|| anyhow!("the run has no block t={}", at.time))?;
+            moments.push((visit, at));
+        }
+        let looks = expressions.iter().map(|one| self.look(one, false));
+        let looks = looks.collect::<Result<Vec<_>>>()?;
+        let unreached = || vec![Err("the run ended before".to_owned()); expressions.len()];
+        let values = RefCell::new(vec![unreached(); positions.len()]);
+        self.at_each(&moments, |moment_number, moment| {
+            let scopes = self.scopes(moment.activation.function)?;
+            let all = looks.iter().map(|look| look.result(moment, &scopes));
+            let all = Vec::from_iter(all);
+            let is_known = all.iter().all(Result::is_ok);
+            values.borrow_mut()[order[moment_number]] = all;
+            Ok(is_known)
+        })?;
+        Ok(values.into_inner())
+    }
+}

@@ -1,0 +1,597 @@
+//! Where a run stops: all executions of a place, found by the path's grammar, and writes of memory.
+
+use std::cmp::Reverse;
+use std::fmt;
+use std::str::FromStr;
+
+use afterimage_ids::{FuncId, OpId, OrigOffset};
+use afterimage_profile::Line;
+use afterimage_profile::location::{Place, number};
+use afterimage_program::Location;
+use afterimage_replay::paths::{ArrivalTimes, FileSegments};
+use afterimage_replay::state::Condition;
+use afterimage_replay::steps::Range;
+use afterimage_wpp::{Occurrences, Visit};
+use anyhow::{Context, Result, anyhow, bail};
+use serde::{Deserialize, Serialize};
+
+use super::{Debugger, Direction, Position};
+use crate::places::{Site, reached};
+use crate::values::Look;
+
+/// Where to stop, as a user says it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopAt {
+    /// A line, a function or an operator, as `--at` of all commands takes it: `parser.c:42`, `parse`, `@0x1f3`.
+    Place(String),
+    /// A line of a file by its path; the next one with code, if it has none.
+    Line {
+        /// As the debug information has it, or an end of that.
+        path: String,
+        /// From 1.
+        line: u32,
+    },
+    /// Writes of bytes of memory.
+    Write {
+        /// Which memory.
+        memory: u32,
+        /// The first address.
+        address: u64,
+        /// How many bytes.
+        bytes: u64,
+    },
+}
+
+/// Of the executions of a place, counted from 1 over the whole run, those that stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Hits {
+    /// This one.
+    Exactly(u64),
+    /// This one and all later ones.
+    From(u64),
+    /// All up to this one.
+    To(u64),
+    /// Every so many.
+    Every(u64),
+}
+
+impl FromStr for Hits {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        let count = |digits: &str| number(digits.trim());
+        let form = |sign: &str| text.strip_prefix(sign).and_then(count);
+        let found = None
+            .or_else(|| form(">=").map(Self::From))
+            .or_else(|| form("<=").map(Self::To))
+            .or_else(|| form("==").map(Self::Exactly))
+            .or_else(|| form("=").map(Self::Exactly))
+            .or_else(|| form(">").map(|from| Self::From(from.saturating_add(1))))
+            .or_else(|| form("<").map(|to| Self::To(to.saturating_sub(1))))
+            .or_else(|| form("%").filter(|every| *every > 0).map(Self::Every))
+            .or_else(|| count(text).map(Self::Exactly));
+        found.ok_or_else(|| {
+            format!("hit count '{text}': write a number, >= 5, <= 5, > 5, < 5, == 5, or % 5 for every fifth execution")
+        })
+    }
+}
+
+impl fmt::Display for Hits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exactly(number) => write!(f, "== {number}"),
+            Self::From(number) => write!(f, ">= {number}"),
+            Self::To(number) => write!(f, "<= {number}"),
+            Self::Every(number) => write!(f, "% {number}"),
+        }
+    }
+}
+
+impl Hits {
+    /// The nearest number from this one on, or down, that stops.
+    fn nearest(self, number: u64, direction: Direction) -> Option<u64> {
+        match (self, direction) {
+            (Self::Exactly(only), Direction::Forward) => Some(only).filter(|it| *it >= number),
+            (Self::Exactly(only), Direction::Backward) => Some(only).filter(|it| *it <= number),
+            (Self::From(first), Direction::Forward) => Some(number.max(first)),
+            (Self::From(first), Direction::Backward) => Some(number).filter(|it| *it >= first),
+            (Self::To(last), Direction::Forward) => Some(number).filter(|it| *it <= last),
+            (Self::To(last), Direction::Backward) => Some(number.min(last)),
+            (Self::Every(step), Direction::Forward) => number.checked_next_multiple_of(step),
+            (Self::Every(step), Direction::Backward) => Some(number - number % step),
+        }
+        .filter(|number| *number > 0)
+    }
+}
+
+/// Where to stop, found in the program.
+pub struct StopPoint<'a> {
+    place: Points<'a>,
+    /// The line that was taken, if it is one.
+    line: Option<Line>,
+    /// The function that all its code is in, if it is one.
+    function: Option<FuncId>,
+    condition: Option<Condition>,
+    hits: Option<Hits>,
+}
+
+/// A place: where, its line, and the function that all its code is in.
+type Found<'a> = (Points<'a>, Option<Line>, Option<FuncId>);
+
+pub(super) enum Points<'a> {
+    Line(ArrivalTimes<'a, FileSegments>),
+    Calls(FuncId, Occurrences<'a, FileSegments>),
+    /// All executions of an operator's block, of which so many came to the operator.
+    Operator(OpId, Occurrences<'a, FileSegments>, u64),
+    Write(Range),
+}
+
+/// Where a run stopped.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunTo {
+    /// Where; `None` if nothing stops it before its end, or beginning.
+    pub at: Option<Position>,
+    /// Which of the points stopped it there.
+    pub points: Vec<usize>,
+    /// At how many executions conditions were looked at.
+    pub looked_at: u64,
+    /// At how many of them they had no value, and why the last had none.
+    pub unknown: u64,
+    /// Why.
+    pub why_unknown: Option<String>,
+}
+
+impl StopPoint<'_> {
+    /// The line that was taken: another one than was asked for, if that has no code.
+    pub fn line(&self) -> Option<Line> {
+        self.line
+    }
+
+    /// How often the run comes there, conditions and hit counts aside. `None` for writes, which are not counted.
+    pub fn count(&self) -> Option<u64> {
+        match &self.place {
+            Points::Line(all) => Some(all.count()),
+            Points::Calls(_, all) => Some(all.count()),
+            Points::Operator(_, _, count) => Some(*count),
+            Points::Write(_) => None,
+        }
+    }
+
+    pub(super) fn place(&self) -> &Points<'_> {
+        &self.place
+    }
+
+    pub(super) fn function(&self) -> Option<FuncId> {
+        self.function
+    }
+}
+
+impl<'a> Debugger<'a> {
+    /// Finds where to stop. O(nodes of the path), at most all grammars.
+    ///
+    /// # Errors
+    /// If the program has no such place or variable, or the condition or the hit count is none.
+    pub fn stop_point(
+        &self,
+        at: &StopAt,
+        condition: Option<&str>,
+        hits: Option<&str>,
+    ) -> Result<StopPoint<'a>> {
+        let condition = condition.map(|text| -> Result<Condition> {
+            let found: Result<Condition, _> = text.parse();
+            found.map_err(|error| anyhow!("condition '{text}': {error}"))
+        });
+        let condition = condition.transpose()?;
+        let hits = hits.map(|text| text.parse::<Hits>().map_err(|why| anyhow!(why)));
+        let hits = hits.transpose()?;
+        let (place, line, function) = match at {
+            StopAt::Place(text) => self.points(self.named(text)?)?,
+            StopAt::Line { path, line } => self.points(self.line_point(path, *line)?)?,
+            StopAt::Write {
+                memory,
+                address,
+                bytes,
+            } => {
+                if condition.is_some() || hits.is_some() {
+                    bail!(
+                        "a data breakpoint takes no condition and no hit count here: stop at a line, with the condition"
+                    );
+                }
+                let range = Range {
+                    memory: *memory,
+                    address: *address,
+                    length: *bytes,
+                };
+                (Points::Write(range), None, None)
+            }
+        };
+        Ok(StopPoint {
+            place,
+            line,
+            function,
+            condition,
+            hits,
+        })
+    }
+
+    fn named(&self, text: &str) -> Result<Place> {
+        let resolved = self.program.resolver().location(text)?;
+        if resolved.occurrence.is_some() {
+            bail!("{text} names one execution: leave the # out, or go there with goto {text}");
+        }
+        Ok(resolved.place)
+    }
+
+    fn points(&self, place: Place) -> Result<Found<'a>> {
+        Ok(match place {
+            Place::Function(function) => {
+                if self.run.program.function(function).is_none() {
+                    let name = self.program.names.function(function);
+                    bail!(
+                        "{name} is imported: its calls are not part of the path; stop at its callers"
+                    );
+                }
+                let calls = self.path().activations(function)?;
+                (Points::Calls(function, calls), None, Some(function))
+            }
+            Place::Operator(function, op) => {
+                let code = self.run.program.function(function);
+                let block = code.and_then(|code| code.block_of(op));
+                let block = block.context("this operator is in no block: it cannot be reached")?;
+                let nodes = self.path().nodes().iter();
+                let own = nodes.filter(|(_, node)| node.function == function);
+                let targets = own.filter_map(|(id, node)| {
+                    let at = node.blocks.iter().position(|&other| other == block)?;
+                    Some((id, at as u64))
+                });
+                let all = self.path().executions(targets)?;
+                let by = |time| Ok(all.rank(time)?);
+                let count = reached(self.session(), (function, op), all.count(), by)?;
+                (Points::Operator(op, all, count), None, Some(function))
+            }
+            Place::Line(line, operators) => {
+                let functions = operators.iter().map(|(function, _)| *function);
+                let all = self.positions.arrivals(line, functions)?;
+                let first = operators.first().map(|(function, _)| *function);
+                let is_it = |(function, _): &(FuncId, OpId)| Some(*function) == first;
+                let only = first.filter(|_| operators.iter().all(is_it));
+                (Points::Line(all), Some(line), only)
+            }
+        })
+    }
+
+    /// The line, or the next one of the file that has code.
+    fn line_point(&self, path: &str, line: u32) -> Result<Place> {
+        let source = self.program.source;
+        let file = source.find_file(path)?;
+        let mut lines = source.lines_of(file);
+        lines.retain(|other| *other >= line);
+        lines.sort_unstable();
+        let resolver = self.program.resolver();
+        let full = source.path(file);
+        let mut error = None;
+        for line in std::iter::once(line).chain(lines).take(NEXT_LINES) {
+            match resolver.location(&format!("{full}:{line}")) {
+                Ok(found) => return Ok(found.place),
+                Err(why) => error = error.or(Some(why)),
+            }
+        }
+        Err(error.map_or_else(|| anyhow!("{path}:{line} has no code"), Into::into))
+    }
+
+    /// The lines of a file from one to another that have code.
+    ///
+    /// # Errors
+    /// If the program has no such file.
+    pub fn lines_with_code(
+        &self,
+        path: &str,
+        lines: std::ops::RangeInclusive<u32>,
+    ) -> Result<Vec<u32>> {
+        let source = self.program.source;
+        let file = source.find_file(path)?;
+        let mut found = source.lines_of(file);
+        found.retain(|line| lines.contains(line));
+        found.sort_unstable();
+        found.dedup();
+        Ok(found)
+    }
+
+    /// Where the run stops next, or stopped last, for one of these points; not beyond `bound`. O(log executions) for each without a condition; of one with a condition, the executions are looked at one by one.
+    ///
+    /// # Errors
+    /// If the run cannot be followed, a condition names no variable there, or it was interrupted.
+    pub fn run_to(
+        &self,
+        from: Position,
+        points: &[&StopPoint<'a>],
+        direction: Direction,
+        bound: Option<Position>,
+    ) -> Result<RunTo> {
+        let mut found = RunTo {
+            at: bound,
+            ..RunTo::default()
+        };
+        // Those without a condition bound how far one is looked at.
+        let mut order = Vec::from_iter(0..points.len());
+        order.sort_by_key(|&point| points[point].condition.is_some());
+        for point in order {
+            let at = match &points[point].place {
+                Points::Write(range) => self.nearest_write(*range, from, direction, found.at)?,
+                _ => self.nearest(points[point], from, direction, &mut found)?,
+            };
+            let Some(at) = at else { continue };
+            let nearer = match (found.at, direction) {
+                (None, _) => true,
+                (Some(known), Direction::Forward) => at < known,
+                (Some(known), Direction::Backward) => at > known,
+            };
+            if nearer {
+                found.at = Some(at);
+                found.points.clear();
+            }
+            if found.at == Some(at) {
+                found.points.push(point);
+            }
+        }
+        found.points.sort_unstable();
+        if found.points.is_empty() {
+            found.at = None;
+        }
+        Ok(found)
+    }
+
+    /// How many executions of a point stop at a position or before.
+    pub fn count_by(&self, point: &StopPoint<'a>, at: Position) -> Result<u64> {
+        let mut count = match &point.place {
+            Points::Line(all) => all.by(at.time)?,
+            Points::Calls(_, all) => all.rank(at.time)?,
+            Points::Operator(_, all, count) => all.rank(at.time)?.min(*count),
+            Points::Write(_) => return Ok(0),
+        };
+        while count > 0
+            && let Some(execution) = self.execution(point, count)?
+            && execution.1 > at
+        {
+            count -= 1;
+        }
+        Ok(count)
+    }
+
+    /// Where the k-th execution of a point stops, from 1.
+    pub(super) fn execution(
+        &self,
+        point: &StopPoint<'a>,
+        number: u64,
+    ) -> Result<Option<(Visit, Position)>> {
+        let found = match &point.place {
+            Points::Line(all) => all.get(number)?.map(|found| (found.time, found.op)),
+            Points::Calls(function, all) => match all.select(number)? {
+                Some(found) => {
+                    let behind = self.prologue(*function)?.behind(found.time);
+                    Some((behind.time, behind.op))
+                }
+                None => None,
+            },
+            Points::Operator(op, all, _) => {
+                all.select(number)?.map(|found| (found.time, Some(*op)))
+            }
+            Points::Write(_) => None,
+        };
+        let Some((time, op)) = found else {
+            return Ok(None);
+        };
+        let visit = self.path().cursor().seek(time)?;
+        let visit = visit.context("an execution that is not there")?;
+        let position = match (op, &point.place) {
+            (None, _) => self.first_of(time)?,
+            (Some(op), Points::Line(_)) => {
+                let step = afterimage_replay::steps::LineStep {
+                    time,
+                    op: Some(op),
+                    function: self.path().nodes()[visit.node].function,
+                    line: point.line.context("a line without a number")?,
+                    depth: 0,
+                    visit,
+                };
+                let arrived = self.arrived(&step)?;
+                if arrived.time > visit.last() {
+                    let visit = self.path().cursor().seek(arrived.time)?;
+                    let visit = visit.context("an execution that is not there")?;
+                    return Ok(Some((visit, arrived)));
+                }
+                arrived
+            }
+            (Some(op), _) => Position::new(time, op),
+        };
+        Ok(Some((visit, position)))
+    }
+
+    /// The nearest execution beyond a position that stops; with a condition not beyond what is found already.
+    fn nearest(
+        &self,
+        point: &StopPoint<'a>,
+        from: Position,
+        direction: Direction,
+        found: &mut RunTo,
+    ) -> Result<Option<Position>> {
+        let count = point.count().unwrap_or(0);
+        let (first, last) = match direction {
+            Direction::Forward => {
+                let from = self.count_by(point, from)? + 1;
+                let to = match found.at {
+                    Some(at) if point.condition.is_some() => self.count_by(point, at)?,
+                    _ => count,
+                };
+                (from, to)
+            }
+            Direction::Backward => {
+                let mut to = self.count_by(point, from)?;
+                while to > 0
+                    && let Some((_, at)) = self.execution(point, to)?
+                    && at >= from
+                {
+                    to -= 1;
+                }
+                let from = match found.at {
+                    Some(at) if point.condition.is_some() => self.count_by(point, at)?.max(1),
+                    _ => 1,
+                };
+                (from, to)
+            }
+        };
+        if first > last {
+            return Ok(None);
+        }
+        if point.condition.is_some() {
+            return self.scan(point, first..=last, direction, found);
+        }
+        let near = match direction {
+            Direction::Forward => first,
+            Direction::Backward => last,
+        };
+        let near = point
+            .hits
+            .map_or(Some(near), |hits| hits.nearest(near, direction));
+        let near = near.filter(|number| (first..=last).contains(number));
+        let execution = near
+            .map(|number| self.execution(point, number))
+            .transpose()?;
+        Ok(execution.flatten().map(|(_, at)| at))
+    }
+
+    /// Whether the k-th execution may stop, whatever the condition says.
+    pub(super) fn may_stop(point: &StopPoint<'_>, number: u64) -> bool {
+        let nearest = |hits: Hits| hits.nearest(number, Direction::Forward);
+        point.hits.is_none_or(|hits| nearest(hits) == Some(number))
+    }
+
+    pub(super) fn condition<'p>(point: &'p StopPoint<'_>) -> Option<&'p Condition> {
+        point.condition.as_ref()
+    }
+
+    /// The positions at which a point stops between two positions, the first excluded and the second included, in the order of time: at most so many, those nearest to the first.
+    ///
+    /// # Errors
+    /// As [`run_to`](Self::run_to).
+    pub fn passed(
+        &self,
+        point: &StopPoint<'a>,
+        (from, to): (Position, Position),
+        most: usize,
+    ) -> Result<Vec<Position>> {
+        let direction = match from <= to {
+            true => Direction::Forward,
+            false => Direction::Backward,
+        };
+        let mut at = from;
+        let mut found = Vec::new();
+        while found.len() < most
+            && let Some(next) = self.run_to(at, &[point], direction, Some(to))?.at
+        {
+            found.push(next);
+            at = next;
+        }
+        if direction == Direction::Backward {
+            found.sort_by_key(|at| Reverse(*at));
+        }
+        Ok(found)
+    }
+
+    /// The executions of a line, or of the next one with code, that are of interest from a position: the first, the last, and those around it.
+    ///
+    /// # Errors
+    /// If there is no such line, or the path cannot be read.
+    pub fn moments(&self, path: &str, line: u32, from: Position) -> Result<Vec<LineMoment>> {
+        let at = StopAt::Line {
+            path: path.to_owned(),
+            line,
+        };
+        let point = self.stop_point(&at, None, None)?;
+        let count = point.count().unwrap_or(0);
+        let by = self.count_by(&point, from)?;
+        let here = match self.execution(&point, by)? {
+            Some((_, at)) if by > 0 && at == from => by,
+            _ => by + 1,
+        };
+        let line = point.line().map_or(line, |line| line.number);
+        let wanted = [
+            (by + 1, "next"),
+            (here.saturating_sub(1), "previous"),
+            (1, "first"),
+            (count, "last"),
+        ];
+        let mut found = Vec::new();
+        for (number, which) in wanted {
+            if (1..=count).contains(&number)
+                && let Some((_, at)) = self.execution(&point, number)?
+            {
+                found.push(LineMoment {
+                    at,
+                    number,
+                    count,
+                    line,
+                    which,
+                });
+            }
+        }
+        Ok(found)
+    }
+
+    /// Where a position is in the user's own source.
+    ///
+    /// # Errors
+    /// If there is no such position.
+    pub fn located(&self, at: Position) -> Result<Option<Location>> {
+        let (_, offset) = self.place(at)?;
+        Ok(self.line(offset))
+    }
+
+    /// An operator of the program by its offset.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn operator_at(&self, offset: OrigOffset) -> Result<Site> {
+        let text = format!("@{offset}");
+        match self.program.resolver().location(&text)?.place {
+            Place::Operator(function, op) => Ok(Site {
+                function,
+                op,
+                offset,
+                text,
+            }),
+            _ => bail!("{text} is no operator"),
+        }
+    }
+
+    pub(super) fn look<'l>(
+        &'l self,
+        condition: &'l Condition,
+        lists: bool,
+    ) -> Result<Look<'l, 'a>> {
+        let variables = self.variables.as_ref();
+        let variables = variables.map_err(|error| anyhow!(error.to_string()))?;
+        Ok(Look::new(condition, variables, lists))
+    }
+}
+
+/// An execution of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineMoment {
+    /// Where it begins.
+    pub at: Position,
+    /// Which it is, from 1.
+    pub number: u64,
+    /// How many there are.
+    pub count: u64,
+    /// The line.
+    pub line: u32,
+    /// In words.
+    pub which: &'static str,
+}
+
+/// So many lines are tried from one without code on.
+const NEXT_LINES: usize = 64;

@@ -1,0 +1,500 @@
+//! Steps by lines of the user's own code, in both directions.
+//!
+//! A *frame* is an activation, or a function of the user's own that was inlined there. Stepping over goes to the next arrival at a line in a frame that is open now, stepping out to one in a frame
+//! around the innermost one, stepping in to the next arrival at all; backwards likewise. Out of an activation leads to the middle of the line that called: right after the call, or right before it.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use afterimage_ids::{FuncId, OpId};
+use afterimage_profile::Line;
+use afterimage_program::{InlinedFrame, Location};
+use afterimage_replay::paths::{FileSegments, Window};
+use afterimage_replay::state::{Activation, calls};
+use afterimage_replay::steps::{Enter, LineStep, LineSteps, WantedLines, Within};
+use afterimage_wpp::Cursor;
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use super::{Debugger, Position};
+
+/// How far a step goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// To the next line, in a call if there is one.
+    In,
+    /// To the next line of this frame, or of one around it.
+    Over,
+    /// Out of the innermost frame.
+    Out,
+}
+
+/// In which direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// As time goes.
+    Forward,
+    /// Back.
+    Backward,
+}
+
+/// How many arrivals are looked at before it is asked whether somebody waits no longer.
+const ASK: u32 = 1 << 12;
+
+/// A frame of the user's own code in an activation, as what tells it from others there: the functions from the outermost one on, each with where it calls the next.
+#[derive(Clone, Debug)]
+struct Chain {
+    function: FuncId,
+    inlined: Rc<[InlinedFrame]>,
+}
+
+impl Chain {
+    fn len(&self) -> usize {
+        self.inlined.len().max(1)
+    }
+
+    /// The name and the call of the frame that is so far in, from 0 for the activation itself.
+    fn level(&self, level: usize) -> Option<(Option<&str>, Option<Location>)> {
+        let from = self.inlined.len().checked_sub(level + 1)?;
+        let frame = self.inlined.get(from)?;
+        let call = frame.location.filter(|_| from > 0);
+        Some((frame.function.as_deref(), call))
+    }
+
+    /// Whether this is one of the first `count` frames of another chain.
+    fn is_of(&self, other: &Self, count: usize) -> bool {
+        let own = self.len();
+        if own > count || self.function != other.function {
+            return false;
+        }
+        let is_same = |level: usize| match (self.level(level), other.level(level)) {
+            (Some((name, call)), Some((other, at))) => {
+                name == other && (level + 1 == own || call == at)
+            }
+            (a, b) => a.is_none() && b.is_none(),
+        };
+        (0..own).all(is_same)
+    }
+
+    /// Whether both are the same frame, wherever it stands.
+    fn is(&self, other: &Self) -> bool {
+        self.len() == other.len() && self.is_of(other, other.len())
+    }
+}
+
+/// The frames open at a position, found when they are asked for.
+struct Open<'d, 'a> {
+    debugger: &'d Debugger<'a>,
+    at: Position,
+    /// In how many activations the position is.
+    depth: usize,
+    known: RefCell<HashMap<usize, Option<Chain>>>,
+}
+
+impl Open<'_, '_> {
+    /// That of the activation that is so deep, from 1.
+    fn chain(&self, depth: usize) -> Result<Option<Chain>> {
+        if let Some(known) = self.known.borrow().get(&depth) {
+            return Ok(known.clone());
+        }
+        let found = self.find(depth)?;
+        self.known.borrow_mut().insert(depth, found.clone());
+        Ok(found)
+    }
+
+    fn find(&self, depth: usize) -> Result<Option<Chain>> {
+        let debugger = self.debugger;
+        let Some(outside) = self.depth.checked_sub(depth) else {
+            return Ok(None);
+        };
+        if outside == 0 {
+            let (function, offset) = debugger.place(self.at)?;
+            let inlined = debugger.own_frames(offset);
+            return Ok(Some(Chain { function, inlined }));
+        }
+        let (found, _) = calls(&debugger.values, self.at.time, outside + 1)?;
+        let Some(call) = found.get(outside) else {
+            return Ok(None);
+        };
+        let at = Activation::at_call(&debugger.values, &debugger.bodies, call.time)?;
+        Ok(Some(Chain {
+            function: call.function,
+            inlined: debugger.own_frames(at.offset),
+        }))
+    }
+}
+
+/// What a step over has passed. Inlined code of a line parts the line: what comes after it is no line of its own.
+struct Passed {
+    reverse: bool,
+    /// The line that is left, forward.
+    line: Option<Line>,
+    level: usize,
+    /// Something inlined was passed since the last line of an open frame.
+    inside: bool,
+    /// The line that was found, and where its frame is.
+    last: Option<(Line, usize, Chain)>,
+    found: Option<Position>,
+}
+
+impl Passed {
+    fn new(reverse: bool, line: Option<Line>, level: usize) -> Self {
+        Self {
+            reverse,
+            line,
+            level,
+            inside: false,
+            last: None,
+            found: None,
+        }
+    }
+
+    /// Takes the next arrival: in an open frame, if it is one's. Whether the step is over.
+    fn is_over(
+        &mut self,
+        at: Position,
+        (line, depth): (Line, usize),
+        arrived: Option<Chain>,
+        innermost: Option<&Chain>,
+    ) -> bool {
+        let Some(chain) = arrived else {
+            let own = self.last.as_ref().map_or(self.level, |last| last.1);
+            self.inside |= depth == own;
+            return false;
+        };
+        let inside = std::mem::replace(&mut self.inside, false);
+        if self.reverse {
+            // To the beginning of the line.
+            if let Some((last, its_depth, frame)) = &self.last {
+                let is_same = (*last, *its_depth) == (line, depth) && frame.is(&chain);
+                if !is_same || !inside {
+                    return true;
+                }
+            }
+            self.last = Some((line, depth, chain));
+            self.found = Some(at);
+            return false;
+        }
+        let is_same = depth == self.level && self.line == Some(line);
+        if inside && is_same && innermost.is_some_and(|frame| frame.is(&chain)) {
+            return false;
+        }
+        self.found = Some(at);
+        true
+    }
+}
+
+impl<'a> Debugger<'a> {
+    /// Where a step leads. `None` if the run ends, or begins, before.
+    ///
+    /// Takes O(blocks of the executed path) up to there; calls that are passed over take O(depth of the grammar).
+    ///
+    /// # Errors
+    /// If the path cannot be read, or it was interrupted.
+    pub fn step(
+        &self,
+        from: Position,
+        step: Step,
+        direction: Direction,
+    ) -> Result<Option<Position>> {
+        let reverse = direction == Direction::Backward;
+        let level = self.own_depth(from)?;
+        match (step, level) {
+            (Step::In, _) | (_, None) => self.next_line(from, reverse),
+            (Step::Over, Some(level)) => self.over(from, reverse, level, None),
+            (Step::Out, Some(level)) => self.out(from, reverse, level),
+        }
+    }
+
+    /// The next operator that is executed, or the one before. `None` if the run ends, or begins.
+    ///
+    /// # Errors
+    /// If the path cannot be read.
+    pub fn step_operator(&self, from: Position, direction: Direction) -> Result<Option<Position>> {
+        let block = self.block(from.time)?;
+        let ops = self.ops(block).context("a block that is not there")?;
+        match direction {
+            Direction::Forward => {
+                if from.op + 1 < ops.end {
+                    let op = from.op + 1;
+                    return Ok(Some(Position { op, ..from }));
+                }
+                match from.time < self.length() {
+                    true => self.first_of(from.time + 1).map(Some),
+                    false => Ok(None),
+                }
+            }
+            Direction::Backward => {
+                if from > self.first_of(from.time)? {
+                    let op = from.op - 1;
+                    return Ok(Some(Position { op, ..from }));
+                }
+                let Some(time) = from.time.checked_sub(1).filter(|time| *time > 0) else {
+                    return Ok(None);
+                };
+                let ops = self
+                    .ops(self.block(time)?)
+                    .context("a block that is not there")?;
+                let first = self.first_of(time)?;
+                let op = ops.end.saturating_sub(1).max(first.op);
+                Ok(Some(Position { time, op }))
+            }
+        }
+    }
+
+    /// The depth of the innermost activation that has the user's own code, from 1.
+    fn own_depth(&self, at: Position) -> Result<Option<usize>> {
+        let mut cursor = self.path().cursor();
+        cursor.seek(at.time)?;
+        let depth = cursor.depth();
+        if let Some(function) = cursor.function()
+            && self.is_own(function)?
+        {
+            return Ok(Some(depth));
+        }
+        for (number, open) in cursor.stack()?.iter().enumerate().rev() {
+            if self.is_own(open.function)? {
+                return Ok(Some(number + 1));
+            }
+        }
+        Ok(None)
+    }
+
+    /// To the next arrival in a frame that is open; of the frames of the activation at `level` only in one of the first `frames`. With that, nothing is looked for after the activation.
+    fn over(
+        &self,
+        from: Position,
+        reverse: bool,
+        level: usize,
+        frames: Option<usize>,
+    ) -> Result<Option<Position>> {
+        let mut cursor = self.path().cursor();
+        cursor.seek(from.time)?;
+        let open = Open {
+            debugger: self,
+            at: from,
+            depth: cursor.depth(),
+            known: RefCell::default(),
+        };
+        let mut passed = Passed::new(reverse, self.located(from)?.map(Line::from), level);
+        let mut steps = self.lines(from, reverse, Enter::UpTo(level))?;
+        let mut looked_at = 0u32;
+        while let Some(step) = steps.next()? {
+            looked_at = looked_at.wrapping_add(1);
+            if looked_at.is_multiple_of(ASK) {
+                self.check()?;
+            }
+            let position = self.arrived(&step)?;
+            let is_beyond = match reverse {
+                false => position > from,
+                true => position < from,
+            };
+            if !is_beyond {
+                continue;
+            }
+            let depth = step.depth + 1;
+            if depth < level && frames.is_some() {
+                break;
+            }
+            let arrived = match step.op {
+                Some(op) => {
+                    let offset = self.offset(step.function, op)?;
+                    let offset = offset.context("an operator that is not there")?;
+                    let inlined = self.own_frames(offset);
+                    let function = step.function;
+                    let own = Chain { function, inlined };
+                    let open = open.chain(depth)?;
+                    open.is_some_and(|chain| {
+                        let count = frames.filter(|_| depth == level);
+                        own.is_of(&chain, count.unwrap_or(chain.len()))
+                    })
+                    .then_some(own)
+                }
+                None => return Ok(passed.found.or(Some(position))),
+            };
+            let line = match Some(Self::op(position)) == step.op {
+                true => step.line,
+                false => self.located(position)?.map_or(step.line, Line::from),
+            };
+            let innermost = open.chain(level)?;
+            if passed.is_over(position, (line, depth), arrived, innermost.as_ref()) {
+                break;
+            }
+        }
+        Ok(passed.found)
+    }
+
+    fn out(&self, from: Position, reverse: bool, level: usize) -> Result<Option<Position>> {
+        let mut cursor = self.path().cursor();
+        cursor.seek(from.time)?;
+        let open = Open {
+            debugger: self,
+            at: from,
+            depth: cursor.depth(),
+            known: RefCell::default(),
+        };
+        // Out of what is inlined.
+        if let Some(chain) = open.chain(level)?
+            && chain.len() > 1
+        {
+            let frames = Some(chain.len() - 1);
+            if let Some(found) = self.over(from, reverse, level, frames)? {
+                return Ok(Some(found));
+            }
+        }
+        match reverse {
+            false => self.returned(&mut cursor, level),
+            true => self.called(&mut cursor, level),
+        }
+    }
+
+    /// Right after the return of the activation that is so deep, in the user's own code.
+    fn returned(
+        &self,
+        cursor: &mut Cursor<'_, FileSegments>,
+        level: usize,
+    ) -> Result<Option<Position>> {
+        let mut level = level;
+        loop {
+            let mut next = cursor.visit();
+            while next.is_some() && cursor.depth() >= level {
+                next = cursor.skip_activation()?;
+            }
+            let Some(visit) = next else { return Ok(None) };
+            let position = self.first_of(visit.start)?;
+            let (function, offset) = self.place(position)?;
+            if self.is_own(function)? {
+                if self.line(offset).is_some() {
+                    return Ok(Some(position));
+                }
+                return self.over(position, false, cursor.depth(), None);
+            }
+            level = cursor.depth();
+        }
+    }
+
+    /// Right before the call of the activation that is so deep, in the user's own code.
+    fn called(
+        &self,
+        cursor: &mut Cursor<'_, FileSegments>,
+        level: usize,
+    ) -> Result<Option<Position>> {
+        let mut level = level;
+        loop {
+            while cursor.visit().is_some() && cursor.depth() >= level {
+                let Some(innermost) = cursor.innermost()? else {
+                    return Ok(None);
+                };
+                if cursor.seek(innermost.entered - 1)?.is_none() {
+                    return Ok(None);
+                }
+            }
+            let Some(visit) = cursor.visit() else {
+                return Ok(None);
+            };
+            let call = Activation::at_call(&self.values, &self.bodies, visit.last())?;
+            let position = Position::new(visit.last(), call.op);
+            if self.is_own(call.function)? {
+                if self.line(call.offset).is_some() {
+                    return Ok(Some(position));
+                }
+                return self.over(position, true, cursor.depth(), None);
+            }
+            level = cursor.depth();
+        }
+    }
+
+    /// The first arrival at or after a position.
+    pub(super) fn arrival_from(&self, from: Position) -> Result<Option<Position>> {
+        let mut steps = self.lines(from, false, Enter::Calls)?;
+        while let Some(step) = steps.next()? {
+            let position = self.arrived(&step)?;
+            if position >= from {
+                return Ok(Some(position));
+            }
+        }
+        Ok(None)
+    }
+
+    fn lines(
+        &self,
+        from: Position,
+        reverse: bool,
+        enter: Enter,
+    ) -> Result<LineSteps<'_, FileSegments>> {
+        let (first, last) = match reverse {
+            false => (from.time, self.length()),
+            true => (1, from.time),
+        };
+        let wanted = WantedLines {
+            window: Window { first, last },
+            within: Within::default(),
+            reverse,
+            enter,
+            function: None,
+        };
+        let tables = self.tables.clone();
+        Ok(LineSteps::sharing(
+            tables,
+            self.run,
+            self.folded,
+            self.stop,
+            wanted,
+        )?)
+    }
+
+    /// The nearest arrival beyond a position.
+    fn next_line(&self, from: Position, reverse: bool) -> Result<Option<Position>> {
+        let mut steps = self.lines(from, reverse, Enter::Calls)?;
+        while let Some(step) = steps.next()? {
+            let position = self.arrived(&step)?;
+            let is_beyond = match reverse {
+                false => position > from,
+                true => position < from,
+            };
+            if is_beyond {
+                return Ok(Some(position));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Where an arrival at a line stops: at the line, but not before the end of the function's prologue, which gives its variables their places.
+    pub(super) fn arrived(&self, step: &LineStep) -> Result<Position> {
+        let position = match step.op {
+            Some(op) => Position::new(step.time, op),
+            None => self.first_of(step.time)?,
+        };
+        let prologue = self.prologue(step.function)?;
+        let Some(blocks) = prologue.blocks() else {
+            return Ok(position);
+        };
+        let node = &self.path().nodes()[step.visit.node];
+        let begins = node.blocks.first().copied() == self.root(step.function);
+        let entered = match (begins, blocks) {
+            (true, _) => step.visit.start,
+            (false, 0) => return Ok(position),
+            (false, _) => {
+                let mut cursor = self.path().cursor();
+                cursor.seek(step.time)?;
+                let innermost = cursor.innermost()?;
+                innermost.context("a line outside of all calls")?.entered
+            }
+        };
+        Ok(position.max(self.canonical(prologue.behind(entered))?))
+    }
+
+    /// The user's own line of an operator.
+    pub(super) fn line(&self, offset: afterimage_ids::OrigOffset) -> Option<Location> {
+        use afterimage_profile::Source as _;
+        self.folded.locate(offset)
+    }
+
+    /// The operator of a position.
+    pub(super) fn op(at: Position) -> OpId {
+        OpId::from_u32(at.op)
+    }
+}

@@ -1,0 +1,457 @@
+//! Breakpoints of all kinds.
+
+use std::io::Write;
+
+use afterimage::debugger::{Debugger, Direction, Position, RunTo, StopAt, StopPoint};
+use afterimage_present::grouped;
+use afterimage_replay::state::Condition;
+use anyhow::{Context, Result, anyhow, bail};
+use serde_json::{Value, json};
+
+use crate::debuggee::{Debuggee, position, sentence};
+use crate::protocol::{
+    Breakpoint, DataInfo, Locations, SetBreakpoints, SetExceptions, SetOthers, Wanted,
+};
+
+/// Which request sets a breakpoint: it replaces all of its kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Lines of a file.
+    Line(String),
+    Function,
+    Operator,
+    Write,
+}
+
+impl Kind {
+    fn reason(&self) -> &'static str {
+        match self {
+            Self::Line(_) => "breakpoint",
+            Self::Function => "function breakpoint",
+            Self::Operator => "instruction breakpoint",
+            Self::Write => "data breakpoint",
+        }
+    }
+}
+
+/// A breakpoint.
+struct Point<'a> {
+    id: u64,
+    kind: Kind,
+    stop: StopPoint<'a>,
+    /// What it says in place of stopping.
+    log: Option<Message>,
+    /// What a client calls it.
+    name: String,
+}
+
+/// All breakpoints.
+#[derive(Default)]
+pub(crate) struct Points<'a> {
+    all: Vec<Point<'a>>,
+    ids: u64,
+    traps: bool,
+}
+
+/// What a log point says: text, and expressions in braces.
+struct Message {
+    texts: Vec<String>,
+    expressions: Vec<Condition>,
+}
+
+/// A log point says so many lines at most while the run goes on once.
+const MOST_LOGGED: usize = 1000;
+
+impl Message {
+    fn parse(text: &str) -> Result<Self> {
+        let (mut texts, mut expressions) = (vec![String::new()], Vec::new());
+        let mut rest = text;
+        while let Some(open) = rest.find('{') {
+            let after = &rest[open + 1..];
+            let Some(close) = after.find('}') else {
+                bail!("the log message lacks a '}}' after '{{'");
+            };
+            let expression = after[..close].trim();
+            let parsed: Result<Condition, _> = expression.parse();
+            let parsed = parsed.map_err(|error| anyhow!("log message: {expression}: {error}"))?;
+            if let Some(last) = texts.last_mut() {
+                last.push_str(&rest[..open]);
+            }
+            texts.push(String::new());
+            expressions.push(parsed);
+            rest = &after[close + 1..];
+        }
+        if let Some(last) = texts.last_mut() {
+            last.push_str(rest);
+        }
+        Ok(Self { texts, expressions })
+    }
+
+    fn with(&self, values: &[Result<String, String>]) -> String {
+        let mut text = String::new();
+        for (before, value) in self.texts.iter().zip(values) {
+            text.push_str(before);
+            match value {
+                Ok(value) => text.push_str(value),
+                Err(why) => text.push_str(&format!("<{why}>")),
+            }
+        }
+        text.extend(self.texts.last().map(String::as_str));
+        text
+    }
+}
+
+impl<'a> Points<'a> {
+    /// Whether the run stops where it trapped.
+    pub(crate) fn stops_at_traps(&self) -> bool {
+        self.traps
+    }
+
+    fn remove(&mut self, kind: &Kind) {
+        self.all.retain(|point| point.kind != *kind);
+    }
+
+    fn id(&mut self) -> u64 {
+        self.ids += 1;
+        self.ids
+    }
+
+    /// Where the run stops; as [`Debugger::run_to`], with the positions of points among all.
+    pub(crate) fn run_to(
+        &self,
+        debugger: &Debugger<'a>,
+        from: Position,
+        direction: Direction,
+        bound: Option<Position>,
+    ) -> Result<RunTo> {
+        let stopping = (0..)
+            .zip(&self.all)
+            .filter(|(_, point)| point.log.is_none());
+        let (numbers, points): (Vec<usize>, Vec<_>) = stopping
+            .map(|(number, point)| (number, &point.stop))
+            .unzip();
+        let mut found = debugger.run_to(from, &points, direction, bound)?;
+        for point in &mut found.points {
+            *point = numbers[*point];
+        }
+        Ok(found)
+    }
+
+    /// Why it stopped there, and the breakpoints.
+    pub(crate) fn hit(&self, points: &[usize]) -> (&'static str, Vec<u64>) {
+        let hit = || points.iter().filter_map(|&number| self.all.get(number));
+        let reason = hit()
+            .next()
+            .map_or("breakpoint", |point| point.kind.reason());
+        (reason, hit().map(|point| point.id).collect())
+    }
+
+    /// The same for a person: which execution it is.
+    pub(crate) fn description(
+        &self,
+        debugger: &Debugger<'a>,
+        at: Position,
+        points: &[usize],
+    ) -> Result<String> {
+        let Some(point) = points.first().and_then(|&number| self.all.get(number)) else {
+            return Ok(String::new());
+        };
+        Ok(match point.stop.count() {
+            Some(count) => {
+                let number = debugger.count_by(&point.stop, at)?;
+                format!("{}: {} of {}", point.name, grouped(number), grouped(count))
+            }
+            None => format!("{} was written", point.name),
+        })
+    }
+
+    /// What log points between two positions say.
+    pub(crate) fn logged(
+        &self,
+        debugger: &Debugger<'a>,
+        from: Position,
+        to: Position,
+    ) -> Result<Vec<String>> {
+        let mut lines: Vec<(Position, String)> = Vec::new();
+        let mut more = None;
+        for point in &self.all {
+            let Some(message) = &point.log else { continue };
+            let mut passed = debugger.passed(&point.stop, (from, to), MOST_LOGGED + 1)?;
+            if passed.len() > MOST_LOGGED {
+                passed.truncate(MOST_LOGGED);
+                more = Some(point);
+            }
+            let values = debugger.values_at(&passed, &message.expressions)?;
+            let texts = passed.iter().zip(values);
+            lines.extend(texts.map(|(at, values)| (*at, message.with(&values) + "\n")));
+        }
+        lines.sort_by_key(|(at, _)| *at);
+        if to < from {
+            lines.reverse();
+        }
+        let mut lines = Vec::from_iter(lines.into_iter().map(|(_, line)| line));
+        if let Some(point) = more {
+            lines.push(format!(
+                "… {} says more than {} lines: the rest is left out\n",
+                point.name,
+                grouped(MOST_LOGGED as u64)
+            ));
+        }
+        Ok(lines)
+    }
+}
+
+/// A text that is there and not empty.
+fn given(text: &Option<String>) -> Option<&str> {
+    text.as_deref().filter(|text| !text.trim().is_empty())
+}
+
+impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
+    fn set(&mut self, kind: Kind, name: String, at: &StopAt, wanted: &Wanted) -> Breakpoint {
+        let id = self.points.id();
+        let found = || -> Result<(StopPoint<'a>, Option<Message>)> {
+            let (condition, hits) = (given(&wanted.condition), given(&wanted.hit_condition));
+            let log = given(&wanted.log_message).map(Message::parse).transpose()?;
+            Ok((self.debugger.stop_point(at, condition, hits)?, log))
+        };
+        let (stop, log) = match found() {
+            Ok(found) => found,
+            Err(error) => {
+                return Breakpoint {
+                    id,
+                    message: Some(sentence(&error)),
+                    ..Breakpoint::default()
+                };
+            }
+        };
+        let message = stop.count().map(|count| match count {
+            0 => "never executed in this run".to_owned(),
+            1 => "executed once".to_owned(),
+            count => format!("executed {} times", grouped(count)),
+        });
+        let taken = stop.line().filter(|_| matches!(kind, Kind::Line(_)));
+        let name = taken.map_or(name, |line| format!("line {}", line.number));
+        let line = stop.line().map(|line| self.numbering.line(line.number));
+        self.points.all.push(Point {
+            id,
+            kind,
+            stop,
+            log,
+            name,
+        });
+        Breakpoint {
+            id,
+            verified: true,
+            message,
+            line,
+            ..Breakpoint::default()
+        }
+    }
+
+    pub(crate) fn set_lines(&mut self, wanted: SetBreakpoints) -> Result<Value> {
+        let mut all = wanted.breakpoints;
+        if let (true, Some(lines)) = (all.is_empty(), wanted.lines) {
+            let only_lines = lines.into_iter().map(|line| Wanted {
+                line,
+                ..Wanted::default()
+            });
+            all.extend(only_lines);
+        }
+        let path = self.file_of(&wanted.source);
+        let kind = match &path {
+            Ok(path) => Kind::Line(path.clone()),
+            Err(_) => Kind::Line(String::new()),
+        };
+        self.points.remove(&kind);
+        let mut breakpoints = Vec::new();
+        for one in &all {
+            let line = self.numbering.from_client(one.line);
+            let found = match (&path, &line) {
+                (Ok(path), &Ok(line)) => {
+                    let at = StopAt::Line {
+                        path: path.clone(),
+                        line,
+                    };
+                    let name = format!("line {line}");
+                    self.set(kind.clone(), name, &at, one)
+                }
+                (Err(error), _) | (_, Err(error)) => Breakpoint {
+                    id: self.points.id(),
+                    message: Some(sentence(error)),
+                    ..Breakpoint::default()
+                },
+            };
+            breakpoints.push(Breakpoint {
+                source: Some(wanted.source.clone()),
+                ..found
+            });
+        }
+        Ok(json!({ "breakpoints": breakpoints }))
+    }
+
+    pub(crate) fn set_functions(&mut self, wanted: SetOthers) -> Result<Value> {
+        self.points.remove(&Kind::Function);
+        let set = wanted.breakpoints.iter().map(|one| {
+            let at = StopAt::Place(one.name.clone());
+            self.set(Kind::Function, one.name.clone(), &at, one)
+        });
+        Ok(json!({ "breakpoints": Vec::from_iter(set) }))
+    }
+
+    pub(crate) fn set_operators(&mut self, wanted: SetOthers) -> Result<Value> {
+        self.points.remove(&Kind::Operator);
+        let mut set = Vec::new();
+        for one in &wanted.breakpoints {
+            let address = address(&one.instruction_reference).and_then(|address| {
+                let address = address.checked_add_signed(one.offset);
+                address.ok_or_else(|| anyhow!("there is no such address"))
+            });
+            set.push(match address {
+                Ok(address) => {
+                    let name = format!("@0x{address:x}");
+                    let at = StopAt::Place(name.clone());
+                    Breakpoint {
+                        instruction_reference: Some(format!("0x{address:x}")),
+                        ..self.set(Kind::Operator, name, &at, one)
+                    }
+                }
+                Err(error) => Breakpoint {
+                    id: self.points.id(),
+                    message: Some(sentence(&error)),
+                    ..Breakpoint::default()
+                },
+            });
+        }
+        Ok(json!({ "breakpoints": set }))
+    }
+
+    pub(crate) fn set_writes(&mut self, wanted: SetOthers) -> Result<Value> {
+        self.points.remove(&Kind::Write);
+        let mut set = Vec::new();
+        for one in &wanted.breakpoints {
+            let found = match (data_range(&one.data_id), one.access_type.as_deref()) {
+                (_, Some(access)) if access != "write" => Err(anyhow!(
+                    "{access}: only writes are looked for; set accessType to \"write\""
+                )),
+                (Some((address, bytes, name)), _) => {
+                    let at = StopAt::Write {
+                        memory: 0,
+                        address,
+                        bytes,
+                    };
+                    Ok(self.set(Kind::Write, name, &at, one))
+                }
+                (None, _) => Err(anyhow!(
+                    "{:?} is no dataId of dataBreakpointInfo",
+                    one.data_id
+                )),
+            };
+            set.push(found.unwrap_or_else(|error| Breakpoint {
+                id: self.points.id(),
+                message: Some(sentence(&error)),
+                ..Breakpoint::default()
+            }));
+        }
+        Ok(json!({ "breakpoints": set }))
+    }
+
+    pub(crate) fn set_exceptions(&mut self, wanted: SetExceptions) -> Result<Value> {
+        self.points.traps = wanted.filters.iter().any(|filter| filter == "trap");
+        Ok(Value::Null)
+    }
+
+    /// Where a variable, or an address, can be watched.
+    pub(crate) fn data_info(&mut self, wanted: &DataInfo) -> Result<Value> {
+        let bytes = wanted.bytes.map(u64::try_from).transpose();
+        let bytes = bytes.context("bytes: no negative number of them can be watched")?;
+        let refused = |why: &str| json!({ "dataId": null, "description": why });
+        if wanted.as_address {
+            let address = address(&wanted.name)?;
+            let bytes = bytes.unwrap_or(1);
+            return self.data_range_of(address, bytes, &wanted.name);
+        }
+        let found = match position(wanted.variables_reference) {
+            Some(handle) => self.part_named(handle, &wanted.name)?,
+            None => self.object_named(wanted.frame_id, &wanted.name)?,
+        };
+        let (object, bytes) = match found {
+            Ok((object, size)) => (object, bytes.unwrap_or(size)),
+            Err(why) => return Ok(refused(&format!("{}: {why}", wanted.name))),
+        };
+        match object.address() {
+            Some(address) => self.data_range_of(address, bytes, &wanted.name),
+            None => Ok(refused(&format!(
+                "{} is not in memory here, so its writes cannot be watched; ask why {} in the console",
+                wanted.name, wanted.name
+            ))),
+        }
+    }
+
+    fn data_range_of(&self, address: u64, bytes: u64, name: &str) -> Result<Value> {
+        if bytes == 0 || bytes > LARGEST_WATCHED {
+            bail!("{name} has {bytes} bytes; from 1 to {LARGEST_WATCHED} can be watched");
+        }
+        Ok(json!({
+            "dataId": format!("0x{address:x}+{bytes} {name}"),
+            "description": format!("{name} ({bytes} bytes at 0x{address:x})"),
+            "accessTypes": ["write"],
+            "canPersist": false,
+        }))
+    }
+
+    /// The lines that have code.
+    pub(crate) fn locations(&self, wanted: &Locations) -> Result<Value> {
+        let path = self.file_of(&wanted.source)?;
+        let first = self.numbering.from_client(wanted.line)?;
+        let last = match wanted.end_line {
+            Some(line) => self.numbering.from_client(line)?,
+            None => first,
+        };
+        let lines = self.debugger.lines_with_code(&path, first..=last)?;
+        let lines = lines.into_iter();
+        let lines = lines.map(|line| json!({ "line": self.numbering.line(line) }));
+        Ok(json!({ "breakpoints": Vec::from_iter(lines) }))
+    }
+
+    /// Why the run ended where it stands.
+    pub(crate) fn exception_info(&self) -> Result<Value> {
+        let Some(why) = &self.exception else {
+            bail!("the run does not stand where it trapped");
+        };
+        Ok(json!({
+            "exceptionId": "trap",
+            "description": why,
+            "breakMode": "always",
+            "details": {
+                "message": why,
+                "fullTypeName": "WebAssembly trap",
+                "evaluateName": "why --trap",
+            },
+        }))
+    }
+}
+
+/// So many bytes can be watched at once.
+const LARGEST_WATCHED: u64 = 1 << 16;
+
+/// A number as clients write addresses.
+pub(crate) fn address(text: &str) -> Result<u64> {
+    let text = text.trim();
+    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+    let parsed = match digits {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    parsed.map_err(|_| anyhow!("{text:?} is no address: write 0x and hexadecimal digits"))
+}
+
+/// The address, the number of bytes, and the name in a `dataId`.
+fn data_range(id: &str) -> Option<(u64, u64, String)> {
+    let (range, name) = id.split_once(' ')?;
+    let (first, bytes) = range.split_once('+')?;
+    let bytes = bytes
+        .parse()
+        .ok()
+        .filter(|bytes| (1..=LARGEST_WATCHED).contains(bytes))?;
+    Some((address(first).ok()?, bytes, name.to_owned()))
+}

@@ -1,0 +1,63 @@
+//! Expressions in a frame.
+
+use std::io::Write;
+
+use afterimage_replay::state::{Condition, Path};
+use anyhow::{Result, anyhow, bail};
+use serde_json::json;
+
+use crate::debuggee::{Answer, Debuggee};
+use crate::protocol::Evaluate;
+use crate::variables::Opened;
+
+impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
+    pub(crate) fn evaluate(&mut self, wanted: &Evaluate) -> Result<Answer> {
+        let text = wanted.expression.trim();
+        if text.is_empty() {
+            bail!("the expression is empty");
+        }
+        if wanted.context.as_deref() == Some("repl")
+            && let Some(answer) = self.command(text, wanted.frame_id)?
+        {
+            return Ok(answer);
+        }
+        let frame = self.frame(wanted.frame_id)?;
+        let number = frame.number;
+        if let Ok(path) = text.parse::<Path>() {
+            let known = self.debugger.variables();
+            let known = known.map_err(|error| anyhow!("{text}: {error}"))?;
+            let opened = self.debugger.inspect(self.at, number + 1, |inspection| {
+                let object = inspection.object((number, frame.inlined), &path)?;
+                let object = object.map_err(|why| anyhow!("{text}: {why}"))?;
+                inspection.with(number, |moment, _| {
+                    Ok(Opened::of(known, text.to_owned(), object, moment))
+                })
+            })?;
+            let variable = self.shown(number, opened, Some(text.to_owned()));
+            let mut body = serde_json::to_value(&variable)?;
+            if let Some(fields) = body.as_object_mut() {
+                fields.remove("name");
+                fields.remove("evaluateName");
+                if let Some(value) = fields.remove("value") {
+                    fields.insert("result".to_owned(), value);
+                }
+            }
+            return Ok(Answer { body, motion: None });
+        }
+        let expression: Result<Condition, _> = text.parse();
+        let expression = expression.map_err(|error| {
+            let error = error
+                .to_string()
+                .replace("of the condition", "of the expression");
+            anyhow!("{text}: {error}")
+        })?;
+        let result = self.debugger.inspect(self.at, number + 1, |inspection| {
+            inspection.evaluate(number, &expression)
+        })?;
+        let result = result.map_err(|why| anyhow!("{text}: {why}"))?;
+        Ok(Answer {
+            body: json!({ "result": result, "variablesReference": 0 }),
+            motion: None,
+        })
+    }
+}

@@ -1,0 +1,33 @@
+//! A debugger's access to a recording: a server of the Debug Adapter Protocol.
+//!
+//! [`serve`] reads requests and writes responses and events until the client leaves. A client opens a recording (`attach`, or `launch` with `recording`), or has a program recorded first (`launch` with
+//! `program`). From then on it is a thin client of [`afterimage::debugger`]: it keeps the position, the breakpoints and what the client was shown, and decides nothing about the run.
+//!
+//! | file | what |
+//! |---|---|
+//! | `wire` | messages with `Content-Length`, in and out |
+//! | `protocol` | the messages' fields |
+//! | `client` | whoever is at the other end: responses, events, interruption |
+//! | `server` | what comes before there is a run: `initialize`, `launch`, `attach` |
+//! | `debuggee` | the position, and requests about it |
+//! | `breakpoints`, `motion`, `stack`, `variables`, `evaluate`, `console`, `code` | the requests, by what they are about |
+//!
+//! `docs/DEBUGGERS.md` is for users.
+
+mod base64;
+mod breakpoints;
+mod client;
+mod code;
+mod console;
+mod debuggee;
+mod evaluate;
+mod motion;
+mod protocol;
+mod server;
+mod stack;
+mod variables;
+mod wire;
+
+pub use client::Category;
+pub use protocol::Launch;
+pub use server::{Recorder, serve};
