@@ -30,6 +30,7 @@
 //! | [`VariableQuery`] | [`Session::variable_values`]: what a variable held, again and again |
 //! | [`MemoryQuery`] | [`Session::memory`]: what memory held, who wrote it, who reads it |
 //! | [`TraceQuery`] | [`Session::trace`]: what was executed, in order |
+//! | [`ActivationQuery`] | [`Session::activation`]: what one execution of a function did |
 //! | [`PathsQuery`] | [`Session::paths`]: which paths the run took |
 //! | [`AddressesQuery`] | [`Session::addresses`], [`Session::address_stats`]: what loads and stores accessed |
 //! | [`DataflowQuery`] | [`Session::dataflow`]: whether a fact held, and what decided |
@@ -39,6 +40,7 @@
 //! | [`MatchQuery`] | [`Session::matching`]: which statements of two versions correspond |
 //! | [`CurrencyQuery`] | [`Session::currency`]: whether a variable of an optimised program is current |
 
+mod activation;
 #[doc(hidden)]
 pub mod addresses;
 mod append;
@@ -120,6 +122,7 @@ pub mod wasm_local;
 pub mod why;
 mod why_not;
 
+pub use activation::ActivationQuery;
 pub use addresses::AddressesQuery;
 pub use afterimage_analyses as analyses;
 pub use afterimage_analyses::slices::{SliceAbout, SliceAlong, SliceQuery};

@@ -6,12 +6,13 @@ use afterimage_analyses::slices::SliceQuery;
 use afterimage_present::document::WithRows;
 use afterimage_present::values::{ConditionReport, ValuesReport, VariableReport};
 use afterimage_present::{
-    AddressStatsHead, AddressesHead, CompareDocument, CurrencyDocument, DataflowDocument,
-    DepsDirection, DepsReport, MatchDocument, MemoryReport, NoSources, PathsDocument,
-    ProfileDocument, RedundancyDocument, SimulateHead, SliceReport, StateView, Style, WhyNotReport,
-    paths_document,
+    ActivationReport, AddressStatsHead, AddressesHead, CompareDocument, CurrencyDocument,
+    DataflowDocument, DepsDirection, DepsReport, MatchDocument, MemoryReport, NoSources,
+    PathsDocument, ProfileDocument, RedundancyDocument, SimulateHead, SliceReport, StateView,
+    Style, WhyNotReport, paths_document,
 };
 
+use crate::activation::ActivationQuery;
 use crate::addresses::{self, AddressesQuery};
 use crate::compared::compare;
 use crate::counted::{Counted, ProfileQuery};
@@ -206,6 +207,17 @@ impl Session {
         self.about(|| {
             query.check()?;
             self.ensure_path()?;
+            query.answer(self)
+        })
+    }
+
+    /// What did one execution of a function do? Builds the path if it is not there yet, and follows the run while the function is open.
+    ///
+    /// # Errors
+    /// If the run has no such moment, the program no lines, or the recording is damaged.
+    pub fn activation(&self, query: &ActivationQuery) -> Result<ActivationReport, QuestionError> {
+        self.about(|| {
+            self.ensure_whole_path()?;
             query.answer(self)
         })
     }
