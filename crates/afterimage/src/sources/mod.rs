@@ -39,6 +39,8 @@ pub struct SourcePaths(Arc<Paths>);
 #[derive(Debug, Default)]
 struct Paths {
     moved: Vec<Moved>,
+    /// Files elsewhere are not read, but for Rust's standard library.
+    within: Option<Vec<PathBuf>>,
     /// Paths that were asked for and not found.
     missing: Mutex<BTreeSet<String>>,
     /// Why embedded sources cannot be read, in sentences.
@@ -51,6 +53,14 @@ impl SourcePaths {
     pub fn new(moved: Vec<Moved>) -> Self {
         Self(Arc::new(Paths {
             moved,
+            ..Paths::default()
+        }))
+    }
+
+    /// Only files under these folders, whatever the debug information names: it comes with the recording, and may name any file. Folders are given without symbolic links.
+    pub fn within(folders: &[PathBuf]) -> Self {
+        Self(Arc::new(Paths {
+            within: Some(folders.to_owned()),
             ..Paths::default()
         }))
     }
@@ -151,11 +161,21 @@ impl SourceFiles {
         if path.is_empty() {
             return None;
         }
-        let Paths { moved, rust, .. } = &*self.paths.0;
+        let Paths {
+            moved,
+            within,
+            rust,
+            ..
+        } = &*self.paths.0;
+        let is_allowed = |place: &PathBuf| match (within, place.canonicalize()) {
+            (None, _) => true,
+            (Some(folders), Ok(real)) => folders.iter().any(|folder| real.starts_with(folder)),
+            (Some(_), Err(_)) => false,
+        };
         let moved = moved.iter().filter_map(|moved| moved.apply(path));
         let beside = self.at.parent().unwrap_or(Path::new(""));
         let own = [PathBuf::from(path), beside.join(path)];
-        let places = moved.chain(own);
+        let places = moved.chain(own).filter(is_allowed);
         // Toolchains are looked at only if nothing else has the file.
         let mut places = places.chain(std::iter::once_with(|| rust.locate(path)).flatten());
         places.find(|place| may_be_source(place).is_some())
