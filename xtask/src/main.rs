@@ -3,7 +3,7 @@
 //! `cargo xtask demo` builds a real program and profiles it; `cargo xtask test` runs the tests with what they need;
 //! `cargo xtask architecture` checks what ARCHITECTURE.md promises; `cargo xtask corpus` builds the real programs that the
 //! project is measured on, and `cargo xtask planted` some of them with bugs; `cargo xtask verify` checks everything about them, and
-//! `cargo xtask mutants` whether an operator that was replaced in one is named; `cargo xtask suites` runs other people's test suites;
+//! `cargo xtask mutants` whether an operator that was replaced in one is named; `cargo xtask guilty` whether agents' answers show a planted bug; `cargo xtask suites` runs other people's test suites;
 //! `cargo xtask forge` forges recordings, `cargo xtask freeze` compares many answers with those that are kept,
 //! `cargo xtask screens` makes the pages of docs/screens,
 //! and `cargo xtask papers` measures again what the papers show.
@@ -15,6 +15,7 @@ mod corpus;
 mod demo;
 mod forge;
 mod freeze;
+mod guilty;
 mod inputs;
 mod inspect;
 mod manifest;
@@ -65,6 +66,8 @@ enum Task {
     Verify(VerifyArguments),
     /// Replace operators of programs, and see whether `afterimage diff` names them: minutes
     Mutants(MutantsArguments),
+    /// Plant bugs in programs, and see whether agents' answers show the guilty lines: half an hour
+    Guilty(GuiltyArguments),
     /// Run the WebAssembly and the WASI test suite through recording and following: minutes
     Suites {
         /// A folder with scripts, or with built programs of the WASI test suite [default: scripts from crates.io]
@@ -152,6 +155,23 @@ struct MutantsArguments {
     seed: u64,
 }
 
+/// Which bugs to draw.
+#[derive(clap::Args)]
+struct GuiltyArguments {
+    /// The same seed draws the same bugs
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// How many in each program
+    #[arg(long, value_name = "N", default_value_t = 6)]
+    count: usize,
+    /// Only in these programs, names separated by commas
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Ask this program instead of the one that the checkout builds
+    #[arg(long, value_name = "PROGRAM")]
+    tool: Option<PathBuf>,
+}
+
 /// What to measure again.
 #[derive(clap::Args)]
 struct PapersArguments {
@@ -199,6 +219,7 @@ fn main() -> ExitCode {
         Task::Test { arguments } => test::run(&arguments),
         Task::Verify(arguments) => verify::run(&arguments),
         Task::Mutants(arguments) => mutants::run(&arguments),
+        Task::Guilty(arguments) => guilty::run(&arguments),
         Task::Suites { folder } => suites::run(folder.as_deref()),
         Task::Forge { count, seeds, seed } => forge::run(count, seeds, seed),
         Task::Freeze(arguments) => freeze::run(&arguments),
