@@ -13,7 +13,7 @@ use crate::calls::commands_as_calls;
 /// An answer has no more lines of text.
 pub const LINES: usize = 60;
 /// Of these, so many are for the report.
-pub(crate) const BODY: usize = 44;
+pub(crate) const BODY: usize = 47;
 /// So many of the calls that may come next stand in the text.
 const NEXT: usize = 6;
 /// So many notes.
@@ -39,7 +39,7 @@ pub(crate) struct Next {
     pub arguments: Map<String, Value>,
     /// What it is about.
     pub about: String,
-    /// Whether that is in the user's own code, and not in a library.
+    /// Whether that is in the user's own code, and not in a library, or the only way back to it.
     pub own: bool,
 }
 

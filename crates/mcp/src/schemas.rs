@@ -41,9 +41,15 @@ pub(crate) fn document(name: &str, rows: Option<&str>) -> Value {
     if let (Some(rows), Some(of_row)) = (rows, of_row) {
         let mut of_row = of_row.to_value();
         take_definitions(&mut of_row, &mut head);
-        head["properties"][rows] = json!({ "type": "array", "items": of_row });
+        add(&mut head, rows, json!({ "type": "array", "items": of_row }));
     }
     head
+}
+
+/// Adds a field to the schema of a document.
+pub(crate) fn add(document: &mut Value, name: &str, mut field: Value) {
+    take_definitions(&mut field, document);
+    document["properties"][name] = field;
 }
 
 /// The schema of an answer whose report has one of these schemas.

@@ -186,7 +186,19 @@ pub(crate) fn failed(tool: &Tool, arguments: &Map<String, Value>, error: &Error)
                 own: true,
             })
         };
+        let nearest = why.split_once("nearest line with code is ");
+        let nearest = nearest.map(|(_, line)| line.split(|sign: char| !sign.is_ascii_digit()));
+        let nearest = nearest.and_then(|mut parts| parts.next());
         match at {
+            Some(at) if let (Some(line), Some((file, _))) = (nearest, at.split_once(':')) => {
+                let mut again = arguments.clone();
+                again.insert("at".to_owned(), json!(format!("{file}:{line}")));
+                call(
+                    tool.name,
+                    "the nearest line with code",
+                    Value::Object(again),
+                )
+            }
             // Nothing can be asked about a file that is not there.
             _ if why.contains("not found;") || why.contains("outside of the roots") => None,
             _ if why.contains("not a recording") => None,

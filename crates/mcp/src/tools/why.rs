@@ -1,11 +1,14 @@
-//! `why`: where a value came from.
+//! `why`: where a value came from, and the nearest lines that it depends on in other ways.
 
+use std::collections::BTreeSet;
+
+use afterimage::present::document::objects::Position;
 use afterimage::present::{WhyEntry, WhyLed, WhyPlace, WhyText};
 use afterimage::why::Byte;
-use afterimage::{WhyAbout, WhyQuery, check};
+use afterimage::{SliceAbout, SliceQuery, WhyAbout, WhyQuery, check};
 use anyhow::Result;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{Asked, Question, needs, next};
@@ -58,13 +61,31 @@ fn text_or_number<'d, D: serde::Deserializer<'d>>(from: D) -> Result<Option<Stri
     }))
 }
 
+/// A line of the user's own code that the first own step of the way depends on.
+#[derive(Clone, Serialize, JsonSchema)]
+struct Near {
+    /// Which.
+    source: Position,
+    /// Its text, if it is at hand.
+    text: Option<String>,
+    /// It is at most so many dependences away.
+    within: u8,
+}
+
+/// How far lines are looked for, until there are enough: along data, addresses and branches.
+const DISTANCES: [u8; 6] = [4, 8, 16, 32, 64, 128];
+/// So many are enough.
+const NEAR: usize = 18;
+
 impl Question for Arguments {
     const NAME: &'static str = "why";
     const TITLE: &'static str = "Where a value came from";
-    const ABOUT: &'static str = "Where a value came from, step by step back through the run: through computations, memory, calls and arguments, to the constant, the input byte or the host call it started from. Ask it about a wrong byte or text of output (`stdout`), a statement or variable at a moment (`at`, `var`), or what killed the program (`trap`). `next` lists operands and branches that were not followed.";
+    const ABOUT: &'static str = "Where a value came from, step by step back through the run: through computations, memory, calls and arguments, to the constant, the input byte or the host call it started from. Ask it about a wrong byte or text of output (`stdout`), a statement or variable at a moment (`at`, `var`), or what killed the program (`trap`). `near` are the closest lines of your own code that it depends on in any way. `next` lists operands and branches that were not followed.";
 
     fn reports() -> Vec<Value> {
-        vec![schemas::document("why", Some("entries"))]
+        let mut why = schemas::document("why", Some("entries"));
+        schemas::add(&mut why, "near", schemas::report::<Vec<Near>>());
+        vec![why]
     }
 
     fn recordings(&self) -> Vec<&str> {
@@ -95,6 +116,14 @@ impl Question for Arguments {
             .take_while(|entry| matches!(entry, WhyEntry::End(_)));
         let split = kept.len() - ends.count();
         let (way, ends) = kept.split_at(split);
+        let own = |entry: &&WhyEntry| places(entry).iter().any(|place| !place.library);
+        let made = |entry: &&WhyEntry| matches!(entry, WhyEntry::Made(_)) && own(entry);
+        let first = kept.iter().find(made).or(kept.iter().find(own));
+        let first = first.and_then(|entry| places(entry).into_iter().find(|place| !place.library));
+        let near = match first {
+            Some(first) if self.offset == 0 => near(asked, &first.at, &kept)?,
+            _ => Vec::new(),
+        };
         let head = &report.head;
         let show = |rows: &[WhyEntry]| {
             let mut out = Vec::new();
@@ -116,6 +145,14 @@ impl Question for Arguments {
                 text.entry(end)?;
             }
             text.left_out(library)?;
+            if !near.is_empty() {
+                out.extend(b"the nearest lines that it depends on, along data and branches:\n");
+            }
+            for one in &near {
+                let Position { file, line, .. } = &one.source;
+                let text = one.text.as_deref().unwrap_or_default();
+                out.extend(format!("  {file}:{line}  | {text}\n").into_bytes());
+            }
             Ok(String::from_utf8_lossy(&out).into_owned())
         };
         let (rows, shown) = page(way, self.offset.min(way.len()), show)?;
@@ -124,6 +161,7 @@ impl Question for Arguments {
         let mut document = serde_json::to_value(head)?;
         document["schema"] = json!("afterimage/why/2");
         document["entries"] = serde_json::to_value(&entries)?;
+        document["near"] = serde_json::to_value(&near)?;
         let mut found = Found::new(
             document,
             shown,
@@ -137,6 +175,43 @@ impl Question for Arguments {
         found.more = (until < way.len()).then(|| json!({ "offset": until }));
         Ok(found)
     }
+}
+
+/// The nearest lines of the user's own code that an execution depends on, the nearest first. The lines of the way itself are shown anyway.
+fn near(asked: &Asked<'_>, at: &str, way: &[WhyEntry]) -> Result<Vec<Near>> {
+    let session = asked.session()?;
+    let sources = session.sources();
+    let shown = way.iter().flat_map(places);
+    let shown = shown.filter_map(|place| place.around.as_ref().or(place.source.as_ref()));
+    let mut known: BTreeSet<_> = shown.map(|line| (line.path.clone(), line.line)).collect();
+    let mut found = Vec::new();
+    for depth in DISTANCES {
+        let query = SliceQuery {
+            depth: Some(depth),
+            ..SliceQuery::new(SliceAbout::Statement { at: at.to_owned() })
+        };
+        // What has no value has no slice.
+        let Ok(slice) = asked.answered(|session| session.slice(&query)) else {
+            break;
+        };
+        for line in slice.lines {
+            let Position { file, line, .. } = line.source;
+            if !session.code().shows(&file) || !known.insert((file.clone(), line)) {
+                continue;
+            }
+            let text = sources.lines(&file).and_then(|mut lines| lines.line(line));
+            found.push(Near {
+                source: Position::line(&file, line),
+                text: text.map(|text| text.trim().to_owned()),
+                within: depth,
+            });
+        }
+        if found.len() >= NEAR {
+            break;
+        }
+    }
+    found.truncate(NEAR);
+    Ok(found)
 }
 
 /// Writes entries as the command line does, for calls instead of commands.
@@ -244,6 +319,10 @@ impl Arguments {
                     }
                 }
             }
+        }
+        // If all leads are in libraries, they are the way to the user's own code.
+        if !all.iter().any(|one| one.own && one.tool == Self::NAME) {
+            all.iter_mut().for_each(|one| one.own = true);
         }
         all
     }
