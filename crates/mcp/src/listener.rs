@@ -88,3 +88,48 @@ impl Monitor for Listener {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{self, Write};
+
+    #[derive(Clone, Default)]
+    struct Collected(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Collected {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn progress_is_told_to_who_asked_and_only_grows() {
+        let collected = Collected::default();
+        let output = Arc::new(Output::new(Box::new(collected.clone())));
+        let listener = Listener::default();
+        listener.begin(Work::Path, None)(7);
+        listener.begin_call(Some(json!("token")), &output);
+        for work in [Work::Path, Work::Values] {
+            // The next is told at once.
+            listener.heard().last = None;
+            let progress = listener.begin(work, Some(50));
+            progress(40);
+            progress(41);
+        }
+        let text = String::from_utf8(collected.0.lock().unwrap().clone()).unwrap();
+        let all = text
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let all = Vec::from_iter(all.map(|mut message| message["params"].take()));
+        let expected = [
+            json!({ "progressToken": "token", "progress": 40, "total": 50, "message": "following the path" }),
+            json!({ "progressToken": "token", "progress": 81, "total": 91, "message": "following the values" }),
+        ];
+        assert_eq!(all, expected);
+    }
+}

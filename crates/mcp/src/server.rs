@@ -265,3 +265,51 @@ impl Worker {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+
+    #[derive(Clone, Default)]
+    struct Collected(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Collected {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_was_cancelled_is_not_answered_and_the_rest_is() {
+        let collected = Collected::default();
+        let output = Arc::new(Output::new(Box::new(collected.clone())));
+        let folder = tempfile::tempdir().unwrap();
+        let worker = Worker {
+            output,
+            running: Running::default(),
+            roots: Roots::new(&[folder.path().to_owned()]).unwrap(),
+        };
+        let (jobs, queue) = channel();
+        for (id, cancelled) in [(1, true), (2, false)] {
+            let job = Job {
+                id: json!(id),
+                tool: tools::find("overview").unwrap(),
+                arguments: Map::new(),
+                token: None,
+                cancel: Arc::new(AtomicBool::new(cancelled)),
+            };
+            jobs.send(job).unwrap();
+        }
+        drop(jobs);
+        worker.run(&queue);
+        let text = String::from_utf8(collected.0.lock().unwrap().clone()).unwrap();
+        let answers = Vec::from_iter(text.lines());
+        assert_eq!(answers.len(), 1, "{text}");
+        assert!(answers[0].contains("\"id\":2"), "{text}");
+    }
+}
