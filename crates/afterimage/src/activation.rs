@@ -12,8 +12,11 @@ use afterimage_present::{
     ActivationVariable, ActivationWrite, ChangedVariable, LineEntry, Sources, value_text,
 };
 use afterimage_profile::{Source, SourceLine};
+use afterimage_program::Location;
 use afterimage_replay::paths::{CallEntry, CallsOf, FileSegments, Positions, Window, kth_call};
-use afterimage_replay::steps::{self, Enter, Range, Step, Steps, Value, WantedLines, What, Within};
+use afterimage_replay::steps::{
+    self, Enter, LineSteps, Range, Step, Steps, Value, WantedLines, What, Within,
+};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +33,8 @@ pub struct ActivationQuery {
     pub at: String,
     /// At most so many arrivals at lines.
     pub arrivals: usize,
+    /// At so many of them, the first, variables are looked at: each takes following the run.
+    pub variables: usize,
 }
 
 /// At most so many statements of the function are looked at.
@@ -41,13 +46,16 @@ const EACH: usize = 8;
 
 impl ActivationQuery {
     /// So many arrivals are followed if nothing else is asked for.
-    pub const ARRIVALS: usize = 2000;
+    pub const ARRIVALS: usize = 20_000;
+    /// And variables are looked at so often.
+    pub const VARIABLES: usize = 128;
 
     /// The execution that a moment is in.
     pub fn new(at: impl Into<String>) -> Self {
         Self {
             at: at.into(),
             arrivals: Self::ARRIVALS,
+            variables: Self::VARIABLES,
         }
     }
 
@@ -65,7 +73,7 @@ impl ActivationQuery {
                 positions: &positions,
                 call,
             };
-            asked.report(self.arrivals.max(1))
+            asked.report(self.arrivals.max(1), self.variables.max(1))
         })
     }
 }
@@ -87,6 +95,13 @@ struct Asked<'q, 'p> {
     program: NamedProgram<'p>,
     positions: &'q Positions<'p, FileSegments>,
     call: &'q CallEntry,
+}
+
+/// An arrival at a line.
+struct Arrival {
+    time: u64,
+    op: Option<OpId>,
+    line: SourceLine,
 }
 
 /// What a statement did that is told.
@@ -117,12 +132,12 @@ struct Gathered {
 }
 
 impl Asked<'_, '_> {
-    fn report(&self, most: usize) -> Result<ActivationReport> {
+    fn report(&self, most: usize, watched: usize) -> Result<ActivationReport> {
         let (session, call) = (self.program.session, self.call);
         let path = session.path()?;
         let done = self.statements()?;
-        let (mut arrivals, more) = self.arrivals(most, done.reach)?;
-        arrivals.retain(|arrival| arrival.entered == call.entered);
+        let (arrivals, more) = self.arrivals(most, done.reach)?;
+        let watched = self.watched(watched, done.reach)?;
         let mut gathered: BTreeMap<(String, u32), (SourceLine, Gathered)> = BTreeMap::new();
         let key = |line: &SourceLine| (line.path.clone(), line.line);
         for arrival in &arrivals {
@@ -133,7 +148,7 @@ impl Asked<'_, '_> {
             line.first.get_or_insert(at);
             line.last = Some(at);
         }
-        for pair in arrivals.windows(2) {
+        for pair in watched.windows(2) {
             let found = gathered.get_mut(&key(&pair[0].line));
             let (_, line) = found.context("a line that was not gathered")?;
             for one in pair[1].changed.iter().flatten() {
@@ -158,9 +173,9 @@ impl Asked<'_, '_> {
         let occurrences = path.activations(call.function)?;
         let kept = occurrences.rank(call.entered)?;
         let numbers = numbering(path);
-        let parameters = arrivals.first().filter(|first| first.begins);
+        let parameters = watched.first().filter(|first| first.begins);
         let parameters = parameters.iter().flat_map(|first| first.changed.iter());
-        let unavailable = arrivals.iter().find_map(|one| one.changed.as_ref().err());
+        let unavailable = watched.iter().find_map(|one| one.changed.as_ref().err());
         Ok(ActivationReport {
             function: Function::new(self.program.names, call.function),
             call: numbers.of_kept(call.function, kept),
@@ -182,6 +197,7 @@ impl Asked<'_, '_> {
                 .map(|next| self.position(next.time, next.op))
                 .transpose()?,
             lines: self.lines(gathered, own.as_deref())?,
+            watched: watched.len().min(arrivals.len()) as u64,
             unavailable: unavailable.cloned(),
         })
     }
@@ -239,11 +255,9 @@ impl Asked<'_, '_> {
         })
     }
 
-    /// The arrivals at the activation's lines, and the one with which they go on if there are more.
-    fn arrivals(&self, most: usize, reach: u64) -> Result<(Vec<LineEntry>, Option<LineEntry>)> {
-        let session = self.program.session;
-        let folded = session.folded(self.program.source);
-        let wanted = WantedLines {
+    /// The arrivals at the activation's lines that are wanted.
+    fn wanted(&self, reach: u64) -> WantedLines {
+        WantedLines {
             window: Window {
                 first: self.call.entered,
                 last: reach.max(self.call.entered),
@@ -252,21 +266,58 @@ impl Asked<'_, '_> {
             reverse: false,
             enter: Enter::Nothing,
             function: None,
-        };
+        }
+    }
+
+    /// The arrivals at the activation's lines, and the one with which they go on if there are more.
+    fn arrivals(&self, most: usize, reach: u64) -> Result<(Vec<Arrival>, Option<Arrival>)> {
+        let session = self.program.session;
+        let folded = session.folded(self.program.source);
+        let stop = session.stops()?.first().copied();
         follow(session, |run, _| {
-            let seen = (self.program, self.positions);
-            let mut lines = Lines::new(seen, run, &folded, wanted, None)?;
+            let mut steps = LineSteps::new(run, &folded, stop, self.wanted(reach))?;
             let mut found = Vec::new();
-            while let Some(entry) = lines.next(most + 1)? {
-                if found.len() == most {
-                    return Ok((found, Some(entry)));
+            while let Some(step) = steps.next()? {
+                if step.depth != self.call.depth {
+                    continue;
                 }
-                found.push(entry);
+                let at = Location {
+                    file: step.line.file,
+                    line: step.line.number,
+                    column: 0,
+                };
+                let arrival = Arrival {
+                    time: step.time,
+                    op: step.op,
+                    line: folded.line(at),
+                };
+                if found.len() == most {
+                    return Ok((found, Some(arrival)));
+                }
+                found.push(arrival);
             }
-            let end = self.call.left.unwrap_or(u64::MAX);
-            let cut = reach < end && self.call.left.is_some();
+            // The last one may have done more than was looked at.
+            let cut = self.call.left.is_some_and(|end| reach < end);
             let more = if cut { found.pop() } else { None };
             Ok((found, more))
+        })
+    }
+
+    /// The first arrivals, with the variables that changed.
+    fn watched(&self, most: usize, reach: u64) -> Result<Vec<LineEntry>> {
+        let session = self.program.session;
+        let folded = session.folded(self.program.source);
+        let seen = (self.program, self.positions);
+        follow(session, |run, _| {
+            let mut lines = Lines::new(seen, run, &folded, self.wanted(reach), None)?;
+            let mut found = Vec::new();
+            while found.len() < most
+                && let Some(entry) = lines.next(most)?
+            {
+                found.push(entry);
+            }
+            found.retain(|entry| entry.entered == self.call.entered);
+            Ok(found)
         })
     }
 
@@ -540,8 +591,8 @@ fn change(all: &mut Vec<ActivationChange>, one: &ChangedVariable) {
 const LONGEST: usize = 64;
 
 /// The lines of a path, what repeats told once: `4-6 (7 10 6)×3 12-15`.
-fn folded(arrivals: &[LineEntry], own: Option<&str>) -> String {
-    let place = |arrival: &LineEntry| match Some(arrival.line.path.as_str()) == own {
+fn folded(arrivals: &[Arrival], own: Option<&str>) -> String {
+    let place = |arrival: &Arrival| match Some(arrival.line.path.as_str()) == own {
         true => (arrival.line.line, String::new()),
         false => (arrival.line.line, arrival.line.to_string()),
     };

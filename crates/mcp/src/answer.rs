@@ -21,7 +21,7 @@ const NOTES: usize = 3;
 /// Longer lines are cut.
 const WIDTH: usize = 400;
 /// So many entries a list of a document has at most.
-const ENTRIES: usize = 60;
+const ENTRIES: usize = 80;
 
 /// What encloses recorded text.
 const BEGIN: &str = "<recorded>";

@@ -46,6 +46,8 @@ pub struct ActivationReport {
     pub more: Option<String>,
     /// Its lines, those of its own file first, each file's in order; and the lines between them that were not executed, where few are together.
     pub lines: Vec<ActivationLine>,
+    /// At how many arrivals, the first, it was looked at which variables changed.
+    pub watched: u64,
     /// Why variables are not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unavailable: Option<String>,
@@ -280,6 +282,10 @@ impl Render for ActivationReport {
         if let Some(more) = &self.more {
             let arrivals = counted(self.arrivals, "arrival");
             writeln!(out, "  the first {arrivals}; it goes on at {more}")?;
+        }
+        if self.watched < self.arrivals {
+            let watched = counted(self.watched, "arrival");
+            writeln!(out, "  changes of variables: those at the first {watched}")?;
         }
         if let Some(why) = &self.unavailable {
             writeln!(out, "  variables are not known: {}", plain(why))?;

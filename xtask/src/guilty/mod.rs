@@ -392,7 +392,7 @@ fn median(mut numbers: Vec<usize>) -> usize {
 /// The page that is printed.
 fn page(all: &[Asked], arguments: &GuiltyArguments) -> String {
     let mut text = format!(
-        "# Guilty lines in the answers of a fixed policy, seed {}\n\n`cargo xtask guilty --seed {} --count {}`. At most {CALLS} calls; `docs/AGENTS.md` says what the policy and the mutations are.\n\n| program | line | mutation | was | is | asked about | in call | lines of text |\n|---|---|---|---|---|---|---|--:|\n",
+        "# Guilty lines in the answers of a fixed policy, seed {}\n\n`cargo xtask guilty --seed {} --count {}`. At most {CALLS} calls; `docs/AGENTS.md` says what the policy and the mutations are.\n\n| program | line | mutation | was | is | asked about | in call | lines of text | lines of source in it |\n|---|---|---|---|---|---|---|--:|--:|\n",
         arguments.seed, arguments.seed, arguments.count
     );
     let cell = |text: &str| text.replace('|', "\\|");
@@ -403,21 +403,22 @@ fn page(all: &[Asked], arguments: &GuiltyArguments) -> String {
         };
         let _ = writeln!(
             text,
-            "| {} | {} | {} | `{}` | `{}` | {} | {found} | {} |",
+            "| {} | {} | {} | `{}` | `{}` | {} | {found} | {} | {} |",
             one.program,
             one.place,
             one.kind.name(),
             cell(&one.from),
             cell(&one.to),
             one.about,
-            one.outcome.lines
+            one.outcome.lines,
+            one.outcome.shown
         );
     }
     let found = Vec::from_iter(all.iter().filter(|one| one.outcome.found.is_some()));
     let share = |found: usize, all: usize| 100.0 * found as f64 / all.max(1) as f64;
     let _ = writeln!(
         text,
-        "\nThe guilty line is in an answer for **{} of {} bugs, {:.0} %**: after {} calls and {} lines of text in the median, {} and {} at most.\n",
+        "\nThe guilty line is in an answer for **{} of {} bugs, {:.0} %**: after {} calls and {} lines of text in the median, {} and {} at most. It is one of {} different lines of source that the answers show up to then, in the median.\n",
         found.len(),
         all.len(),
         share(found.len(), all.len()),
@@ -429,6 +430,7 @@ fn page(all: &[Asked], arguments: &GuiltyArguments) -> String {
             .max()
             .unwrap_or(0),
         found.iter().map(|one| one.outcome.lines).max().unwrap_or(0),
+        median(found.iter().map(|one| one.outcome.shown).collect()),
     );
     let _ = writeln!(text, "| | bugs | found |\n|---|--:|--:|");
     let mut row = |name: &str, is_in: &dyn Fn(&Asked) -> bool| {

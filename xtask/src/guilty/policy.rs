@@ -31,6 +31,8 @@ pub struct Outcome {
     pub calls: usize,
     /// How many lines of text they gave, up to the one with the line.
     pub lines: usize,
+    /// How many different lines of source these show: the guilty one is among so many.
+    pub shown: usize,
     /// What was asked, for whoever looks at it.
     pub asked: Vec<String>,
 }
@@ -52,8 +54,10 @@ pub fn follow(
             found: None,
             calls: 0,
             lines: 0,
+            shown: 0,
             asked: Vec::new(),
         },
+        places: HashSet::new(),
     };
     let mut first = match about {
         About::Byte(byte) => json!({ "stdout": byte }),
@@ -106,6 +110,7 @@ struct Followed<'f> {
     client: &'f mut Client,
     guilty: &'f Line,
     outcome: Outcome,
+    places: HashSet<String>,
 }
 
 impl Followed<'_> {
@@ -122,6 +127,8 @@ impl Followed<'_> {
         let outcome = &mut self.outcome;
         outcome.calls += 1;
         outcome.lines += answer.text.lines().count();
+        self.places.extend(places(&answer.text));
+        outcome.shown = self.places.len();
         outcome.asked.push(format!("{tool} {arguments}"));
         if self.guilty.is_in(&answer.text) {
             outcome.found = Some(outcome.calls);
@@ -147,6 +154,19 @@ impl Followed<'_> {
         self.ask("call", step)?;
         Ok(Some(key))
     }
+}
+
+/// The lines of source that a text names: `compress.c:12`.
+fn places(text: &str) -> Vec<String> {
+    let is_part = |sign: char| sign.is_alphanumeric() || "/._-+:".contains(sign);
+    let words = text.split(|sign| !is_part(sign));
+    let found = words.filter_map(|word| {
+        let (file, line) = word.trim_end_matches(':').rsplit_once(':')?;
+        let name = file.rsplit('/').next()?;
+        let is_line = !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit());
+        (is_line && name.contains('.')).then(|| format!("{name}:{line}"))
+    });
+    found.collect()
 }
 
 impl Line {

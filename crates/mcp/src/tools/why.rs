@@ -66,16 +66,31 @@ fn text_or_number<'d, D: serde::Deserializer<'d>>(from: D) -> Result<Option<Stri
 struct Near {
     /// Which.
     source: Position,
-    /// Its text, if it is at hand.
+    /// Its text, of the nearest ones, if it is at hand.
     text: Option<String>,
     /// It is at most so many dependences away.
     within: u8,
 }
 
+impl Near {
+    /// `parser.c:42`.
+    fn place(&self) -> String {
+        let Position { file, line, .. } = &self.source;
+        format!("{}:{line}", file.rsplit('/').next().unwrap_or(file))
+    }
+}
+
 /// How far lines are looked for, until there are enough: along data, addresses and branches.
-const DISTANCES: [u8; 6] = [4, 8, 16, 32, 64, 128];
-/// So many are enough.
-const NEAR: usize = 18;
+const DISTANCES: [u8; 10] = [3, 5, 7, 9, 11, 13, 16, 20, 26, 36];
+/// Of no larger slice, in executions, the next larger one is made: that would take too long.
+const LARGE: u64 = 2000;
+/// So many have their text.
+const NEAR: usize = 14;
+/// So many more are only named, a few in a row.
+const FAR: usize = 64;
+const IN_A_ROW: usize = 8;
+/// A way is followed so far beyond what is left out of it.
+const STEPS: u64 = 120;
 
 impl Question for Arguments {
     const NAME: &'static str = "why";
@@ -116,6 +131,9 @@ impl Question for Arguments {
             .take_while(|entry| matches!(entry, WhyEntry::End(_)));
         let split = kept.len() - ends.count();
         let (way, ends) = kept.split_at(split);
+        let cut = ends
+            .iter()
+            .any(|end| matches!(end, WhyEntry::End(end) if end.kind == "stopped"));
         let own = |entry: &&WhyEntry| places(entry).iter().any(|place| !place.library);
         let made = |entry: &&WhyEntry| matches!(entry, WhyEntry::Made(_)) && own(entry);
         let first = kept.iter().find(made).or(kept.iter().find(own));
@@ -148,10 +166,15 @@ impl Question for Arguments {
             if !near.is_empty() {
                 out.extend(b"the nearest lines that it depends on, along data and branches:\n");
             }
-            for one in &near {
-                let Position { file, line, .. } = &one.source;
+            let (first, others) = near.split_at(near.len().min(NEAR));
+            for one in first {
                 let text = one.text.as_deref().unwrap_or_default();
-                out.extend(format!("  {file}:{line}  | {text}\n").into_bytes());
+                out.extend(format!("  {}  | {text}\n", one.place()).into_bytes());
+            }
+            for (number, row) in others.chunks(IN_A_ROW).enumerate() {
+                let row = Vec::from_iter(row.iter().map(Near::place)).join(", ");
+                let then = if number == 0 { "then" } else { "    " };
+                out.extend(format!("  {then} {row}\n").into_bytes());
             }
             Ok(String::from_utf8_lossy(&out).into_owned())
         };
@@ -168,7 +191,7 @@ impl Question for Arguments {
             Totals {
                 unit: "steps",
                 shown: entries.len() as u64,
-                all: Some(kept.len() as u64),
+                all: (!cut).then_some(kept.len() as u64),
             },
         );
         found.next = self.next(&entries);
@@ -194,23 +217,27 @@ fn near(asked: &Asked<'_>, at: &str, way: &[WhyEntry]) -> Result<Vec<Near>> {
         let Ok(slice) = asked.answered(|session| session.slice(&query)) else {
             break;
         };
+        let is_large = slice.executions > LARGE;
         for line in slice.lines {
             let Position { file, line, .. } = line.source;
             if !session.code().shows(&file) || !known.insert((file.clone(), line)) {
                 continue;
             }
-            let text = sources.lines(&file).and_then(|mut lines| lines.line(line));
+            let text = match found.len() < NEAR {
+                true => sources.lines(&file).and_then(|mut lines| lines.line(line)),
+                false => None,
+            };
             found.push(Near {
                 source: Position::line(&file, line),
                 text: text.map(|text| text.trim().to_owned()),
                 within: depth,
             });
         }
-        if found.len() >= NEAR {
+        if is_large || found.len() >= NEAR + FAR {
             break;
         }
     }
-    found.truncate(NEAR);
+    found.truncate(NEAR + FAR);
     Ok(found)
 }
 
@@ -247,9 +274,10 @@ impl Arguments {
             (None, None, None, true) => WhyAbout::Trap,
             _ => return Err(needs("why: give one of at, stdout, stderr and trap")),
         };
-        let digit = self.digit;
         Ok(WhyQuery {
-            digit,
+            digit: self.digit,
+            // An entry may fold several steps, so that many are enough for a page.
+            steps: (self.offset as u64).saturating_mul(8).saturating_add(STEPS),
             ..WhyQuery::new(about)
         })
     }
