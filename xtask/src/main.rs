@@ -3,7 +3,7 @@
 //! `cargo xtask demo` builds a real program and profiles it; `cargo xtask test` runs the tests with what they need;
 //! `cargo xtask architecture` checks what ARCHITECTURE.md promises; `cargo xtask corpus` builds the real programs that the
 //! project is measured on, and `cargo xtask planted` some of them with bugs; `cargo xtask verify` checks everything about them, and
-//! `cargo xtask mutants` whether an operator that was replaced in one is named; `cargo xtask guilty` whether agents' answers show a planted bug; `cargo xtask suites` runs other people's test suites;
+//! `cargo xtask mutants` whether an operator that was replaced in one is named; `cargo xtask guilty` whether agents' answers show a planted bug, and `cargo xtask mcp` whether other clients take them; `cargo xtask suites` runs other people's test suites;
 //! `cargo xtask forge` forges recordings, `cargo xtask freeze` compares many answers with those that are kept,
 //! `cargo xtask screens` makes the pages of docs/screens,
 //! and `cargo xtask papers` measures again what the papers show.
@@ -19,6 +19,7 @@ mod guilty;
 mod inputs;
 mod inspect;
 mod manifest;
+mod mcp;
 mod mutants;
 mod papers;
 mod planted;
@@ -68,6 +69,8 @@ enum Task {
     Mutants(MutantsArguments),
     /// Plant bugs in programs, and see whether agents' answers show the guilty lines: half an hour
     Guilty(GuiltyArguments),
+    /// Ask `afterimage mcp` with the protocol's own clients, and measure how soon it answers
+    Mcp(McpArguments),
     /// Run the WebAssembly and the WASI test suite through recording and following: minutes
     Suites {
         /// A folder with scripts, or with built programs of the WASI test suite [default: scripts from crates.io]
@@ -172,6 +175,17 @@ struct GuiltyArguments {
     tool: Option<PathBuf>,
 }
 
+/// What clients ask about.
+#[derive(clap::Args)]
+struct McpArguments {
+    /// Ask this program instead of the one that the checkout builds
+    #[arg(long, value_name = "PROGRAM")]
+    tool: Option<PathBuf>,
+    /// Also measure how soon tools answer about these recordings
+    #[arg(value_name = "FILE.aft")]
+    files: Vec<PathBuf>,
+}
+
 /// What to measure again.
 #[derive(clap::Args)]
 struct PapersArguments {
@@ -220,6 +234,7 @@ fn main() -> ExitCode {
         Task::Verify(arguments) => verify::run(&arguments),
         Task::Mutants(arguments) => mutants::run(&arguments),
         Task::Guilty(arguments) => guilty::run(&arguments),
+        Task::Mcp(arguments) => mcp::run(&arguments),
         Task::Suites { folder } => suites::run(folder.as_deref()),
         Task::Forge { count, seeds, seed } => forge::run(count, seeds, seed),
         Task::Freeze(arguments) => freeze::run(&arguments),

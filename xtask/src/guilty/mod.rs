@@ -3,7 +3,7 @@
 //! A seed draws lines that a program's right run executes, and mutations that fit them. A mutated package is built without optimisation; if the program then prints something else, its run is
 //! recorded and asked about. `docs/AGENTS.md` says what the mutations and the policy are, and what counts.
 
-mod client;
+pub mod client;
 mod mutate;
 mod policy;
 

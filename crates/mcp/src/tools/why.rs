@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use afterimage::present::document::objects::Position;
 use afterimage::present::{WhyEntry, WhyLed, WhyPlace, WhyText};
 use afterimage::why::Byte;
-use afterimage::{SliceAbout, SliceQuery, WhyAbout, WhyQuery, check};
+use afterimage::{SliceAbout, SliceAlong, SliceQuery, WhyAbout, WhyQuery, check};
 use anyhow::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -81,7 +81,7 @@ impl Near {
 }
 
 /// How far lines are looked for, until there are enough: along data, addresses and branches.
-const DISTANCES: [u8; 10] = [3, 5, 7, 9, 11, 13, 16, 20, 26, 36];
+const DISTANCES: [u8; 6] = [4, 8, 13, 20, 32, 60];
 /// Of no larger slice, in executions, the next larger one is made: that would take too long.
 const LARGE: u64 = 2000;
 /// So many have their text.
@@ -208,36 +208,42 @@ fn near(asked: &Asked<'_>, at: &str, way: &[WhyEntry]) -> Result<Vec<Near>> {
     let shown = shown.filter_map(|place| place.around.as_ref().or(place.source.as_ref()));
     let mut known: BTreeSet<_> = shown.map(|line| (line.path.clone(), line.line)).collect();
     let mut found = Vec::new();
-    for depth in DISTANCES {
-        let query = SliceQuery {
-            depth: Some(depth),
-            ..SliceQuery::new(SliceAbout::Statement { at: at.to_owned() })
-        };
-        // What has no value has no slice.
-        let Ok(slice) = asked.answered(|session| session.slice(&query)) else {
-            break;
-        };
-        let is_large = slice.executions > LARGE;
-        for line in slice.lines {
-            let Position { file, line, .. } = line.source;
-            if !session.code().shows(&file) || !known.insert((file.clone(), line)) {
-                continue;
-            }
-            let text = match found.len() < NEAR {
-                true => sources.lines(&file).and_then(|mut lines| lines.line(line)),
-                false => None,
+    // What branches depend on reaches every function soon, so that half of the room is for data.
+    for (along, enough) in [
+        (SliceAlong::Data, (NEAR + FAR) / 2),
+        (SliceAlong::All, NEAR + FAR),
+    ] {
+        for depth in DISTANCES {
+            let query = SliceQuery {
+                depth: Some(depth),
+                along,
+                ..SliceQuery::new(SliceAbout::Statement { at: at.to_owned() })
             };
-            found.push(Near {
-                source: Position::line(&file, line),
-                text: text.map(|text| text.trim().to_owned()),
-                within: depth,
-            });
-        }
-        if is_large || found.len() >= NEAR + FAR {
-            break;
+            // What has no value has no slice.
+            let Ok(slice) = asked.answered(|session| session.slice(&query)) else {
+                return Ok(found);
+            };
+            let is_large = slice.executions > LARGE;
+            for line in slice.lines {
+                let Position { file, line, .. } = line.source;
+                let is_shown = session.code().shows(&file) && found.len() < enough;
+                if is_shown && known.insert((file.clone(), line)) {
+                    let text = match found.len() < NEAR {
+                        true => sources.lines(&file).and_then(|mut lines| lines.line(line)),
+                        false => None,
+                    };
+                    found.push(Near {
+                        source: Position::line(&file, line),
+                        text: text.map(|text| text.trim().to_owned()),
+                        within: depth,
+                    });
+                }
+            }
+            if is_large || found.len() >= enough {
+                break;
+            }
         }
     }
-    found.truncate(NEAR + FAR);
     Ok(found)
 }
 
