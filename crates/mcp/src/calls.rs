@@ -14,8 +14,24 @@ const TOOLS: [(&str, &str); 8] = [
     ("memory", "history"),
 ];
 
+/// What texts say of options, and what tools have in their places.
+const OPTIONS: [(&str, &str); 8] = [
+    ("--instances A..B, or --limit N", "`instances`: A..B"),
+    ("--code all, or --frame N", "`frame`: N"),
+    ("more: --depth N", "more: `depth`: N"),
+    ("its --steps N goes further", "`offset` goes further"),
+    ("of its operands with --operand", "of its operands with `operand`"),
+    ("ask with --at or --stdout", "ask with `at` or `stdout`"),
+    ("--stdout text:", "`stdout`: text:"),
+    ("; --code all shows them", ""),
+];
+
 /// Writes the commands in a text as calls of tools, where there is one.
 pub(crate) fn commands_as_calls(text: &str) -> String {
+    let mut text = text.to_owned();
+    for (option, argument) in OPTIONS {
+        text = text.replace(option, argument);
+    }
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
         let mut rest = line;
@@ -106,6 +122,7 @@ mod tests {
             ),
             ("afterimage record a.wasm", "afterimage record a.wasm"),
             ("nothing\nof it", "nothing\nof it"),
+            ("3 more: --depth N", "3 more: `depth`: N"),
         ] {
             assert_eq!(commands_as_calls(text), expected);
         }

@@ -213,15 +213,19 @@ impl Overview {
         );
         for one in &self.output {
             text += &format!("{}, {} bytes:\n", one.stream, one.bytes);
-            for line in one.begins.lines().take(LINES) {
+            let begins = Vec::from_iter(one.begins.lines());
+            let ends = match one.ends.is_empty() {
+                true => begins[begins.len().min(LINES)..].to_vec(),
+                false => Vec::from_iter(one.ends.lines()),
+            };
+            for line in begins.iter().take(LINES) {
                 text += &format!("  {line}\n");
             }
-            if !one.ends.is_empty() {
-                let lines = Vec::from_iter(one.ends.lines());
+            if !one.ends.is_empty() || ends.len() > LINES {
                 text += "  …\n";
-                for line in &lines[lines.len().saturating_sub(LINES)..] {
-                    text += &format!("  {line}\n");
-                }
+            }
+            for line in &ends[ends.len().saturating_sub(LINES)..] {
+                text += &format!("  {line}\n");
             }
         }
         text += "instructions      calls  function\n";
