@@ -41,7 +41,7 @@ async def main(program, root, recording, calls):
                     asked.add(call["tool"])
                 for expected in call.get("says", []):
                     assert expected in text, f"{expected!r} is not in\n{text}"
-                print(f"{call['tool']} {json.dumps(call['arguments'])}: {len(text.splitlines())} lines, progress {told == sorted(told)}")
+                print(f"{call['tool']} {json.dumps(call['arguments'])}: {len(text.splitlines())} lines, {len(told)} times progress")
                 assert told == sorted(told), told
             missing = set(names) - asked
             assert not missing, f"never asked with success: {missing}"

@@ -161,7 +161,7 @@ fn inspect(inspector: &Path, program: &Path, root: &Path) -> Result<()> {
         "--tool-arg",
         "recording=bank.aft",
         "--tool-arg",
-        "stdout=line:last",
+        "stdout=fees: 36",
     ];
     let called = ask(&words)?;
     let text = called["content"][0]["text"].as_str().unwrap_or_default();

@@ -48,7 +48,7 @@ impl ActivationQuery {
     /// So many arrivals are followed if nothing else is asked for.
     pub const ARRIVALS: usize = 20_000;
     /// And variables are looked at so often.
-    pub const VARIABLES: usize = 128;
+    pub const VARIABLES: usize = 64;
 
     /// The execution that a moment is in.
     pub fn new(at: impl Into<String>) -> Self {
@@ -124,7 +124,6 @@ struct Done {
 struct Gathered {
     times: u64,
     first: Option<(u64, Option<OpId>)>,
-    last: Option<(u64, Option<OpId>)>,
     changed: Vec<ActivationChange>,
     writes: Vec<ActivationWrite>,
     calls: Vec<(FuncId, ActivationCall)>,
@@ -146,7 +145,6 @@ impl Asked<'_, '_> {
             let (_, line) = line.or_insert_with(|| (arrival.line.clone(), Gathered::default()));
             line.times += 1;
             line.first.get_or_insert(at);
-            line.last = Some(at);
         }
         for pair in watched.windows(2) {
             let found = gathered.get_mut(&key(&pair[0].line));
@@ -465,7 +463,6 @@ impl Asked<'_, '_> {
                             text: Some(text),
                             times: 0,
                             at: None,
-                            last: None,
                             changed: Vec::new(),
                             writes: Vec::new(),
                             calls: Vec::new(),
@@ -483,7 +480,6 @@ impl Asked<'_, '_> {
                 text: text(&path, number),
                 times: found.times,
                 at: position(found.first)?,
-                last: position(found.last.filter(|last| Some(*last) != found.first))?,
                 changed: found.changed,
                 writes: found.writes,
                 calls: found.calls.into_iter().map(|(_, call)| call).collect(),
@@ -589,67 +585,89 @@ fn change(all: &mut Vec<ActivationChange>, one: &ChangedVariable) {
 
 /// The longest loop body, in arrivals, that is found in a path.
 const LONGEST: usize = 64;
+/// A path is told up to so many bytes.
+const TOLD: usize = 1200;
 
 /// The lines of a path, what repeats told once: `4-6 (7 10 6)×3 12-15`.
 fn folded(arrivals: &[Arrival], own: Option<&str>) -> String {
-    let place = |arrival: &Arrival| match Some(arrival.line.path.as_str()) == own {
-        true => (arrival.line.line, String::new()),
-        false => (arrival.line.line, arrival.line.to_string()),
-    };
-    let places = Vec::from_iter(arrivals.iter().map(place));
+    // Lines of other files have numbers beyond all lines, which stand for their names.
+    let mut names: Vec<String> = Vec::new();
+    let mut numbers: HashMap<(&str, u32), u64> = HashMap::new();
+    let mut places = Vec::new();
+    for arrival in arrivals {
+        let (path, line) = (arrival.line.path.as_str(), arrival.line.line);
+        places.push(match Some(path) == own {
+            true => u64::from(line),
+            false => *numbers.entry((path, line)).or_insert_with(|| {
+                names.push(arrival.line.to_string());
+                OTHERS + names.len() as u64 - 1
+            }),
+        });
+    }
     let mut text = String::new();
-    fold(&places, &mut text);
+    fold(&places, &names, &mut text);
     text
 }
 
-fn fold(places: &[(u32, String)], text: &mut String) {
+/// From here on numbers stand for lines of other files.
+const OTHERS: u64 = 1 << 32;
+
+/// How often a path repeats its first `period` places.
+fn times(places: &[u64], period: usize) -> usize {
+    if places.first() != places.get(period) {
+        return 1;
+    }
+    let (body, _) = places.split_at(period);
+    let all = places.chunks_exact(period);
+    all.take_while(|one| *one == body).count()
+}
+
+fn fold(places: &[u64], names: &[String], text: &mut String) {
     let mut at = 0;
     while at < places.len() {
+        if text.len() > TOLD {
+            text.push_str(" …");
+            return;
+        }
         let rest = &places[at..];
+        let longest = LONGEST.min(rest.len() / 2);
         // Of the loops that begin here, the one that folds most, and of those the shortest.
-        let times = |period: usize| {
-            let body = &rest[..period];
-            rest.chunks_exact(period)
-                .take_while(|one| *one == body)
-                .count()
-        };
-        let periods = 1..=LONGEST.min(rest.len() / 2);
-        let all = periods.map(|period| (period, times(period)));
+        let all = (1..=longest).map(|period| (period, times(rest, period)));
         let best = all.filter(|(_, times)| *times > 1);
         let best = best.max_by_key(|(period, times)| (period * (times - 1), usize::MAX - period));
         if !text.is_empty() && !text.ends_with('(') {
             text.push(' ');
         }
-        match best {
-            Some((period, times)) => {
-                text.push('(');
-                // A body is at most half as long as what it is in.
-                fold(&rest[..period], text);
-                text.push_str(&format!(")×{times}"));
-                at += period * times;
-            }
-            None => {
-                let (line, shown) = &rest[0];
-                let follows = |(index, (next, name)): &(usize, &(u32, String))| {
-                    shown.is_empty() && name.is_empty() && *next == line + *index as u32
-                };
-                let begins_loop = |index: usize| {
-                    let rest = &rest[index..];
-                    (1..=LONGEST.min(rest.len() / 2))
-                        .any(|period| rest[..period] == rest[period..2 * period])
-                };
-                let run = rest.iter().enumerate().take_while(follows);
-                let run = 1 + run
-                    .skip(1)
-                    .take_while(|(index, _)| !begins_loop(*index))
-                    .count();
-                match shown.as_str() {
-                    "" if run > 2 => text.push_str(&format!("{line}-{}", line + run as u32 - 1)),
-                    "" => text.push_str(&line.to_string()),
-                    shown => text.push_str(shown),
-                }
-                at += if run > 2 { run } else { 1 };
-            }
+        if let Some((period, times)) = best {
+            text.push('(');
+            // A body is at most half as long as what it is in.
+            fold(&rest[..period], names, text);
+            text.push_str(&format!(")×{times}"));
+            at += period * times;
+            continue;
+        }
+        let begins_loop = |index: usize| {
+            let rest = &rest[index..];
+            (1..=LONGEST.min(rest.len() / 2)).any(|period| times(rest, period) > 1)
+        };
+        let first = rest[0];
+        if let Some(name) = first
+            .checked_sub(OTHERS)
+            .and_then(|name| names.get(name as usize))
+        {
+            text.push_str(name);
+            at += 1;
+            continue;
+        }
+        let follows = |(index, next): &(usize, &u64)| **next == first + *index as u64;
+        let run = rest.iter().enumerate().take_while(follows).skip(1);
+        let run = 1 + run.take_while(|(index, _)| !begins_loop(*index)).count();
+        if run > 2 {
+            text.push_str(&format!("{first}-{}", first + run as u64 - 1));
+            at += run;
+        } else {
+            text.push_str(&first.to_string());
+            at += 1;
         }
     }
 }
@@ -658,10 +676,9 @@ fn fold(places: &[(u32, String)], text: &mut String) {
 mod tests {
     use super::fold;
 
-    fn folded(lines: &[u32]) -> String {
-        let places = Vec::from_iter(lines.iter().map(|line| (*line, String::new())));
+    fn folded(lines: &[u64]) -> String {
         let mut text = String::new();
-        fold(&places, &mut text);
+        fold(lines, &[], &mut text);
         text
     }
 
@@ -669,12 +686,17 @@ mod tests {
     fn what_repeats_is_told_once() {
         assert_eq!(folded(&[]), "");
         assert_eq!(folded(&[4, 5, 6, 7, 9]), "4-7 9");
-        assert_eq!(
-            folded(&[4, 5, 6, 7, 10, 6, 7, 10, 6, 7, 10, 6, 12]),
-            "4 5 (6 7 10)×3 6 12"
-        );
+        let loops = [4, 5, 6, 7, 10, 6, 7, 10, 6, 7, 10, 6, 12];
+        assert_eq!(folded(&loops), "4 5 (6 7 10)×3 6 12");
         let inner = [1, 2, 2, 2, 3, 1, 2, 2, 2, 3];
         assert_eq!(folded(&inner), "(1 (2)×3 3)×2");
         assert_eq!(folded(&[8, 8]), "(8)×2");
+    }
+
+    #[test]
+    fn a_path_that_never_repeats_is_cut() {
+        let lines = Vec::from_iter((0..100_000_u64).map(|line| line * line % 99_991));
+        let text = folded(&lines);
+        assert!(text.ends_with(" …") && text.len() < 1300, "{}", text.len());
     }
 }

@@ -25,6 +25,7 @@
 //! | [`WhyNotQuery`] | [`Session::why_not`]: why a place was not executed |
 //! | [`DepsQuery`] | [`Session::deps`]: what an execution depends on, or what depends on it |
 //! | [`SliceQuery`] | [`Session::slice`]: the same, directly or not |
+//! | [`NearQuery`] | [`Session::near`]: the nearest lines that an execution depends on |
 //! | [`StateQuery`] | [`Session::state`]: the call stack and the variables at a moment |
 //! | [`ValuesQuery`] | [`Session::statement_values`]: what statements gave |
 //! | [`VariableQuery`] | [`Session::variable_values`]: what a variable held, again and again |
@@ -152,6 +153,7 @@ pub use paths::{PathsAbout, PathsQuery};
 pub use redundancy::RedundancyQuery;
 pub use session::Session;
 pub use simulate::SimulateQuery;
+pub use slice::{NearLine, NearQuery};
 pub use source::{parse_module, source_map, without_lines};
 pub use state::StateQuery;
 pub use trace::{Bounds, Level, TraceQuery, TraceReport};

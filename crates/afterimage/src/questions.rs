@@ -30,7 +30,7 @@ use crate::paths::PathsQuery;
 use crate::redundancy::RedundancyQuery;
 use crate::session::Session;
 use crate::simulate::SimulateQuery;
-use crate::slice::{self, Wanted};
+use crate::slice::{self, NearLine, NearQuery, Wanted};
 use crate::state::StateQuery;
 use crate::trace::{TraceQuery, TraceReport};
 use crate::values::{ConditionQuery, Detail, ValuesQuery, VariableQuery};
@@ -169,6 +169,14 @@ impl Session {
             Some(_) => self.first(ask),
             None => ask(self),
         }
+    }
+
+    /// Which lines of the user's own code are nearest to an execution, among those that it depends on? The nearest first. As [`slice`](Self::slice) with a depth.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn near(&self, query: &NearQuery) -> Result<Vec<NearLine>, QuestionError> {
+        self.first(|session| session.prepared(|scene| query.answer(scene)))
     }
 
     /// What was the state at a moment: the call stack, and what the variables held? If the moment is a time and the recording has no values, snapshots are taken by one re-execution if there

@@ -20,7 +20,10 @@ const OPTIONS: [(&str, &str); 8] = [
     ("--code all, or --frame N", "`frame`: N"),
     ("more: --depth N", "more: `depth`: N"),
     ("its --steps N goes further", "`offset` goes further"),
-    ("of its operands with --operand", "of its operands with `operand`"),
+    (
+        "of its operands with --operand",
+        "of its operands with `operand`",
+    ),
     ("ask with --at or --stdout", "ask with `at` or `stdout`"),
     ("--stdout text:", "`stdout`: text:"),
     ("; --code all shows them", ""),

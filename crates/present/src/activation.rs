@@ -38,7 +38,7 @@ pub struct ActivationReport {
     pub arguments: Vec<ActivationVariable>,
     /// What it returned; `null` if it did not return.
     pub returned: Option<Vec<TypedValue>>,
-    /// The lines in the order in which they were arrived at: `4-6 (7 10 6)×3 12-15`. `(7 10 6)×3` is a loop. Lines of other files than the function's have the file before them.
+    /// The lines in the order in which they were arrived at: `4-6 (7 10 6)×3 12-15`. `(7 10 6)×3` is a loop. Lines of other files than the function's have the file before them. A long path is cut: `…`.
     pub path: String,
     /// How many arrivals at lines the path has.
     pub arrivals: u64,
@@ -91,9 +91,6 @@ pub struct ActivationLine {
     /// Its first arrival, as a position.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
-    /// Its last arrival, if it is another one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub last: Option<String>,
     /// The variables that it changed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<ActivationChange>,

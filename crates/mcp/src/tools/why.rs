@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use afterimage::present::document::objects::Position;
 use afterimage::present::{WhyEntry, WhyLed, WhyPlace, WhyText};
 use afterimage::why::Byte;
-use afterimage::{SliceAbout, SliceAlong, SliceQuery, WhyAbout, WhyQuery, check};
+use afterimage::{NearLine, NearQuery, WhyAbout, WhyQuery, check};
 use anyhow::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -80,10 +80,6 @@ impl Near {
     }
 }
 
-/// How far lines are looked for, until there are enough: along data, addresses and branches.
-const DISTANCES: [u8; 6] = [4, 8, 13, 20, 32, 60];
-/// Of no larger slice, in executions, the next larger one is made: that would take too long.
-const LARGE: u64 = 2000;
 /// So many have their text.
 const NEAR: usize = 14;
 /// So many more are only named, a few in a row.
@@ -206,45 +202,31 @@ fn near(asked: &Asked<'_>, at: &str, way: &[WhyEntry]) -> Result<Vec<Near>> {
     let sources = session.sources();
     let shown = way.iter().flat_map(places);
     let shown = shown.filter_map(|place| place.around.as_ref().or(place.source.as_ref()));
-    let mut known: BTreeSet<_> = shown.map(|line| (line.path.clone(), line.line)).collect();
-    let mut found = Vec::new();
-    // What branches depend on reaches every function soon, so that half of the room is for data.
-    for (along, enough) in [
-        (SliceAlong::Data, (NEAR + FAR) / 2),
-        (SliceAlong::All, NEAR + FAR),
-    ] {
-        for depth in DISTANCES {
-            let query = SliceQuery {
-                depth: Some(depth),
-                along,
-                ..SliceQuery::new(SliceAbout::Statement { at: at.to_owned() })
-            };
-            // What has no value has no slice.
-            let Ok(slice) = asked.answered(|session| session.slice(&query)) else {
-                return Ok(found);
-            };
-            let is_large = slice.executions > LARGE;
-            for line in slice.lines {
-                let Position { file, line, .. } = line.source;
-                let is_shown = session.code().shows(&file) && found.len() < enough;
-                if is_shown && known.insert((file.clone(), line)) {
-                    let text = match found.len() < NEAR {
-                        true => sources.lines(&file).and_then(|mut lines| lines.line(line)),
-                        false => None,
-                    };
-                    found.push(Near {
-                        source: Position::line(&file, line),
-                        text: text.map(|text| text.trim().to_owned()),
-                        within: depth,
-                    });
-                }
-            }
-            if is_large || found.len() >= enough {
-                break;
-            }
+    let shown: BTreeSet<_> = shown.map(|line| (line.path.clone(), line.line)).collect();
+    let query = NearQuery {
+        at: at.to_owned(),
+        enough: NEAR + FAR + shown.len(),
+    };
+    // What has no value has no slice.
+    let Ok(all) = asked.answered(|session| session.near(&query)) else {
+        return Ok(Vec::new());
+    };
+    let others = all
+        .into_iter()
+        .filter(|one| !shown.contains(&(one.source.file.clone(), one.source.line)));
+    let described = |(number, one): (usize, NearLine)| {
+        let Position { file, line, .. } = &one.source;
+        let text = match number < NEAR {
+            true => sources.lines(file).and_then(|mut lines| lines.line(*line)),
+            false => None,
+        };
+        Near {
+            text: text.map(|text| text.trim().to_owned()),
+            source: one.source,
+            within: one.within,
         }
-    }
-    Ok(found)
+    };
+    Ok(others.take(NEAR + FAR).enumerate().map(described).collect())
 }
 
 /// Writes entries as the command line does, for calls instead of commands.
