@@ -43,6 +43,20 @@ pub fn quietly(corpus: &Path, cache: &Path, name: &str, binary: &str, c: bool) -
     } else {
         Optimised::Release
     };
+    quietly_at(corpus, cache, name, binary, optimised)
+}
+
+/// As [`quietly`], at another level.
+///
+/// # Errors
+/// As there.
+pub fn quietly_at(
+    corpus: &Path,
+    cache: &Path,
+    name: &str,
+    binary: &str,
+    optimised: Optimised,
+) -> Result<PathBuf> {
     let output = command(corpus, cache, name, binary, optimised)?
         .output()
         .context("cannot run cargo")?;

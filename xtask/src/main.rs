@@ -7,6 +7,8 @@
 //!   xtask planted` some of them with bugs.
 //! - `cargo xtask verify` checks everything about them; `cargo xtask mutants` checks that a
 //!   replaced operator is named.
+//! - `cargo xtask guilty` plants bugs and checks whether agents' answers show them; `cargo xtask
+//!   mcp` asks `afterimage mcp` with other clients.
 //! - `cargo xtask suites` runs other people's test suites.
 //! - `cargo xtask forge` forges recordings.
 //! - `cargo xtask freeze` compares many answers with those that are kept.
@@ -23,9 +25,11 @@ mod demo;
 mod forge;
 mod freeze;
 mod guide;
+mod guilty;
 mod inputs;
 mod inspect;
 mod manifest;
+mod mcp;
 mod mutants;
 mod papers;
 mod planted;
@@ -74,6 +78,10 @@ enum Task {
     Verify(VerifyArguments),
     /// Replace operators of programs, and check that `afterimage diff` names them (minutes)
     Mutants(MutantsArguments),
+    /// Plant bugs in programs, and see whether agents' answers show the guilty lines: half an hour
+    Guilty(GuiltyArguments),
+    /// Ask `afterimage mcp` with the protocol's own clients, and measure how soon it answers
+    Mcp(McpArguments),
     /// Run the WebAssembly and WASI test suites through recording and replay (minutes)
     Suites {
         /// A folder with scripts, or with built programs of the WASI test suite [default: scripts from crates.io]
@@ -184,6 +192,34 @@ struct MutantsArguments {
     seed: u64,
 }
 
+/// Which bugs to draw.
+#[derive(clap::Args)]
+struct GuiltyArguments {
+    /// The same seed draws the same bugs
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// How many in each program
+    #[arg(long, value_name = "N", default_value_t = 6)]
+    count: usize,
+    /// Only in these programs, names separated by commas
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Ask this program instead of the one that the checkout builds
+    #[arg(long, value_name = "PROGRAM")]
+    tool: Option<PathBuf>,
+}
+
+/// What clients ask about.
+#[derive(clap::Args)]
+struct McpArguments {
+    /// Ask this program instead of the one that the checkout builds
+    #[arg(long, value_name = "PROGRAM")]
+    tool: Option<PathBuf>,
+    /// Also measure how soon tools answer about these recordings
+    #[arg(value_name = "FILE.aft")]
+    files: Vec<PathBuf>,
+}
+
 /// What to measure again.
 #[derive(clap::Args)]
 struct PapersArguments {
@@ -242,6 +278,8 @@ fn main() -> ExitCode {
         Task::Test { arguments } => test::run(&arguments),
         Task::Verify(arguments) => verify::run(&arguments),
         Task::Mutants(arguments) => mutants::run(&arguments),
+        Task::Guilty(arguments) => guilty::run(&arguments),
+        Task::Mcp(arguments) => mcp::run(&arguments),
         Task::Suites { folder } => suites::run(folder.as_deref()),
         Task::Forge { count, seeds, seed } => forge::run(count, seeds, seed),
         Task::Freeze(arguments) => freeze::run(&arguments),

@@ -166,7 +166,7 @@ fn planted(bug: &Bug, text: &str) -> Result<String> {
 ///
 /// # Errors
 /// If the package is not in the lock file exactly once.
-fn unlocked(lock: &str, package: &str) -> Result<String> {
+pub fn unlocked(lock: &str, package: &str) -> Result<String> {
     let name = format!("name = \"{package}\"");
     let mut entries: Vec<_> = lock.split("[[package]]").map(str::to_owned).collect();
     let mut own = entries

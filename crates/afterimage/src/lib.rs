@@ -27,11 +27,13 @@
 //! | [`WhyNotQuery`] | [`Session::why_not`]: why a place was not executed |
 //! | [`DepsQuery`] | [`Session::deps`]: what an execution depends on, or what depends on it |
 //! | [`SliceQuery`] | [`Session::slice`]: the same, directly or indirectly |
+//! | [`NearQuery`] | [`Session::near`]: the nearest lines that an execution depends on |
 //! | [`StateQuery`] | [`Session::state`]: the call stack and the variables at a moment |
 //! | [`ValuesQuery`] | [`Session::statement_values`]: the values of statements |
 //! | [`VariableQuery`] | [`Session::variable_values`]: the values of a variable over time |
 //! | [`MemoryQuery`] | [`Session::memory`]: the contents of memory, its writers and readers |
 //! | [`TraceQuery`] | [`Session::trace`]: what was executed, in order |
+//! | [`ActivationQuery`] | [`Session::activation`]: what one execution of a function did |
 //! | [`PathsQuery`] | [`Session::paths`]: the paths that the run took |
 //! | [`AddressesQuery`] | [`Session::addresses`], [`Session::address_stats`]: the addresses of loads and stores |
 //! | [`DataflowQuery`] | [`Session::dataflow`]: whether a fact held, and what decided it |
@@ -41,6 +43,7 @@
 //! | [`MatchQuery`] | [`Session::matching`]: which statements of two versions correspond |
 //! | [`CurrencyQuery`] | [`Session::currency`]: whether a variable of an optimised program is current |
 
+mod activation;
 #[doc(hidden)]
 pub mod addresses;
 mod append;
@@ -125,6 +128,7 @@ pub mod wasm_local;
 pub mod why;
 mod why_not;
 
+pub use activation::ActivationQuery;
 pub use addresses::AddressesQuery;
 pub use afterimage_analyses as analyses;
 pub use afterimage_analyses::slices::{SliceAbout, SliceAlong, SliceQuery};
@@ -154,6 +158,7 @@ pub use paths::{PathsAbout, PathsQuery};
 pub use redundancy::RedundancyQuery;
 pub use session::Session;
 pub use simulate::SimulateQuery;
+pub use slice::{NearLine, NearQuery};
 pub use source::{parse_module, source_map, without_lines};
 pub use state::StateQuery;
 pub use trace::{Bounds, Level, TraceQuery, TraceReport};

@@ -6,12 +6,13 @@ use afterimage_analyses::slices::SliceQuery;
 use afterimage_present::document::WithRows;
 use afterimage_present::values::{ConditionReport, ValuesReport, VariableReport};
 use afterimage_present::{
-    AddressStatsHead, AddressesHead, CompareDocument, CurrencyDocument, DataflowDocument,
-    DepsDirection, DepsReport, MatchDocument, MemoryReport, NoSources, PathsDocument,
-    ProfileDocument, RedundancyDocument, SimulateHead, SliceReport, StateView, Style, WhyNotReport,
-    paths_document,
+    ActivationReport, AddressStatsHead, AddressesHead, CompareDocument, CurrencyDocument,
+    DataflowDocument, DepsDirection, DepsReport, MatchDocument, MemoryReport, NoSources,
+    PathsDocument, ProfileDocument, RedundancyDocument, SimulateHead, SliceReport, StateView,
+    Style, WhyNotReport, paths_document,
 };
 
+use crate::activation::ActivationQuery;
 use crate::addresses::{self, AddressesQuery};
 use crate::compared::compare;
 use crate::counted::{Counted, ProfileQuery};
@@ -29,7 +30,7 @@ use crate::paths::PathsQuery;
 use crate::redundancy::RedundancyQuery;
 use crate::session::Session;
 use crate::simulate::SimulateQuery;
-use crate::slice::{self, Wanted};
+use crate::slice::{self, NearLine, NearQuery, Wanted};
 use crate::state::StateQuery;
 use crate::trace::{TraceQuery, TraceReport};
 use crate::values::{ConditionQuery, Detail, ValuesQuery, VariableQuery};
@@ -183,10 +184,16 @@ impl Session {
         }
     }
 
-    /// What was the state at a moment: the call stack, and the variables? If the moment is a time
-    /// and the recording has no values, takes snapshots by one re-execution unless they exist, and
-    /// follows the run from the snapshot before. Otherwise builds the path and the values if they
-    /// do not exist yet.
+    /// Which lines of the user's own code are nearest to an execution, among those that it depends on? The nearest first. As [`slice`](Self::slice) with a depth.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn near(&self, query: &NearQuery) -> Result<Vec<NearLine>, QuestionError> {
+        self.first(|session| session.prepared(|scene| query.answer(scene)))
+    }
+
+    /// What was the state at a moment: the call stack, and what the variables held? If the moment is a time and the recording has no values, snapshots are taken by one re-execution if there
+    /// are none, and the run is followed from the snapshot before. Otherwise builds the path and the values if they are not there yet.
     ///
     /// # Errors
     /// If the run has no such moment, or the recording is damaged.
@@ -226,7 +233,18 @@ impl Session {
         })
     }
 
-    /// Which paths did the run take? Builds the path if it does not exist yet.
+    /// What did one execution of a function do? Builds the path if it is not there yet, and follows the run while the function is open.
+    ///
+    /// # Errors
+    /// If the run has no such moment, the program no lines, or the recording is damaged.
+    pub fn activation(&self, query: &ActivationQuery) -> Result<ActivationReport, QuestionError> {
+        self.about(|| {
+            self.ensure_whole_path()?;
+            query.answer(self)
+        })
+    }
+
+    /// Which paths did the run take? Builds the path if it is not there yet.
     ///
     /// # Errors
     /// If there is no such function or block, or the recording is damaged.

@@ -2,6 +2,7 @@
 
 use afterimage::named::{NamedProgram, with_names};
 use afterimage::path::{numbering, which_call};
+use afterimage::{ActivationQuery, Session};
 use afterimage_ids::FuncId;
 use afterimage_present::{CallReport, CallView, Render, Scene, render};
 use afterimage_profile::location::Occurrence;
@@ -24,7 +25,8 @@ Examples:
   afterimage calls app.aft --format csv
   afterimage calls app.aft --function parse
   afterimage calls app.aft --function parse --call 1000
-  afterimage calls app.aft --function parse --call last")]
+  afterimage calls app.aft --function parse --call last
+  afterimage calls app.aft --function parse --call 3 --lines")]
 pub(crate) struct Arguments {
     /// The callers and callees of this function, by index, name or demangled name
     #[arg(long, value_name = "F")]
@@ -32,6 +34,9 @@ pub(crate) struct Arguments {
     /// Its K-th call, from 1, or the last: who called, from where, when, for how long
     #[arg(long, value_name = "K|last", requires = "function", value_parser = occurrence)]
     call: Option<Occurrence>,
+    /// Show that call as a whole: its arguments and result, its path by lines, and what each line changed, wrote and called
+    #[arg(long, requires = "call")]
+    lines: bool,
     /// Only the first N rows of each table of text
     #[arg(long = "limit", alias = "top", value_name = "N", default_value_t = 25)]
     top: usize,
@@ -49,6 +54,11 @@ formats!(Text, Json, Csv);
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let sources = arguments.sources.paths()?;
     let session = traced(&arguments.report.file)?.reading(sources.clone());
+    if arguments.lines {
+        arguments.whole(&session)?;
+        say_not_at_hand(&sources, session.code());
+        return Ok(Exit::Success);
+    }
     let found = with_names(&session, |program| arguments.answer(program));
     found.with_context(|| arguments.report.file.display().to_string())?;
     say_not_at_hand(&sources, session.code());
@@ -75,6 +85,17 @@ impl Arguments {
             only: function,
             top: self.top,
         })
+    }
+
+    /// One call, by its lines.
+    fn whole(&self, session: &Session) -> Result<()> {
+        let number = match self.call {
+            Some(Occurrence::Kth(number)) => number.to_string(),
+            Some(Occurrence::Last) | None => "last".to_owned(),
+        };
+        let function = self.function.as_deref().unwrap_or_default();
+        let at = format!("{function}#{number}");
+        self.shown(&session.activation(&ActivationQuery::new(at))?)
     }
 
     /// One call.

@@ -20,6 +20,7 @@ mod instrument;
 mod lens;
 mod man;
 mod matching;
+mod mcp;
 mod memory;
 mod output;
 mod pages;
@@ -87,6 +88,7 @@ enum Command {
     Strip(strip::Arguments),
     Cfg(cfg::Arguments),
     Instrument(instrument::Arguments),
+    Mcp(mcp::Arguments),
     Places(places::Arguments),
     Completions(completions::Arguments),
     Man(man::Arguments),
@@ -160,6 +162,7 @@ fn main() -> std::process::ExitCode {
         Command::Strip(arguments) => strip::run(&arguments),
         Command::Cfg(arguments) => cfg::run(arguments),
         Command::Instrument(arguments) => instrument::run(arguments),
+        Command::Mcp(arguments) => mcp::run(arguments),
         Command::Places(arguments) => places::run(&arguments),
         Command::Completions(arguments) => completions::run(arguments),
         Command::Man(arguments) => man::run(arguments),

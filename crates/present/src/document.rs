@@ -190,6 +190,7 @@ fn describe<D: Document<Row: JsonSchema> + JsonSchema>() -> Description {
 pub fn descriptions() -> Vec<Description> {
     vec![
         describe::<crate::accessed::AccessedHead>(),
+        describe::<crate::activation::ActivationReport>(),
         describe::<crate::addresses::AddressesHead>(),
         describe::<crate::addresses::AddressStatsHead>(),
         describe::<crate::calls::CallDocument>(),

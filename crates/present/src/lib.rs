@@ -2,6 +2,7 @@
 //! the receiver that the caller supplies; nothing here prints or opens a file.
 
 mod accessed;
+mod activation;
 mod addresses;
 mod annotate;
 mod calls;
@@ -52,6 +53,10 @@ mod why;
 mod why_not;
 
 pub use accessed::{NextAccessed, accessed_binary, accessed_rows, accessed_text};
+pub use activation::{
+    ActivationCall, ActivationCaller, ActivationChange, ActivationLine, ActivationReport,
+    ActivationVariable, ActivationWrite,
+};
 pub use addresses::{
     AddressStatsHead, AddressesHead, NextAccess, address_rows, address_stats_rows,
     address_stats_text, addresses_text,

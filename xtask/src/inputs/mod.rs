@@ -294,7 +294,24 @@ pub fn tiny_zstd() -> Input {
     c_file(1_000, &["9", "/in/text.c"])
 }
 
-/// Anything done at least once is done with smaller numbers.
+/// For programs that print all they make of it, so that each wrong byte can be asked about.
+pub fn short_c() -> Input {
+    Input::stdin("text.c", c_text::generate(18, 1_500), &[])
+}
+
+pub fn short_markdown() -> Input {
+    Input::stdin("text.md", markdown::generate(13, 4_000), &[])
+}
+
+pub fn short_page() -> Input {
+    let files = vec![
+        ("page.html", include_bytes!("page.html").to_vec()),
+        ("text.md", markdown::generate(13, 600).into_bytes()),
+    ];
+    Input::files(files, &["/in/page.html", "/in/text.md"])
+}
+
+/// What is done at least once is done for smaller numbers.
 fn tiny_javascript() -> Input {
     let scale = format!("const SCALE = {TINY_SCALE};\n");
     let text = include_str!("bench.js").replace("fibonacci(17)", "fibonacci(7)");

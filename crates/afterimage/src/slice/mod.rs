@@ -2,6 +2,7 @@
 
 mod kept;
 mod made;
+mod near;
 mod question;
 mod start;
 
@@ -21,6 +22,7 @@ use crate::explain::{Scene, explain};
 use crate::sources::SourceFiles;
 use crate::steps::follow_for;
 use made::made;
+pub use near::{NearLine, NearQuery};
 
 /// A requested slice.
 #[derive(Clone, Debug, PartialEq, Eq)]

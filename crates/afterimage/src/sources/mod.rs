@@ -43,7 +43,9 @@ pub struct SourcePaths(Arc<Paths>);
 #[derive(Debug, Default)]
 struct Paths {
     moved: Vec<Moved>,
-    /// Requested paths that were not found.
+    /// Files elsewhere are not read, but for Rust's standard library.
+    within: Option<Vec<PathBuf>>,
+    /// Paths that were asked for and not found.
     missing: Mutex<BTreeSet<String>>,
     /// Paths whose text is not the one that was compiled.
     changed: Mutex<BTreeSet<String>>,
@@ -61,8 +63,15 @@ impl SourcePaths {
         }))
     }
 
-    /// What a command reports about sources at its end: one sentence for each recording with
-    /// damaged embedded sources, and one about all sources that were not found.
+    /// Only files under these folders, whatever the debug information names: it comes with the recording, and may name any file. Folders are given without symbolic links.
+    pub fn within(folders: &[PathBuf]) -> Self {
+        Self(Arc::new(Paths {
+            within: Some(folders.to_owned()),
+            ..Paths::default()
+        }))
+    }
+
+    /// What a command says of sources at its end: one sentence for each recording whose embedded sources are damaged, and one about all that is not at hand.
     pub fn remarks(&self, code: &CodeFilter) -> Vec<String> {
         let damaged = lock(&self.0.damaged).clone();
         let said = damaged.into_iter().chain(self.not_at_hand(code));
@@ -190,12 +199,22 @@ impl SourceFiles {
         if path.is_empty() {
             return None;
         }
-        let Paths { moved, rust, .. } = &*self.paths.0;
+        let Paths {
+            moved,
+            within,
+            rust,
+            ..
+        } = &*self.paths.0;
+        let is_allowed = |place: &PathBuf| match (within, place.canonicalize()) {
+            (None, _) => true,
+            (Some(folders), Ok(real)) => folders.iter().any(|folder| real.starts_with(folder)),
+            (Some(_), Err(_)) => false,
+        };
         let moved = moved.iter().filter_map(|moved| moved.apply(path));
         let beside = self.at.parent().unwrap_or(Path::new(""));
         let own = [PathBuf::from(path), beside.join(path)];
-        let places = moved.chain(own);
-        // Toolchains are examined only if nothing else has the file.
+        let places = moved.chain(own).filter(is_allowed);
+        // Toolchains are looked at only if nothing else has the file.
         let mut places = places.chain(std::iter::once_with(|| rust.locate(path)).flatten());
         places.find(|place| may_be_source(place).is_some())
     }

@@ -1,0 +1,702 @@
+//! One execution of a function as a whole.
+//!
+//! In: a moment of the run. Out: the activation that it is in: its arguments and result, its path by lines, and what each line changed, wrote and called. Only its own
+//! lines: what it calls is one entry. A statement belongs to the last arrival at a line before it, so all that a line does stands beside it.
+
+use std::collections::{BTreeMap, HashMap};
+
+use afterimage_ids::{FuncId, OpId};
+use afterimage_present::document::objects::{Function, Position, TypedValue};
+use afterimage_present::{
+    ActivationCall, ActivationCaller, ActivationChange, ActivationLine, ActivationReport,
+    ActivationVariable, ActivationWrite, ChangedVariable, LineEntry, Sources, value_text,
+};
+use afterimage_profile::{Source, SourceLine};
+use afterimage_program::Location;
+use afterimage_replay::paths::{CallEntry, CallsOf, FileSegments, Positions, Window, kth_call};
+use afterimage_replay::steps::{
+    self, Enter, LineSteps, Range, Step, Steps, Value, WantedLines, What, Within,
+};
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::Session;
+use crate::lines::{self, Lines};
+use crate::named::{NamedProgram, with_names};
+use crate::path::numbering;
+use crate::steps::follow;
+
+/// What did one execution of a function do?
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ActivationQuery {
+    /// A moment in it: `parse#3`, its third call; `parser.c:42#7`, `@0x1f3#2`, `t=123456`. The innermost function then.
+    pub at: String,
+    /// At most so many arrivals at lines.
+    pub arrivals: usize,
+    /// At so many of them, the first, variables are looked at: each takes following the run.
+    pub variables: usize,
+}
+
+/// At most so many statements of the function are looked at.
+const STATEMENTS: usize = 200_000;
+/// So many lines in a row that were not executed are shown between others.
+const GAP: u32 = 4;
+/// At most so many different writes of a line, and as many calls, are listed.
+const EACH: usize = 8;
+
+impl ActivationQuery {
+    /// So many arrivals are followed if nothing else is asked for.
+    pub const ARRIVALS: usize = 20_000;
+    /// And variables are looked at so often.
+    pub const VARIABLES: usize = 64;
+
+    /// The execution that a moment is in.
+    pub fn new(at: impl Into<String>) -> Self {
+        Self {
+            at: at.into(),
+            arrivals: Self::ARRIVALS,
+            variables: Self::VARIABLES,
+        }
+    }
+
+    pub(crate) fn answer(&self, session: &Session) -> Result<ActivationReport> {
+        with_names(session, |program| {
+            let positions = program.positions()?;
+            let moment = positions.moment(&self.at)?;
+            let calls = around(session, moment.time)?;
+            let Some(call) = calls.last() else {
+                bail!("{}: no function is open then", self.at);
+            };
+            lines::check(program.source)?;
+            let asked = Asked {
+                program,
+                positions: &positions,
+                call,
+            };
+            asked.report(self.arrivals.max(1), self.variables.max(1))
+        })
+    }
+}
+
+/// The activation that executes a block, and those that it is in, the outermost first.
+fn around(session: &Session, time: u64) -> Result<Vec<CallEntry>> {
+    let path = session.path()?;
+    let mut cursor = path.cursor();
+    cursor.seek(time)?;
+    let Some(inner) = cursor.innermost()? else {
+        return Ok(Vec::new());
+    };
+    let number = path.activations(inner.function)?.rank(inner.entered)?;
+    Ok(kth_call(path, inner.function, number)?)
+}
+
+/// What is found out about an activation.
+struct Asked<'q, 'p> {
+    program: NamedProgram<'p>,
+    positions: &'q Positions<'p, FileSegments>,
+    call: &'q CallEntry,
+}
+
+/// An arrival at a line.
+struct Arrival {
+    time: u64,
+    op: Option<OpId>,
+    line: SourceLine,
+}
+
+/// What a statement did that is told.
+enum Did {
+    Wrote(Range, Option<Value>),
+    Called(FuncId, Box<[Value]>),
+    Got(FuncId, Box<[Value]>),
+}
+
+/// What the statements of an activation did.
+struct Done {
+    all: Vec<(u64, Option<OpId>, Did)>,
+    returned: Option<Box<[Value]>>,
+    /// The last block of which all is known.
+    reach: u64,
+}
+
+/// What is gathered about a line.
+#[derive(Default)]
+struct Gathered {
+    times: u64,
+    first: Option<(u64, Option<OpId>)>,
+    changed: Vec<ActivationChange>,
+    writes: Vec<ActivationWrite>,
+    calls: Vec<(FuncId, ActivationCall)>,
+    left_out: u64,
+}
+
+impl Asked<'_, '_> {
+    fn report(&self, most: usize, watched: usize) -> Result<ActivationReport> {
+        let (session, call) = (self.program.session, self.call);
+        let path = session.path()?;
+        let done = self.statements()?;
+        let (arrivals, more) = self.arrivals(most, done.reach)?;
+        let watched = self.watched(watched, done.reach)?;
+        let mut gathered: BTreeMap<(String, u32), (SourceLine, Gathered)> = BTreeMap::new();
+        let key = |line: &SourceLine| (line.path.clone(), line.line);
+        for arrival in &arrivals {
+            let at = (arrival.time, arrival.op);
+            let line = gathered.entry(key(&arrival.line));
+            let (_, line) = line.or_insert_with(|| (arrival.line.clone(), Gathered::default()));
+            line.times += 1;
+            line.first.get_or_insert(at);
+        }
+        for pair in watched.windows(2) {
+            let found = gathered.get_mut(&key(&pair[0].line));
+            let (_, line) = found.context("a line that was not gathered")?;
+            for one in pair[1].changed.iter().flatten() {
+                change(&mut line.changed, one);
+            }
+        }
+        let until = more
+            .as_ref()
+            .map_or((u64::MAX, None), |next| (next.time, next.op));
+        for (time, op, did) in &done.all {
+            let before = arrivals.partition_point(|one| (one.time, one.op) <= (*time, *op));
+            let Some(arrival) = before.checked_sub(1).and_then(|at| arrivals.get(at)) else {
+                continue;
+            };
+            if (*time, *op) < until {
+                let found = gathered.get_mut(&key(&arrival.line));
+                let (_, line) = found.context("a line that was not gathered")?;
+                self.add(line, *time, did)?;
+            }
+        }
+        let own = arrivals.first().map(|arrival| arrival.line.path.clone());
+        let occurrences = path.activations(call.function)?;
+        let kept = occurrences.rank(call.entered)?;
+        let numbers = numbering(path);
+        let parameters = watched.first().filter(|first| first.begins);
+        let parameters = parameters.iter().flat_map(|first| first.changed.iter());
+        let unavailable = watched.iter().find_map(|one| one.changed.as_ref().err());
+        Ok(ActivationReport {
+            function: Function::new(self.program.names, call.function),
+            call: numbers.of_kept(call.function, kept),
+            calls: numbers
+                .calls(call.function, occurrences.count())
+                .unwrap_or(occurrences.count()),
+            t: call.entered,
+            end_t: call.left,
+            blocks: call.blocks(path.length()),
+            depth: call.depth,
+            caller: self.caller()?,
+            arguments: parameters.flatten().map(variable).collect(),
+            returned: done
+                .returned
+                .map(|values| values.iter().map(TypedValue::from).collect()),
+            path: folded(&arrivals, own.as_deref()),
+            arrivals: arrivals.len() as u64,
+            more: more
+                .map(|next| self.position(next.time, next.op))
+                .transpose()?,
+            lines: self.lines(gathered, own.as_deref())?,
+            watched: watched.len().min(arrivals.len()) as u64,
+            unavailable: unavailable.cloned(),
+        })
+    }
+
+    /// What the activation's own statements did, as far as they are looked at.
+    fn statements(&self) -> Result<Done> {
+        let (session, call) = (self.program.session, self.call);
+        let path = session.path()?;
+        let last = call.left.unwrap_or(path.length());
+        let window = Window {
+            first: call.entered,
+            last,
+        };
+        let nested = match last > call.entered {
+            true => nested(session, call, last)?,
+            false => Vec::new(),
+        };
+        let is_own = |time: u64| {
+            let at = nested.partition_point(|(first, _)| *first <= time);
+            at.checked_sub(1).is_none_or(|at| nested[at].1 < time)
+        };
+        let wanted = steps::Wanted {
+            window,
+            function: Some(call.function),
+            ..steps::Wanted::ALL
+        };
+        follow(session, |run, log| {
+            let mut all = Steps::new(run, log, wanted)?;
+            let mut done = Done {
+                all: Vec::new(),
+                returned: None,
+                reach: last,
+            };
+            let (mut looked_at, mut frame) = (0, Frame::default());
+            while let Some(step) = all.next()? {
+                // What it returns is known at its end, when what it called has returned, too.
+                if let What::Return(values) = &step.what
+                    && call.left == Some(step.time)
+                {
+                    done.returned = Some(values.clone());
+                }
+                if !is_own(step.time) {
+                    continue;
+                }
+                looked_at += 1;
+                if looked_at > STATEMENTS {
+                    done.reach = step.time - 1;
+                    done.returned = None;
+                    break;
+                }
+                frame.see(&step, looked_at);
+                done.all.extend(told(step, &frame));
+            }
+            Ok(done)
+        })
+    }
+
+    /// The arrivals at the activation's lines that are wanted.
+    fn wanted(&self, reach: u64) -> WantedLines {
+        WantedLines {
+            window: Window {
+                first: self.call.entered,
+                last: reach.max(self.call.entered),
+            },
+            within: Within::default(),
+            reverse: false,
+            enter: Enter::Nothing,
+            function: None,
+        }
+    }
+
+    /// The arrivals at the activation's lines, and the one with which they go on if there are more.
+    fn arrivals(&self, most: usize, reach: u64) -> Result<(Vec<Arrival>, Option<Arrival>)> {
+        let session = self.program.session;
+        let folded = session.folded(self.program.source);
+        let stop = session.stops()?.first().copied();
+        follow(session, |run, _| {
+            let mut steps = LineSteps::new(run, &folded, stop, self.wanted(reach))?;
+            let mut found = Vec::new();
+            while let Some(step) = steps.next()? {
+                if step.depth != self.call.depth {
+                    continue;
+                }
+                let at = Location {
+                    file: step.line.file,
+                    line: step.line.number,
+                    column: 0,
+                };
+                let arrival = Arrival {
+                    time: step.time,
+                    op: step.op,
+                    line: folded.line(at),
+                };
+                if found.len() == most {
+                    return Ok((found, Some(arrival)));
+                }
+                found.push(arrival);
+            }
+            // The last one may have done more than was looked at.
+            let cut = self.call.left.is_some_and(|end| reach < end);
+            let more = if cut { found.pop() } else { None };
+            Ok((found, more))
+        })
+    }
+
+    /// The first arrivals, with the variables that changed.
+    fn watched(&self, most: usize, reach: u64) -> Result<Vec<LineEntry>> {
+        let session = self.program.session;
+        let folded = session.folded(self.program.source);
+        let seen = (self.program, self.positions);
+        follow(session, |run, _| {
+            let mut lines = Lines::new(seen, run, &folded, self.wanted(reach), None)?;
+            let mut found = Vec::new();
+            while found.len() < most
+                && let Some(entry) = lines.next(most)?
+            {
+                found.push(entry);
+            }
+            found.retain(|entry| entry.entered == self.call.entered);
+            Ok(found)
+        })
+    }
+
+    /// Adds what a statement did to what is gathered about its line.
+    fn add(&self, line: &mut Gathered, time: u64, did: &Did) -> Result<()> {
+        match did {
+            Did::Wrote(range, value) => {
+                let value = value.map(|value| value_text(value.ty, value.bits));
+                let is_same = |one: &ActivationWrite| Range::from(one.access) == *range;
+                match line.writes.iter().position(is_same) {
+                    Some(same) => {
+                        line.writes[same].times += 1;
+                        line.writes[same].value = value;
+                    }
+                    None if line.writes.len() < EACH => line.writes.push(ActivationWrite {
+                        access: (*range).into(),
+                        times: 1,
+                        value,
+                    }),
+                    None => line.left_out += 1,
+                }
+            }
+            Did::Called(callee, arguments) => {
+                match line.calls.iter().position(|(of, _)| of == callee) {
+                    Some(same) => line.calls[same].1.times += 1,
+                    None if line.calls.len() < EACH => {
+                        let call = ActivationCall {
+                            function: Function::new(self.program.names, *callee),
+                            times: 1,
+                            at: self.callee(*callee, time)?,
+                            arguments: texts(arguments),
+                            returned: Vec::new(),
+                        };
+                        line.calls.push((*callee, call));
+                    }
+                    None => line.left_out += 1,
+                }
+            }
+            Did::Got(callee, values) => {
+                let same = line.calls.iter_mut().find(|(of, _)| of == callee);
+                if let Some((_, same)) = same.filter(|(_, same)| same.times == 1) {
+                    same.returned = texts(values);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The call of a function that a block ends with, as a position. `None` if it is the host's.
+    fn callee(&self, callee: FuncId, time: u64) -> Result<Option<String>> {
+        let session = self.program.session;
+        if session.program().function(callee).is_none() {
+            return Ok(None);
+        }
+        let path = session.path()?;
+        let all = path.activations(callee)?;
+        let number = all.rank(time + 1)?;
+        let begun = all.select(number)?.map(|found| found.time);
+        if begun != Some(time + 1) {
+            return Ok(None);
+        }
+        let number = numbering(path).of_kept(callee, number);
+        Ok(Some(self.named(callee, number, time + 1)))
+    }
+
+    /// A call as a position: by its function's name if nothing else is called so.
+    fn named(&self, function: FuncId, number: Option<u64>, time: u64) -> String {
+        let name = self.program.names.function(function);
+        let found = self.program.names.find(name, self.program.source);
+        match number {
+            Some(number) if found.is_ok_and(|found| found == function) => {
+                format!("{name}#{number}")
+            }
+            _ => format!("t={time}"),
+        }
+    }
+
+    fn caller(&self) -> Result<Option<ActivationCaller>> {
+        let Some((function, block)) = self.call.site else {
+            return Ok(None);
+        };
+        let session = self.program.session;
+        let code = session.program().function(function);
+        let op = code.and_then(|code| {
+            let ops = &code.cfg.blocks[block].ops;
+            ops.end.as_u32().checked_sub(1).map(OpId::from_u32)
+        });
+        let found = match op {
+            Some(op) => self.program.operators.get(function, op)?,
+            None => None,
+        };
+        let folded = session.folded(self.program.source);
+        let source = found.and_then(|found| folded.locate(found.offset));
+        let source = source.map(|at| Position::from(&self.program.source.line(at)));
+        let time = self.call.entered.saturating_sub(1);
+        let exact = op.map(|op| self.positions.written(function, op, time));
+        let exact = exact.transpose()?.flatten();
+        Ok(Some(ActivationCaller {
+            function: Function::new(self.program.names, function),
+            source,
+            at: exact.unwrap_or_else(|| format!("t={time}")),
+        }))
+    }
+
+    /// An arrival as a position.
+    fn position(&self, time: u64, op: Option<OpId>) -> Result<String> {
+        let exact = op.map(|op| self.positions.written(self.call.function, op, time));
+        let exact = exact.transpose()?.flatten();
+        Ok(exact.unwrap_or_else(|| format!("t={time}")))
+    }
+
+    /// The lines with their texts, those of the function's own file first, and the few that lie between.
+    fn lines(
+        &self,
+        gathered: BTreeMap<(String, u32), (SourceLine, Gathered)>,
+        own: Option<&str>,
+    ) -> Result<Vec<ActivationLine>> {
+        let mut files: HashMap<String, Option<Vec<String>>> = HashMap::new();
+        let sources = self.program.session.sources();
+        let mut text = |path: &str, line: u32| -> Option<String> {
+            let known = files.entry(path.to_owned());
+            let lines = known.or_insert_with(|| {
+                let text = sources.read(path)?;
+                Some(text.lines().map(str::to_owned).collect())
+            });
+            lines.as_ref()?.get(line.checked_sub(1)? as usize).cloned()
+        };
+        let mut all = Vec::from_iter(gathered);
+        all.sort_by_key(|((path, _), _)| Some(path.as_str()) != own);
+        let mut lines: Vec<ActivationLine> = Vec::new();
+        for ((path, number), (line, found)) in all {
+            let before = lines.last().filter(|last| last.source.file == path);
+            let between = before.map_or(0..0, |last| last.source.line + 1..number);
+            if between.len() <= GAP as usize {
+                for skipped in between {
+                    let text = text(&path, skipped).filter(|text| !text.trim().is_empty());
+                    lines.extend(text.map(|text| {
+                        ActivationLine {
+                            source: Position::line(&path, skipped),
+                            shown: SourceLine {
+                                line: skipped,
+                                ..line.clone()
+                            }
+                            .to_string(),
+                            text: Some(text),
+                            times: 0,
+                            at: None,
+                            changed: Vec::new(),
+                            writes: Vec::new(),
+                            calls: Vec::new(),
+                            left_out: 0,
+                        }
+                    }));
+                }
+            }
+            let position = |at: Option<(u64, Option<OpId>)>| {
+                at.map(|(time, op)| self.position(time, op)).transpose()
+            };
+            lines.push(ActivationLine {
+                source: Position::line(&path, number),
+                shown: line.to_string(),
+                text: text(&path, number),
+                times: found.times,
+                at: position(found.first)?,
+                changed: found.changed,
+                writes: found.writes,
+                calls: found.calls.into_iter().map(|(_, call)| call).collect(),
+                left_out: found.left_out,
+            });
+        }
+        Ok(lines)
+    }
+}
+
+/// The activations of the same function inside of one, each with its first and last block, those that are in others left out.
+fn nested(session: &Session, call: &CallEntry, last: u64) -> Result<Vec<(u64, u64)>> {
+    let path = session.path()?;
+    let window = Window {
+        first: call.entered + 1,
+        last,
+    };
+    let mut calls = CallsOf::new(path, window, false, call.function)?;
+    let mut found: Vec<(u64, u64)> = Vec::new();
+    while let Some((_, inner)) = calls.next_call()? {
+        let end = inner.left.unwrap_or(last);
+        if found.last().is_none_or(|(_, outer)| *outer < inner.entered) {
+            found.push((inner.entered, end));
+        }
+    }
+    Ok(found)
+}
+
+/// The part of the stack that holds an activation's variables: a compiler lowers the stack pointer first.
+#[derive(Default)]
+struct Frame {
+    from: u64,
+    to: u64,
+}
+
+impl Frame {
+    /// Looks at the first statements: the stack pointer as it was, and as it is lowered.
+    fn see(&mut self, step: &Step, number: usize) {
+        let What::Computed(value) = &step.what else {
+            return;
+        };
+        match number {
+            1 => self.to = value.bits.0,
+            2 if value.bits.0 < self.to => self.from = value.bits.0,
+            _ => {}
+        }
+    }
+
+    fn holds(&self, range: &Range) -> bool {
+        self.from > 0 && range.memory == 0 && (self.from..self.to).contains(&range.address)
+    }
+}
+
+/// What of a statement is told.
+fn told(step: Step, frame: &Frame) -> Option<(u64, Option<OpId>, Did)> {
+    let did = match step.what {
+        What::Store(range, value) => Did::Wrote(range, Some(value)),
+        What::Call { callee, arguments } => Did::Called(callee, arguments),
+        What::HostReturn(callee, values) => Did::Got(callee, values),
+        other => Did::Wrote(other.written()?, None),
+    };
+    match &did {
+        Did::Wrote(range, _) if frame.holds(range) => None,
+        _ => Some((step.time, step.op, did)),
+    }
+}
+
+fn texts(values: &[Value]) -> Vec<String> {
+    let texts = values.iter().map(|value| value_text(value.ty, value.bits));
+    texts.collect()
+}
+
+fn variable(one: &ChangedVariable) -> ActivationVariable {
+    let value = one.now.value.clone();
+    ActivationVariable {
+        name: one.now.name.clone(),
+        type_name: one.now.type_name.clone(),
+        value: value.unwrap_or_else(|why| format!("<{why}>")),
+    }
+}
+
+/// Adds that a variable changed.
+fn change(all: &mut Vec<ActivationChange>, one: &ChangedVariable) {
+    let ActivationVariable {
+        name,
+        type_name,
+        value,
+    } = variable(one);
+    match all.iter_mut().find(|known| known.name == name) {
+        Some(known) => {
+            known.times += 1;
+            known.last = value;
+        }
+        None => all.push(ActivationChange {
+            name,
+            type_name,
+            times: 1,
+            first: value.clone(),
+            last: value,
+        }),
+    }
+}
+
+/// The longest loop body, in arrivals, that is found in a path.
+const LONGEST: usize = 64;
+/// A path is told up to so many bytes.
+const TOLD: usize = 1200;
+
+/// The lines of a path, what repeats told once: `4-6 (7 10 6)×3 12-15`.
+fn folded(arrivals: &[Arrival], own: Option<&str>) -> String {
+    // Lines of other files have numbers beyond all lines, which stand for their names.
+    let mut names: Vec<String> = Vec::new();
+    let mut numbers: HashMap<(&str, u32), u64> = HashMap::new();
+    let mut places = Vec::new();
+    for arrival in arrivals {
+        let (path, line) = (arrival.line.path.as_str(), arrival.line.line);
+        places.push(match Some(path) == own {
+            true => u64::from(line),
+            false => *numbers.entry((path, line)).or_insert_with(|| {
+                names.push(arrival.line.to_string());
+                OTHERS + names.len() as u64 - 1
+            }),
+        });
+    }
+    let mut text = String::new();
+    fold(&places, &names, &mut text);
+    text
+}
+
+/// From here on numbers stand for lines of other files.
+const OTHERS: u64 = 1 << 32;
+
+/// How often a path repeats its first `period` places.
+fn times(places: &[u64], period: usize) -> usize {
+    if places.first() != places.get(period) {
+        return 1;
+    }
+    let (body, _) = places.split_at(period);
+    let all = places.chunks_exact(period);
+    all.take_while(|one| *one == body).count()
+}
+
+fn fold(places: &[u64], names: &[String], text: &mut String) {
+    let mut at = 0;
+    while at < places.len() {
+        if text.len() > TOLD {
+            text.push_str(" …");
+            return;
+        }
+        let rest = &places[at..];
+        let longest = LONGEST.min(rest.len() / 2);
+        // Of the loops that begin here, the one that folds most, and of those the shortest.
+        let all = (1..=longest).map(|period| (period, times(rest, period)));
+        let best = all.filter(|(_, times)| *times > 1);
+        let best = best.max_by_key(|(period, times)| (period * (times - 1), usize::MAX - period));
+        if !text.is_empty() && !text.ends_with('(') {
+            text.push(' ');
+        }
+        if let Some((period, times)) = best {
+            text.push('(');
+            // A body is at most half as long as what it is in.
+            fold(&rest[..period], names, text);
+            text.push_str(&format!(")×{times}"));
+            at += period * times;
+            continue;
+        }
+        let begins_loop = |index: usize| {
+            let rest = &rest[index..];
+            (1..=LONGEST.min(rest.len() / 2)).any(|period| times(rest, period) > 1)
+        };
+        let first = rest[0];
+        if let Some(name) = first
+            .checked_sub(OTHERS)
+            .and_then(|name| names.get(name as usize))
+        {
+            text.push_str(name);
+            at += 1;
+            continue;
+        }
+        let follows = |(index, next): &(usize, &u64)| **next == first + *index as u64;
+        let run = rest.iter().enumerate().take_while(follows).skip(1);
+        let run = 1 + run.take_while(|(index, _)| !begins_loop(*index)).count();
+        if run > 2 {
+            text.push_str(&format!("{first}-{}", first + run as u64 - 1));
+            at += run;
+        } else {
+            text.push_str(&first.to_string());
+            at += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fold;
+
+    fn folded(lines: &[u64]) -> String {
+        let mut text = String::new();
+        fold(lines, &[], &mut text);
+        text
+    }
+
+    #[test]
+    fn what_repeats_is_told_once() {
+        assert_eq!(folded(&[]), "");
+        assert_eq!(folded(&[4, 5, 6, 7, 9]), "4-7 9");
+        let loops = [4, 5, 6, 7, 10, 6, 7, 10, 6, 7, 10, 6, 12];
+        assert_eq!(folded(&loops), "4 5 (6 7 10)×3 6 12");
+        let inner = [1, 2, 2, 2, 3, 1, 2, 2, 2, 3];
+        assert_eq!(folded(&inner), "(1 (2)×3 3)×2");
+        assert_eq!(folded(&[8, 8]), "(8)×2");
+    }
+
+    #[test]
+    fn a_path_that_never_repeats_is_cut() {
+        let lines = Vec::from_iter((0..100_000_u64).map(|line| line * line % 99_991));
+        let text = folded(&lines);
+        assert!(text.ends_with(" …") && text.len() < 1300, "{}", text.len());
+    }
+}

@@ -1,0 +1,125 @@
+//! Recordings that are open, by their paths.
+//!
+//! A recording stays open between calls, so that the next answer is warm. Before each call its file is looked at: one that somebody else changed is opened anew, and one that is
+//! another file now, or shorter, is spoken of.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use afterimage::Session;
+use afterimage::files;
+use afterimage::sources::SourcePaths;
+use anyhow::Result;
+
+use crate::listener::Listener;
+use crate::roots::Roots;
+
+/// So many recordings stay open.
+const OPEN: usize = 4;
+
+/// What a file was when it was looked at last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    file: (u64, u64),
+    length: u64,
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    fn of(path: &Path) -> Option<Self> {
+        let data = fs::metadata(path).ok()?;
+        Some(Self {
+            file: (data.dev(), data.ino()),
+            length: data.len(),
+            changed: (data.mtime(), data.mtime_nsec()),
+        })
+    }
+}
+
+struct Open {
+    path: PathBuf,
+    stamp: Option<Stamp>,
+    session: Session,
+}
+
+/// Recordings that are open, the one used last first.
+pub(crate) struct Sessions {
+    open: VecDeque<Open>,
+    listener: Listener,
+    roots: Roots,
+}
+
+impl Sessions {
+    pub(crate) fn new(roots: Roots, listener: Listener) -> Self {
+        Self {
+            open: VecDeque::new(),
+            listener,
+            roots,
+        }
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        self.open.clear();
+    }
+
+    /// Opens recordings, or takes those that are open, and asks.
+    ///
+    /// # Errors
+    /// If a path is outside of the roots, or a file is no recording, or `ask` fails.
+    pub(crate) fn with<R>(
+        &mut self,
+        texts: &[&str],
+        ask: impl FnOnce(&[&Session]) -> Result<R>,
+    ) -> Result<R> {
+        let mut paths = Vec::new();
+        for text in texts {
+            let path = self.roots.resolve(text)?;
+            self.refresh(&path)?;
+            paths.push(path);
+        }
+        let of = |path: &PathBuf| self.open.iter().find(|open| open.path == *path);
+        let sessions = paths.iter().filter_map(of).map(|open| &open.session);
+        let answer = ask(&Vec::from_iter(sessions));
+        // What the question added to the file is no change by others.
+        for open in &mut self.open {
+            if paths.contains(&open.path) {
+                open.stamp = Stamp::of(&open.path);
+            }
+        }
+        answer
+    }
+
+    /// Brings a recording to the front, opened anew if its file is not what it was.
+    fn refresh(&mut self, path: &Path) -> Result<()> {
+        let now = Stamp::of(path);
+        let known = self.open.iter().position(|open| open.path == path);
+        let known = known.and_then(|at| self.open.remove(at));
+        let recorder = |session: &Session| files::recorder(path, session.file()).is_some();
+        if let Some(known) = known {
+            if known.stamp == now && now.is_some() && !recorder(&known.session) {
+                self.open.push_front(known);
+                return Ok(());
+            }
+            if let (Some(before), Some(now)) = (known.stamp, now) {
+                let name = self.roots.named(path);
+                if before.file != now.file {
+                    self.listener.say(format!("{name} was replaced since it was asked about last: positions of before may be of another run"));
+                } else if now.length < before.length {
+                    self.listener.say(format!("{name} is shorter than when it was asked about last: it was cut, or written anew"));
+                }
+            }
+        }
+        let session = Session::open_with(path, self.listener.clone())?;
+        let session = session.reading(SourcePaths::within(self.roots.folders()));
+        self.open.push_front(Open {
+            path: path.to_owned(),
+            stamp: now,
+            session,
+        });
+        self.open.truncate(OPEN);
+        Ok(())
+    }
+}

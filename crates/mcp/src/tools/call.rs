@@ -1,0 +1,115 @@
+//! `call`: one execution of a function as a whole.
+
+use afterimage::ActivationQuery;
+use afterimage::present::{ActivationLine, ActivationReport};
+use anyhow::Result;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Asked, Question, next};
+use crate::answer::{Found, Next, Totals, document_of, page, text_of};
+use crate::schemas;
+
+/// Which execution of a function.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Arguments {
+    /// The recording.
+    recording: String,
+    /// A moment in it: `parse#3` (the third call of parse), `parser.c:42#7` (the seventh arrival at that line), `@0x1f3#2`, `t=123456`. The innermost function then.
+    at: String,
+    /// Begin at this line of the answer, from 0. Without it, the line of `at` is in the middle.
+    offset: Option<usize>,
+}
+
+/// So many lines are shown before the one that is asked about.
+const BEFORE: usize = 16;
+
+impl Question for Arguments {
+    const NAME: &'static str = "call";
+    const TITLE: &'static str = "One execution of a function";
+    const ABOUT: &'static str = "One whole execution of a function in one answer: arguments, result, path by lines with loop counts, and for each line how often it ran, what it changed, wrote to memory and called. Lines with `-` did not run. Ask this about a step of `why`, or a call.";
+
+    fn reports() -> Vec<Value> {
+        vec![schemas::document("activation", None)]
+    }
+
+    fn recordings(&self) -> Vec<&str> {
+        vec![&self.recording]
+    }
+
+    fn answer(&self, asked: &Asked<'_>) -> Result<Found> {
+        let session = asked.session()?;
+        let whole = session.activation(&ActivationQuery::new(&self.at))?;
+        let all = whole.lines.len();
+        let offset = match self.offset {
+            Some(offset) => offset.min(all),
+            None => self.begins(&whole),
+        };
+        let of = |lines: &[ActivationLine]| ActivationReport {
+            lines: lines.to_vec(),
+            ..whole.clone()
+        };
+        let (lines, text) = page(&whole.lines, offset, |lines| text_of(&of(lines)))?;
+        let until = offset + lines.len();
+        let mut found = Found::new(
+            document_of(&of(lines))?,
+            text,
+            Totals {
+                unit: "lines of the call",
+                shown: lines.len() as u64,
+                all: Some(all as u64),
+            },
+        );
+        found.next = self.next(&whole, lines);
+        found.more = match (until < all, offset) {
+            (true, _) => Some(json!({ "offset": until })),
+            (false, 0) => None,
+            (false, _) => Some(json!({ "offset": 0 })),
+        };
+        Ok(found)
+    }
+}
+
+impl Arguments {
+    /// The first line that is shown if nothing is said.
+    fn begins(&self, whole: &ActivationReport) -> usize {
+        let is_asked = |line: &ActivationLine| {
+            let of_line = self
+                .at
+                .split_once('#')
+                .map_or(&*self.at, |(place, _)| place);
+            line.at.as_deref() == Some(&*self.at) || line.shown == of_line
+        };
+        let at = whole.lines.iter().position(is_asked);
+        match whole.lines.len() > crate::answer::BODY {
+            true => at.map_or(0, |at| at.saturating_sub(BEFORE)),
+            false => 0,
+        }
+    }
+
+    fn next(&self, whole: &ActivationReport, lines: &[ActivationLine]) -> Vec<Next> {
+        let mut all = Vec::new();
+        if let Some(caller) = &whole.caller {
+            let about = (
+                format!("the call that called it, of {}", caller.function.name),
+                true,
+            );
+            all.push(next(
+                "call",
+                &self.recording,
+                json!({ "at": caller.at }),
+                about,
+            ));
+        }
+        let callees = lines.iter().flat_map(|line| &line.calls);
+        for callee in callees {
+            if let Some(at) = &callee.at {
+                let about = (format!("what {} did", callee.function.name), true);
+                all.push(next("call", &self.recording, json!({ "at": at }), about));
+            }
+        }
+        all
+    }
+}

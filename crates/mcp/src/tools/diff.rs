@@ -1,0 +1,80 @@
+//! `diff`: where two runs part.
+
+use afterimage::diff::Programs;
+use afterimage::diff::same::{SameQuery, same};
+use afterimage::diff::versions::versions;
+use afterimage::present::{Render, Style};
+use afterimage::sources::FirstOf;
+use anyhow::{Context, Result};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Asked, Question};
+use crate::answer::{Found, Totals, document_of, text_of};
+use crate::schemas;
+
+/// Of which runs.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Arguments {
+    /// The first recording: the run that was right, if one was.
+    recording: String,
+    /// The second recording: of the same program, or of another version of it.
+    other: String,
+}
+
+/// So many rows each list has.
+const ROWS: usize = 8;
+
+impl Question for Arguments {
+    const NAME: &'static str = "diff";
+    const TITLE: &'static str = "Where two runs part";
+    const ABOUT: &'static str = "Where two recorded runs first differ: in control, a value, what the host did, what was printed; which lines ran differently often. Of two versions of a program, which statements compute something else.";
+
+    fn reports() -> Vec<Value> {
+        ["diff", "versions"]
+            .map(|name| schemas::document(name, None))
+            .into()
+    }
+
+    fn recordings(&self) -> Vec<&str> {
+        vec![&self.recording, &self.other]
+    }
+
+    fn answer(&self, asked: &Asked<'_>) -> Result<Found> {
+        let &[a, b] = asked.sessions else {
+            return None.context("diff is of two recordings");
+        };
+        for session in [a, b] {
+            session.ensure_inputs()?;
+            session.ensure_path()?;
+        }
+        let alike = match Programs::of([a, b]) {
+            Programs::Same => None,
+            Programs::Alike(alike) => Some(alike),
+            Programs::Versions => {
+                return versions([a, b], Some(ROWS), |view| found(view));
+            }
+        };
+        let sources = FirstOf(vec![&**a.sources(), &**b.sources()]);
+        let query = SameQuery {
+            lines: true,
+            top: Some(ROWS),
+            sources: &sources,
+            style: Style::default(),
+        };
+        same([a, b], alike, &query, |view| found(view))
+    }
+}
+
+fn found(view: &impl Render) -> Result<Found> {
+    let text = text_of(view)?;
+    let lines = text.lines().count() as u64;
+    let totals = Totals {
+        unit: "lines of the report",
+        shown: lines,
+        all: Some(lines),
+    };
+    Ok(Found::new(document_of(view)?, text, totals))
+}

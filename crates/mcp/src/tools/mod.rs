@@ -1,0 +1,267 @@
+//! The tools: a file each. Arguments are a struct with its comments, from which the schema is made that agents read.
+
+mod call;
+mod diff;
+mod find;
+mod history;
+mod overview;
+mod paths;
+mod slice;
+mod source;
+mod state;
+mod why;
+mod why_not;
+
+use std::sync::atomic::AtomicBool;
+
+use afterimage::text::sentence;
+use afterimage::{QuestionError, Session};
+use anyhow::{Context, Error, Result, anyhow};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use crate::answer::{Found, Next, failure};
+use crate::schemas;
+use crate::sessions::Sessions;
+
+/// A tool, as the protocol describes it.
+#[derive(Clone, Copy)]
+pub(crate) struct Tool {
+    pub name: &'static str,
+    title: &'static str,
+    about: &'static str,
+    arguments: fn() -> Value,
+    reports: fn() -> Vec<Value>,
+    run: fn(&Map<String, Value>, &mut Sessions, &AtomicBool) -> Result<Found>,
+}
+
+/// A question, which is a tool's arguments.
+trait Question: DeserializeOwned + JsonSchema {
+    const NAME: &'static str;
+    const TITLE: &'static str;
+    /// What an agent reads to choose it.
+    const ABOUT: &'static str;
+
+    /// The schemas that its report may have.
+    fn reports() -> Vec<Value>;
+
+    /// The recordings that it is about.
+    fn recordings(&self) -> Vec<&str>;
+
+    /// Asks.
+    fn answer(&self, asked: &Asked<'_>) -> Result<Found>;
+}
+
+/// What a question is asked of.
+struct Asked<'a> {
+    sessions: &'a [&'a Session],
+    cancel: &'a AtomicBool,
+}
+
+impl<'a> Asked<'a> {
+    fn session(&self) -> Result<&'a Session> {
+        let first = self.sessions.first();
+        first.copied().context("no recording was named")
+    }
+
+    /// Asks stretches of the run first, and builds all values only if these do not tell. That can be cancelled.
+    fn answered<R>(&self, ask: impl Fn(&Session) -> Result<R, QuestionError>) -> Result<R> {
+        let session = self.session()?;
+        if let Some(found) = session.ask_stretches(|session| Ok(ask(session)?))? {
+            return Ok(found);
+        }
+        session.ensure_whole_path()?;
+        session.ensure_values(self.cancel)?;
+        Ok(ask(session)?)
+    }
+}
+
+/// A question's arguments were not understood.
+#[derive(Debug)]
+struct BadArguments(String);
+
+impl std::fmt::Display for BadArguments {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BadArguments {}
+
+const fn tool<Q: Question>() -> Tool {
+    Tool {
+        name: Q::NAME,
+        title: Q::TITLE,
+        about: Q::ABOUT,
+        arguments: schemas::arguments::<Q>,
+        reports: Q::reports,
+        run: run::<Q>,
+    }
+}
+
+/// All of them, in the order in which agents see them.
+pub(crate) const ALL: [Tool; 11] = [
+    tool::<overview::Arguments>(),
+    tool::<source::Arguments>(),
+    tool::<call::Arguments>(),
+    tool::<find::Arguments>(),
+    tool::<state::Arguments>(),
+    tool::<history::Arguments>(),
+    tool::<why::Arguments>(),
+    tool::<why_not::Arguments>(),
+    tool::<slice::Arguments>(),
+    tool::<diff::Arguments>(),
+    tool::<paths::Arguments>(),
+];
+
+/// The tool with a name.
+pub(crate) fn find(name: &str) -> Option<Tool> {
+    ALL.into_iter().find(|tool| tool.name == name)
+}
+
+/// All tools, described.
+pub(crate) fn list() -> Vec<Value> {
+    let described = |tool: Tool| {
+        json!({
+            "name": tool.name,
+            "title": tool.title,
+            "description": tool.about,
+            "inputSchema": (tool.arguments)(),
+            "outputSchema": schemas::answer((tool.reports)()),
+            "annotations": {
+                "readOnlyHint": true,
+                "destructiveHint": false,
+                "idempotentHint": true,
+                "openWorldHint": false,
+            },
+        })
+    };
+    ALL.into_iter().map(described).collect()
+}
+
+/// Answers a call.
+pub(crate) fn answer(
+    tool: &Tool,
+    arguments: &Map<String, Value>,
+    sessions: &mut Sessions,
+    cancel: &AtomicBool,
+) -> Result<Found> {
+    (tool.run)(arguments, sessions, cancel)
+}
+
+fn run<Q: Question>(
+    arguments: &Map<String, Value>,
+    sessions: &mut Sessions,
+    cancel: &AtomicBool,
+) -> Result<Found> {
+    let question: Q = serde_json::from_value(Value::Object(arguments.clone()))
+        .map_err(|error| BadArguments(format!("{}: {error}", Q::NAME)))?;
+    sessions.with(&question.recordings(), |sessions| {
+        question.answer(&Asked { sessions, cancel })
+    })
+}
+
+/// The result of a call that failed, with the call that would work.
+pub(crate) fn failed(tool: &Tool, arguments: &Map<String, Value>, error: &Error) -> Value {
+    let why = sentence(error);
+    if error.is::<BadArguments>() {
+        let schema = (tool.arguments)();
+        let known = schema["properties"].as_object();
+        let known = known.map_or(String::new(), |known| {
+            Vec::from_iter(known.keys().map(String::as_str)).join(", ")
+        });
+        return failure(&format!("{why}; its arguments are: {known}"), &[]);
+    }
+    let recording = arguments.get("recording").and_then(Value::as_str);
+    let at = arguments.get("at").and_then(Value::as_str);
+    let next = recording.and_then(|recording| {
+        let call = |tool, about: &str, more: Value| {
+            let mut arguments = Map::from_iter([("recording".to_owned(), json!(recording))]);
+            arguments.extend(more.as_object().cloned().unwrap_or_default());
+            Some(Next {
+                tool,
+                arguments,
+                about: about.to_owned(),
+                own: true,
+            })
+        };
+        let nearest = why.split_once("nearest line with code is ");
+        let nearest = nearest.map(|(_, line)| line.split(|sign: char| !sign.is_ascii_digit()));
+        let nearest = nearest.and_then(|mut parts| parts.next());
+        match at {
+            Some(at) if let (Some(line), Some((file, _))) = (nearest, at.split_once(':')) => {
+                let mut again = arguments.clone();
+                again.insert("at".to_owned(), json!(format!("{file}:{line}")));
+                call(
+                    tool.name,
+                    "the nearest line with code",
+                    Value::Object(again),
+                )
+            }
+            // Nothing can be asked about a file that is not there.
+            _ if why.contains("not found;") || why.contains("outside of the roots") => None,
+            _ if why.contains("not a recording") => None,
+            Some(at) if tool.name == "why_not" => call(
+                "call",
+                "what its last execution did",
+                json!({ "at": last(at) }),
+            ),
+            Some(at) if why.contains("never") => call(
+                "why_not",
+                "why it was not executed",
+                json!({ "at": place(at) }),
+            ),
+            Some(at) if why.contains(" times") || why.contains("once") => {
+                let mut again = arguments.clone();
+                again.insert("at".to_owned(), json!(last(at)));
+                call(tool.name, "its last execution", Value::Object(again))
+            }
+            Some(at) => {
+                let name = place(at);
+                let name = name.rsplit("::").next().unwrap_or(name);
+                call(
+                    "find",
+                    "which functions are called so",
+                    json!({ "name": name }),
+                )
+            }
+            None if tool.name != "overview" => {
+                call("overview", "what the recording holds", json!({}))
+            }
+            None => None,
+        }
+    });
+    failure(&why, next.as_slice())
+}
+
+/// A position without the number of its execution.
+fn place(at: &str) -> &str {
+    at.split_once('#').map_or(at, |(place, _)| place)
+}
+
+fn last(at: &str) -> String {
+    format!("{}#last", place(at))
+}
+
+/// A call that may come next, about the same recording.
+fn next(
+    tool: &'static str,
+    recording: &str,
+    arguments: Value,
+    (about, own): (String, bool),
+) -> Next {
+    let mut all = Map::from_iter([("recording".to_owned(), json!(recording))]);
+    all.extend(arguments.as_object().cloned().unwrap_or_default());
+    Next {
+        tool,
+        arguments: all,
+        about,
+        own,
+    }
+}
+
+/// One of several arguments is needed.
+fn needs(what: &str) -> Error {
+    anyhow!(BadArguments(what.to_owned()))
+}

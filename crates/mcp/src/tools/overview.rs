@@ -1,0 +1,286 @@
+//! `overview`: what a recording holds, and where the run spent itself.
+
+use afterimage::analyses::why::{Printed, Stream};
+use afterimage::explain::explain;
+use afterimage::files::Loaded;
+use afterimage::info::info;
+use afterimage::profile::{CodeFilter, Sort};
+use afterimage::{ProfileQuery, Session};
+use anyhow::Result;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{Asked, Question, next};
+use crate::answer::{Found, Next, Totals};
+use crate::schemas;
+
+/// Which recording.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Arguments {
+    /// The recording.
+    recording: String,
+    /// Leave out so many functions, to go on with an answer.
+    #[serde(default)]
+    offset: usize,
+}
+
+/// What a recording holds.
+#[derive(Serialize, JsonSchema)]
+struct Overview {
+    /// The program's name for itself.
+    program: String,
+    /// Its arguments.
+    args: Vec<String>,
+    /// How the run ended, in words; `null`: the recording was cut off, or goes on.
+    ending: Option<String>,
+    /// The program is still being recorded.
+    running: bool,
+    /// What has been made of the recording: `counts`, `paths`, `full`.
+    lenses: Vec<&'static str>,
+    /// Basic blocks executed; the time t counts them.
+    blocks: u64,
+    /// Instructions executed.
+    instructions: u64,
+    /// What it printed.
+    output: Vec<Printing>,
+    /// The functions of the user's own code that were executed, those with most instructions first.
+    functions: Vec<Executed>,
+}
+
+/// What was printed to a stream.
+#[derive(Serialize, JsonSchema)]
+struct Printing {
+    /// `stdout` or `stderr`.
+    stream: &'static str,
+    /// How many bytes.
+    bytes: u64,
+    /// The first of them, as text.
+    begins: String,
+    /// The last of them, if these are others.
+    ends: String,
+}
+
+/// A function.
+#[derive(Serialize, JsonSchema)]
+struct Executed {
+    /// Its name.
+    name: String,
+    /// How often it was called.
+    calls: u64,
+    /// How many instructions it executed itself.
+    instructions: u64,
+    /// Its line, if that is known: `parser.c:12`.
+    source: Option<String>,
+}
+
+/// So many functions are in an answer.
+const FUNCTIONS: usize = 20;
+/// So many bytes of the output's beginning, and of its end.
+const BYTES: u64 = 480;
+/// So many lines of these are text.
+const LINES: usize = 5;
+
+impl Question for Arguments {
+    const NAME: &'static str = "overview";
+    const TITLE: &'static str = "What a recording holds";
+    const ABOUT: &'static str = "What was run, how it ended, what it printed, and the functions of the user's own code with how often each was called. Begin here.";
+
+    fn reports() -> Vec<Value> {
+        vec![schemas::report::<Overview>()]
+    }
+
+    fn recordings(&self) -> Vec<&str> {
+        vec![&self.recording]
+    }
+
+    fn answer(&self, asked: &Asked<'_>) -> Result<Found> {
+        let session = asked.session()?;
+        let query = ProfileQuery {
+            sort: Some(Sort::Instructions),
+            code: Some(CodeFilter::Mine),
+            ..ProfileQuery::default()
+        };
+        let profile = serde_json::to_value(session.execution_counts(&[], &query)?)?;
+        let loaded = Loaded::of(session);
+        let held = info(
+            session.at(),
+            session.file(),
+            &loaded,
+            (false, false),
+            session.monitor(),
+        )?;
+        let output = match session.ask_stretches(printed)? {
+            Some(found) => found,
+            None => {
+                session.ensure_whole_path()?;
+                session.ensure_values(asked.cancel)?;
+                printed(session)?
+            }
+        };
+        let rows = profile["rows"].as_array().into_iter().flatten();
+        let rows = rows.filter(|row| row["entries"].as_u64().is_some_and(|entries| entries > 0));
+        let executed = rows.map(|row| {
+            let source = &row["source"];
+            Executed {
+                name: row["function"]["name"]
+                    .as_str()
+                    .unwrap_or_default()
+                    .to_owned(),
+                calls: row["entries"].as_u64().unwrap_or(0),
+                instructions: row["instructions"].as_u64().unwrap_or(0),
+                source: source["file"]
+                    .as_str()
+                    .map(|file| format!("{file}:{}", source["line"])),
+            }
+        });
+        let executed = Vec::from_iter(executed);
+        let all = executed.len();
+        let functions = executed.into_iter().skip(self.offset).take(FUNCTIONS);
+        let report = Overview {
+            program: held.program,
+            args: held.args,
+            ending: held.ending,
+            running: held.running,
+            lenses: held.lenses,
+            blocks: profile["totals"]["blocks"].as_u64().unwrap_or(0),
+            instructions: profile["totals"]["instructions"].as_u64().unwrap_or(0),
+            output,
+            functions: functions.collect(),
+        };
+        let until = self.offset + report.functions.len();
+        let totals = Totals {
+            unit: "functions of your own code",
+            shown: report.functions.len() as u64,
+            all: Some(all as u64),
+        };
+        let mut found = Found::new(serde_json::to_value(&report)?, report.text(), totals);
+        found.next = self.next(&report);
+        found.more = (until < all).then(|| json!({ "offset": until }));
+        Ok(found)
+    }
+}
+
+impl Arguments {
+    fn next(&self, report: &Overview) -> Vec<Next> {
+        let call = |tool, arguments, about: &str| {
+            next(tool, &self.recording, arguments, (about.to_owned(), true))
+        };
+        let mut all = Vec::new();
+        let returned = report
+            .ending
+            .as_deref()
+            .is_none_or(|ending| ending.starts_with("returned"));
+        if !returned {
+            all.push(call("why", json!({ "trap": true }), "what ended the run"));
+        }
+        if report
+            .output
+            .iter()
+            .any(|one| one.stream == "stdout" && one.bytes > 0)
+        {
+            let arguments = json!({ "stdout": "line:last" });
+            all.push(call(
+                "why",
+                arguments,
+                "where the last line of output came from",
+            ));
+        }
+        if let Some(first) = report.functions.first() {
+            let about = format!("the first call of {}", first.name);
+            all.push(call(
+                "call",
+                json!({ "at": format!("{}#1", first.name) }),
+                &about,
+            ));
+        }
+        all
+    }
+}
+
+impl Overview {
+    fn text(&self) -> String {
+        let mut text = format!("{} {}\n", self.program, self.args.join(" "));
+        let ending = match (&self.ending, self.running) {
+            (Some(ending), _) => ending.as_str(),
+            (None, true) => "is still being recorded",
+            (None, false) => "was cut off",
+        };
+        text += &format!(
+            "the run {ending}; {} instructions in {} blocks\n",
+            self.instructions, self.blocks
+        );
+        for one in &self.output {
+            text += &format!("{}, {} bytes:\n", one.stream, one.bytes);
+            let begins = Vec::from_iter(one.begins.lines());
+            let ends = match one.ends.is_empty() {
+                true => begins[begins.len().min(LINES)..].to_vec(),
+                false => Vec::from_iter(one.ends.lines()),
+            };
+            for line in begins.iter().take(LINES) {
+                text += &format!("  {line}\n");
+            }
+            if !one.ends.is_empty() || ends.len() > LINES {
+                text += "  …\n";
+            }
+            for line in &ends[ends.len().saturating_sub(LINES)..] {
+                text += &format!("  {line}\n");
+            }
+        }
+        text += "instructions      calls  function\n";
+        for one in &self.functions {
+            let source = one.source.as_deref().unwrap_or("no line");
+            text += &format!(
+                "{:>12}  {:>9}  {}  {source}\n",
+                one.instructions, one.calls, one.name
+            );
+        }
+        text
+    }
+}
+
+/// What the run printed.
+fn printed(session: &Session) -> Result<Vec<Printing>> {
+    explain(session, |scene| {
+        let mut found = Vec::new();
+        for (name, stream) in [("stdout", Stream::Output), ("stderr", Stream::Error)] {
+            let imports = &session.program().imports;
+            let mut puts = Vec::new();
+            let mut all = Printed::new(session.file(), imports)?;
+            let mut bytes = 0;
+            while let Some(put) = all.next(&stream)? {
+                bytes = put.before + put.bytes;
+                // Those of the beginning, and of what may be the end.
+                puts.retain(|held: &afterimage::analyses::why::Put| {
+                    held.before < BYTES || held.before + held.bytes + BYTES > bytes
+                });
+                puts.push(put);
+            }
+            let part = |from: u64, to: u64| -> Result<String> {
+                let mut text = Vec::new();
+                for put in &puts {
+                    let first = put.before.max(from);
+                    let last = (put.before + put.bytes).min(to);
+                    if first < last {
+                        let held = put.open(&scene.host)?;
+                        text.extend(put.bytes(&held, &scene.host, first, last - first)?);
+                    }
+                }
+                Ok(String::from_utf8_lossy(&text).into_owned())
+            };
+            if bytes > 0 {
+                found.push(Printing {
+                    stream: name,
+                    bytes,
+                    begins: part(0, BYTES.min(bytes))?,
+                    ends: match bytes > BYTES {
+                        true => part((bytes - BYTES).max(BYTES), bytes)?,
+                        false => String::new(),
+                    },
+                });
+            }
+        }
+        Ok(found)
+    })
+}

@@ -1,0 +1,93 @@
+//! `paths`: the different ways that calls took.
+
+use afterimage::present::{
+    PathsJson, Style, TraceForm, Whole, found_text, hot_text, paths_json, trace_counts_text,
+    traces_text,
+};
+use afterimage::{PathsAbout, PathsQuery};
+use anyhow::Result;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Asked, Question};
+use crate::answer::{Found, Totals};
+use crate::schemas;
+
+/// Of what.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Arguments {
+    /// The recording.
+    recording: String,
+    /// Only this function: the different sequences of blocks that its calls executed. Without it, how many each function has.
+    function: Option<String>,
+    /// The acyclic stretches that were executed most often, with their lines.
+    #[serde(default)]
+    hot: bool,
+    /// At most so many rows.
+    limit: Option<usize>,
+}
+
+/// So many rows are in an answer, unless more are asked for.
+const ROWS: usize = 20;
+/// So many rows an answer has at most.
+const MOST: usize = 40;
+
+impl Question for Arguments {
+    const NAME: &'static str = "paths";
+    const TITLE: &'static str = "Ways through functions";
+    const ABOUT: &'static str = "The different paths that the calls of a function took and how many took each, how many paths each function has, or with `hot` the stretches that were executed most often.";
+
+    fn reports() -> Vec<Value> {
+        vec![schemas::document("paths", None)]
+    }
+
+    fn recordings(&self) -> Vec<&str> {
+        vec![&self.recording]
+    }
+
+    fn answer(&self, asked: &Asked<'_>) -> Result<Found> {
+        let limit = self.limit.unwrap_or(ROWS).clamp(1, MOST);
+        let query = PathsQuery {
+            about: match self.hot {
+                true => PathsAbout::Hot,
+                false => PathsAbout::Traces(Default::default()),
+            },
+            function: self.function.clone(),
+            top: Some(limit),
+        };
+        let session = asked.session()?;
+        session.ensure_path()?;
+        query.answer(session, |found, names| {
+            let (mut text, mut document) = (Vec::new(), Vec::new());
+            let style = Style::default();
+            paths_json(&mut document, found, names)?;
+            match found {
+                PathsJson::Found(found) => found_text(&mut text, found, names, style)?,
+                PathsJson::Hot(hot) => hot_text(&mut text, hot, names, style)?,
+                PathsJson::Traces(traces, top) => {
+                    let (form, whole) = (TraceForm::Blocks, Whole::Beginning);
+                    traces_text(&mut text, traces, names, form, whole, top, style)?;
+                }
+                PathsJson::Counts(counts) => trace_counts_text(&mut text, counts, names, style)?,
+            }
+            let document: Value = serde_json::from_slice(&document)?;
+            let rows = ["rows", "traces", "paths"];
+            let shown = rows
+                .iter()
+                .find_map(|rows| Some(document[*rows].as_array()?.len()));
+            let shown = shown.unwrap_or(0);
+            let totals = Totals {
+                unit: "paths or functions",
+                shown: shown as u64,
+                all: None,
+            };
+            let text = String::from_utf8_lossy(&text).into_owned();
+            let mut found = Found::new(document, text, totals);
+            let more = shown == limit && limit < MOST;
+            found.more = more.then(|| json!({ "limit": MOST }));
+            Ok(found)
+        })
+    }
+}

@@ -1,0 +1,172 @@
+//! `slice`: all lines that something depends on, or had an influence on.
+
+use afterimage::analyses::slices::Direction;
+use afterimage::present::{SliceLine, SliceReport};
+use afterimage::{SliceAbout, SliceAlong, SliceQuery};
+use anyhow::Result;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Asked, Question, needs, next};
+use crate::answer::{Found, Totals, page};
+use crate::schemas;
+
+/// Of what.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Arguments {
+    /// The recording.
+    recording: String,
+    /// An execution of a place: `parser.c:42#7`, `@0x1f3#last`. With `var`, a moment.
+    at: Option<String>,
+    /// A variable of the source right before `at`.
+    var: Option<String>,
+    /// An operand of the statement at `at`: `left`, `address`, `condition`.
+    operand: Option<String>,
+    /// Of what killed the program.
+    #[serde(default)]
+    trap: bool,
+    /// What depends on it instead.
+    #[serde(default)]
+    forward: bool,
+    /// Along which dependences: `all`, `data` (not along what let statements run), `thin` (values only, not addresses).
+    along: Option<Along>,
+    /// Only what is at most so many dependences away: 1 to 253.
+    depth: Option<u8>,
+    /// Leave out so many lines, to go on with an answer.
+    #[serde(default)]
+    offset: usize,
+}
+
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Along {
+    All,
+    Data,
+    Thin,
+}
+
+impl Question for Arguments {
+    const NAME: &'static str = "slice";
+    const TITLE: &'static str = "All lines that something depends on";
+    const ABOUT: &'static str = "All source lines that an execution of a statement or a variable depends on, directly or not, or with `forward` all that it had an influence on. The user's own code first. `depth` keeps it near, `along: thin` to what computed the value.";
+
+    fn reports() -> Vec<Value> {
+        vec![schemas::document("slice", None)]
+    }
+
+    fn recordings(&self) -> Vec<&str> {
+        vec![&self.recording]
+    }
+
+    fn answer(&self, asked: &Asked<'_>) -> Result<Found> {
+        let query = self.query()?;
+        let session = asked.session()?;
+        let whole = match query.depth {
+            Some(_) => asked.answered(|session| session.slice(&query))?,
+            None => {
+                session.ensure_whole_path()?;
+                session.ensure_values(asked.cancel)?;
+                session.slice(&query)?
+            }
+        };
+        let mut lines = whole.lines.clone();
+        // The user's own code first, in the order of the files.
+        lines.sort_by_key(|line| !session.code().shows(&line.source.file));
+        let all = lines.len();
+        let sources = session.sources();
+        let title = format!(
+            "{}: {} lines of the {} executed, {} statements\n   times       of  line\n",
+            whole.title,
+            all,
+            whole.executed_lines,
+            whole.statements.len()
+        );
+        let show = |rows: &[SliceLine]| {
+            let mut text = title.clone();
+            for one in rows {
+                let file = &one.source.file;
+                let mark = if one.criterion { '>' } else { ' ' };
+                let source = sources
+                    .lines(file)
+                    .and_then(|mut lines| lines.line(one.source.line));
+                let source = source.unwrap_or_default();
+                let (times, of, line) = (one.sliced, one.executed, one.source.line);
+                text += &format!(
+                    "{times:>8} {of:>8} {mark}{file}:{line}  {}\n",
+                    source.trim_end()
+                );
+            }
+            Ok(text)
+        };
+        let (rows, text) = page(&lines, self.offset.min(all), show)?;
+        let until = self.offset.min(all) + rows.len();
+        let report = SliceReport {
+            lines: rows.to_vec(),
+            statements: Vec::new(),
+            ..whole.clone()
+        };
+        let mut document = serde_json::to_value(&report)?;
+        document["schema"] = json!("afterimage/slice/2");
+        let totals = Totals {
+            unit: "lines",
+            shown: rows.len() as u64,
+            all: Some(all as u64),
+        };
+        let mut found = Found::new(document, text, totals);
+        found.more = (until < all).then(|| json!({ "offset": until }));
+        let first = rows.iter().find(|line| !line.criterion).map(|line| {
+            let (file, line) = (&line.source.file, line.source.line);
+            let about = (format!("the lines around {file}:{line}"), true);
+            next(
+                "source",
+                &self.recording,
+                json!({ "file": file, "line": line }),
+                about,
+            )
+        });
+        Ok(found.with_next(first.into_iter().collect()))
+    }
+}
+
+impl Arguments {
+    fn query(&self) -> Result<SliceQuery> {
+        let about = match (&self.at, &self.var, &self.operand, self.trap) {
+            (None, None, None, true) => SliceAbout::Trap,
+            (Some(at), Some(name), None, false) => SliceAbout::Variable {
+                at: at.clone(),
+                name: name.clone(),
+            },
+            (Some(at), None, Some(operand), false) => SliceAbout::Operand {
+                at: at.clone(),
+                operand: operand.clone(),
+            },
+            (Some(at), None, None, false) => SliceAbout::Statement { at: at.clone() },
+            _ => {
+                return Err(needs(
+                    "slice: give at, with var or operand or without, or trap",
+                ));
+            }
+        };
+        if self
+            .depth
+            .is_some_and(|depth| depth == 0 || depth > SliceQuery::DEEPEST)
+        {
+            return Err(needs("slice: depth is from 1 to 253"));
+        }
+        Ok(SliceQuery {
+            direction: match self.forward {
+                true => Direction::Forward,
+                false => Direction::Backward,
+            },
+            along: match self.along {
+                None | Some(Along::All) => SliceAlong::All,
+                Some(Along::Data) => SliceAlong::Data,
+                Some(Along::Thin) => SliceAlong::Thin,
+            },
+            depth: self.depth,
+            ..SliceQuery::new(about)
+        })
+    }
+}

@@ -1,0 +1,86 @@
+//! `state`: the call stack and its variables at a moment.
+
+use afterimage::StateQuery;
+use afterimage::present::StateView;
+use anyhow::Result;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Asked, Question};
+use crate::answer::{BODY, Found, Totals, document_of, text_of};
+use crate::schemas;
+
+/// Which moment.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Arguments {
+    /// The recording.
+    recording: String,
+    /// The moment: `parser.c:42#7`, `parse#3`, `@0x1f3#2`, `t=123456`, `50%`, `end`. The state is the one right before it.
+    #[serde(default = "end")]
+    at: String,
+    /// Only this function of the stack, from 0, the innermost.
+    frame: Option<usize>,
+    /// How many functions of the stack, from the innermost one.
+    depth: Option<usize>,
+    /// Show global variables, too.
+    #[serde(default)]
+    globals: bool,
+}
+
+fn end() -> String {
+    "end".to_owned()
+}
+
+impl Question for Arguments {
+    const NAME: &'static str = "state";
+    const TITLE: &'static str = "Stack and variables at a moment";
+    const ABOUT: &'static str = "The call stack at a moment of the run, with arguments and local variables of the source and what they hold.";
+
+    fn reports() -> Vec<Value> {
+        vec![schemas::document("state", None)]
+    }
+
+    fn recordings(&self) -> Vec<&str> {
+        vec![&self.recording]
+    }
+
+    fn answer(&self, asked: &Asked<'_>) -> Result<Found> {
+        let mut query = StateQuery {
+            depth: self.depth.unwrap_or(StateQuery::DEPTH).clamp(1, BODY),
+            frame: self.frame,
+            globals: self.globals,
+            ..StateQuery::new(&self.at)
+        };
+        let session = asked.session()?;
+        let state = |query: &StateQuery| -> Result<StateView> {
+            match session.early_state(query)? {
+                Some(view) => Ok(view),
+                None => asked.answered(|session| session.state(query)),
+            }
+        };
+        let mut view = state(&query)?;
+        let mut text = text_of(&view)?;
+        // The outer functions have a page of their own.
+        while text.lines().count() > BODY && view.report.frames.len() > 1 {
+            query.depth = view.report.frames.len() / 2;
+            view = state(&query)?;
+            text = text_of(&view)?;
+        }
+        let shown = view.report.frames.len();
+        let last = view.report.frames.last().map_or(0, |frame| frame.number);
+        let more = last + 1 < view.report.open;
+        let mut found = Found::new(
+            document_of(&view)?,
+            text,
+            Totals {
+                unit: "functions of the stack",
+                shown: shown as u64,
+                all: Some(view.report.open as u64),
+            },
+        );
+        found.more = more.then(|| json!({ "frame": last + 1 }));
+        Ok(found)
+    }
+}

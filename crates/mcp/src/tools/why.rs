@@ -1,0 +1,355 @@
+//! `why`: where a value came from, and the nearest lines that it depends on in other ways.
+
+use std::collections::BTreeSet;
+
+use afterimage::present::document::objects::Position;
+use afterimage::present::{WhyEntry, WhyLed, WhyPlace, WhyText};
+use afterimage::why::Byte;
+use afterimage::{NearLine, NearQuery, WhyAbout, WhyQuery, check};
+use anyhow::Result;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{Asked, Question, needs, next};
+use crate::answer::{Found, Next, Totals, page};
+use crate::schemas;
+
+/// Which value.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Arguments {
+    /// The recording.
+    recording: String,
+    /// An execution of a statement: `parser.c:42#7`, `@0x1f3#last`, `parse#3`. With `var`, a moment.
+    at: Option<String>,
+    /// A variable of the source, or an expression such as `p->next`, right before `at`.
+    var: Option<String>,
+    /// An operand of the statement at `at` instead of its result: `left`, `right`, `address`, `value`, `condition`.
+    operand: Option<String>,
+    /// What the program printed there: a byte by its number from 0, `line:N`, `line:N:COLUMN`, `line:last`, or a text that it printed.
+    #[serde(default, deserialize_with = "text_or_number")]
+    #[schemars(with = "Option<TextOrNumber>")]
+    stdout: Option<String>,
+    /// The same of what it printed as an error.
+    #[serde(default, deserialize_with = "text_or_number")]
+    #[schemars(with = "Option<TextOrNumber>")]
+    stderr: Option<String>,
+    /// What killed the program: the operand that trapped, the exit code, or the branch that led there.
+    #[serde(default)]
+    trap: bool,
+    /// Of a printed digit only the digit, not the number that it is part of.
+    #[serde(default)]
+    digit: bool,
+    /// Leave out so many steps, to go on with an answer.
+    #[serde(default)]
+    offset: usize,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum TextOrNumber {
+    Text(String),
+    Number(u64),
+}
+
+fn text_or_number<'d, D: serde::Deserializer<'d>>(from: D) -> Result<Option<String>, D::Error> {
+    let found = Option::<TextOrNumber>::deserialize(from)?;
+    Ok(found.map(|found| match found {
+        TextOrNumber::Text(text) => text,
+        TextOrNumber::Number(number) => number.to_string(),
+    }))
+}
+
+/// A line of the user's own code that the first own step of the way depends on.
+#[derive(Clone, Serialize, JsonSchema)]
+struct Near {
+    /// Which.
+    source: Position,
+    /// Its text, of the nearest ones, if it is at hand.
+    text: Option<String>,
+    /// It is at most so many dependences away.
+    within: u8,
+}
+
+impl Near {
+    /// `parser.c:42`.
+    fn place(&self) -> String {
+        let Position { file, line, .. } = &self.source;
+        format!("{}:{line}", file.rsplit('/').next().unwrap_or(file))
+    }
+}
+
+/// So many have their text.
+const NEAR: usize = 14;
+/// So many more are only named, a few in a row.
+const FAR: usize = 64;
+const IN_A_ROW: usize = 8;
+/// A way is followed so far beyond what is left out of it.
+const STEPS: u64 = 120;
+
+impl Question for Arguments {
+    const NAME: &'static str = "why";
+    const TITLE: &'static str = "Where a value came from";
+    const ABOUT: &'static str = "Where a value came from, step by step back through the run: through computations, memory, calls and arguments, to the constant, the input byte or the host call it started from. Ask it about a wrong byte or text of output (`stdout`), a statement or variable at a moment (`at`, `var`), or what killed the program (`trap`). `near` are the closest lines of your own code that it depends on in any way. `next` lists operands and branches that were not followed.";
+
+    fn reports() -> Vec<Value> {
+        let mut why = schemas::document("why", Some("entries"));
+        schemas::add(&mut why, "near", schemas::report::<Vec<Near>>());
+        vec![why]
+    }
+
+    fn recordings(&self) -> Vec<&str> {
+        vec![&self.recording]
+    }
+
+    fn answer(&self, asked: &Asked<'_>) -> Result<Found> {
+        let query = self.query()?;
+        if query.about == WhyAbout::Trap {
+            check::killed(asked.session()?, "ask with at or stdout")?;
+        }
+        let report = asked.answered(|session| session.why(&query))?;
+        let mut kept = Vec::new();
+        let mut library = 0;
+        let folder = &mut Vec::new();
+        let folds = text(folder);
+        for (index, entry) in report.entries.iter().enumerate() {
+            // The value itself is shown, whoever computed it.
+            match folds.folded(entry) {
+                steps if steps > 0 && index > 0 => library += steps,
+                _ => kept.push(entry.clone()),
+            }
+        }
+        // Where it came from is at the end.
+        let ends = kept
+            .iter()
+            .rev()
+            .take_while(|entry| matches!(entry, WhyEntry::End(_)));
+        let split = kept.len() - ends.count();
+        let (way, ends) = kept.split_at(split);
+        let cut = ends
+            .iter()
+            .any(|end| matches!(end, WhyEntry::End(end) if end.kind == "stopped"));
+        let own = |entry: &&WhyEntry| places(entry).iter().any(|place| !place.library);
+        let made = |entry: &&WhyEntry| matches!(entry, WhyEntry::Made(_)) && own(entry);
+        let first = kept.iter().find(made).or(kept.iter().find(own));
+        let first = first.and_then(|entry| places(entry).into_iter().find(|place| !place.library));
+        let near = match first {
+            Some(first) if self.offset == 0 => near(asked, &first.at, &kept)?,
+            _ => Vec::new(),
+        };
+        let head = &report.head;
+        let show = |rows: &[WhyEntry]| {
+            let mut out = Vec::new();
+            let mut said = head.about.clone();
+            if let Some(death) = &head.death {
+                said = format!("{}\n{said}", death.text());
+            }
+            out.extend(format!("{said}\n").into_bytes());
+            let more = way.len() - (self.offset + rows.len()).min(way.len());
+            let mut text = text(&mut out);
+            for row in rows {
+                text.entry(row)?;
+            }
+            if more > 0 {
+                text.out
+                    .write_all(format!("  … {more} more steps\n").as_bytes())?;
+            }
+            for end in ends {
+                text.entry(end)?;
+            }
+            text.left_out(library)?;
+            if !near.is_empty() {
+                out.extend(b"the nearest lines that it depends on, along data and branches:\n");
+            }
+            let (first, others) = near.split_at(near.len().min(NEAR));
+            for one in first {
+                let text = one.text.as_deref().unwrap_or_default();
+                out.extend(format!("  {}  | {text}\n", one.place()).into_bytes());
+            }
+            for (number, row) in others.chunks(IN_A_ROW).enumerate() {
+                let row = Vec::from_iter(row.iter().map(Near::place)).join(", ");
+                let then = if number == 0 { "then" } else { "    " };
+                out.extend(format!("  {then} {row}\n").into_bytes());
+            }
+            Ok(String::from_utf8_lossy(&out).into_owned())
+        };
+        let (rows, shown) = page(way, self.offset.min(way.len()), show)?;
+        let until = self.offset.min(way.len()) + rows.len();
+        let entries = Vec::from_iter(rows.iter().chain(ends));
+        let mut document = serde_json::to_value(head)?;
+        document["schema"] = json!("afterimage/why/2");
+        document["entries"] = serde_json::to_value(&entries)?;
+        document["near"] = serde_json::to_value(&near)?;
+        let mut found = Found::new(
+            document,
+            shown,
+            Totals {
+                unit: "steps",
+                shown: entries.len() as u64,
+                all: (!cut).then_some(kept.len() as u64),
+            },
+        );
+        found.next = self.next(&entries);
+        found.more = (until < way.len()).then(|| json!({ "offset": until }));
+        Ok(found)
+    }
+}
+
+/// The nearest lines of the user's own code that an execution depends on, the nearest first. The lines of the way itself are shown anyway.
+fn near(asked: &Asked<'_>, at: &str, way: &[WhyEntry]) -> Result<Vec<Near>> {
+    let session = asked.session()?;
+    let sources = session.sources();
+    let shown = way.iter().flat_map(places);
+    let shown = shown.filter_map(|place| place.around.as_ref().or(place.source.as_ref()));
+    let shown: BTreeSet<_> = shown.map(|line| (line.path.clone(), line.line)).collect();
+    let query = NearQuery {
+        at: at.to_owned(),
+        enough: NEAR + FAR + shown.len(),
+    };
+    // What has no value has no slice.
+    let Ok(all) = asked.answered(|session| session.near(&query)) else {
+        return Ok(Vec::new());
+    };
+    let others = all
+        .into_iter()
+        .filter(|one| !shown.contains(&(one.source.file.clone(), one.source.line)));
+    let described = |(number, one): (usize, NearLine)| {
+        let Position { file, line, .. } = &one.source;
+        let text = match number < NEAR {
+            true => sources.lines(file).and_then(|mut lines| lines.line(*line)),
+            false => None,
+        };
+        Near {
+            text: text.map(|text| text.trim().to_owned()),
+            source: one.source,
+            within: one.within,
+        }
+    };
+    Ok(others.take(NEAR + FAR).enumerate().map(described).collect())
+}
+
+/// Writes entries as the command line does, for calls instead of commands.
+fn text(out: &mut Vec<u8>) -> WhyText<'_> {
+    WhyText {
+        out,
+        file: "FILE".to_owned(),
+        shown: None,
+        fold: true,
+        width: None,
+    }
+}
+
+impl Arguments {
+    fn query(&self) -> Result<WhyQuery> {
+        let byte = |text: &String| {
+            let byte = text.parse::<Byte>();
+            byte.map_err(|why| needs(&format!("why: {text}: {why}")))
+        };
+        let about = match (&self.at, &self.stdout, &self.stderr, self.trap) {
+            (Some(at), None, None, false) => match &self.var {
+                Some(name) => WhyAbout::Variable {
+                    at: at.clone(),
+                    name: name.clone(),
+                },
+                None => WhyAbout::Statement {
+                    at: at.clone(),
+                    operand: self.operand.clone(),
+                },
+            },
+            (None, Some(text), None, false) => WhyAbout::Output(byte(text)?),
+            (None, None, Some(text), false) => WhyAbout::Error(byte(text)?),
+            (None, None, None, true) => WhyAbout::Trap,
+            _ => return Err(needs("why: give one of at, stdout, stderr and trap")),
+        };
+        Ok(WhyQuery {
+            digit: self.digit,
+            // An entry may fold several steps, so that many are enough for a page.
+            steps: (self.offset as u64).saturating_mul(8).saturating_add(STEPS),
+            ..WhyQuery::new(about)
+        })
+    }
+
+    /// What may be asked next, in the order in which the answer shows it: first the whole call of the first step, then what was not followed.
+    fn next(&self, entries: &[&WhyEntry]) -> Vec<Next> {
+        let mut all = Vec::new();
+        let first = entries
+            .iter()
+            .flat_map(|entry| places(entry))
+            .find(|place| !place.library);
+        if let Some(place) = first {
+            let about = (format!("the whole call around {}", place.told()), true);
+            all.push(next(
+                "call",
+                &self.recording,
+                json!({ "at": place.at }),
+                about,
+            ));
+        }
+        let mut lead = |place: &WhyPlace, operand: Option<&str>, what: String| {
+            let arguments = match operand {
+                Some(operand) => json!({ "at": place.at, "operand": operand }),
+                None => json!({ "at": place.at }),
+            };
+            let about = (format!("{what} at {}", place.told()), !place.library);
+            all.push(next("why", &self.recording, arguments, about));
+        };
+        let led = |led: &WhyLed, lead: &mut dyn FnMut(&WhyPlace, Option<&str>, String)| {
+            lead(
+                &led.branch.place,
+                None,
+                "the branch that led there".to_owned(),
+            );
+        };
+        for entry in entries {
+            match entry {
+                WhyEntry::Made(made) | WhyEntry::Again { back: made, .. } => {
+                    for (number, operand) in made.operands.iter().enumerate() {
+                        let open = !operand.constant || operand.elsewhere;
+                        let other = made.followed().is_some_and(|followed| followed != number);
+                        if open && other {
+                            let what = format!("{} ({})", operand.value, operand.role);
+                            lead(&made.place, Some(&operand.role), what);
+                        }
+                    }
+                }
+                WhyEntry::Moved { moves, .. } => {
+                    for one in moves.iter().filter(|one| one.how == "selected") {
+                        let what = "which of two values it was".to_owned();
+                        lead(&one.place, Some("condition"), what);
+                    }
+                }
+                WhyEntry::Led { frames, .. } => {
+                    for branch in frames.iter().filter_map(|frame| frame.branch.as_ref()) {
+                        if !branch.followed {
+                            led(branch, &mut lead);
+                        }
+                    }
+                }
+                WhyEntry::End(end) => {
+                    if let Some(branch) = end.led.as_deref() {
+                        lead(&branch.place, None, "the branch that led there".to_owned());
+                    }
+                    if let Some(read) = &end.read {
+                        lead(read, Some("address"), "from where it was read".to_owned());
+                    }
+                }
+            }
+        }
+        // If all leads are in libraries, they are the way to the user's own code.
+        if !all.iter().any(|one| one.own && one.tool == Self::NAME) {
+            all.iter_mut().for_each(|one| one.own = true);
+        }
+        all
+    }
+}
+
+/// Where an entry is.
+fn places(entry: &WhyEntry) -> Vec<&WhyPlace> {
+    match entry {
+        WhyEntry::Led { frames, .. } => frames.iter().map(|frame| &frame.place).collect(),
+        WhyEntry::Moved { moves, .. } => moves.iter().map(|one| &one.place).collect(),
+        WhyEntry::Again { back: made, .. } | WhyEntry::Made(made) => vec![&made.place],
+        WhyEntry::End(end) => end.place.iter().collect(),
+    }
+}

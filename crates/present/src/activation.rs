@@ -1,0 +1,315 @@
+//! One execution of a function as a whole: its arguments, its path by lines, what its lines changed, wrote and called, and its result.
+
+use std::io::Write;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::document::objects::{Function, MemoryRange, Position, TypedValue};
+use crate::document::{Document, NoRows, begin};
+use crate::name::{short_function, without_parameters};
+use crate::number::counted;
+use crate::plain::plain;
+use crate::render::Render;
+use crate::steps::range_text;
+use crate::table::shortened;
+use crate::{PresentError, Style, grouped};
+
+/// One execution of a function: its arguments, its path by lines, what each line changed, wrote and called, and its result.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ActivationReport {
+    /// The function.
+    pub function: Function,
+    /// Which of its calls it is, from 1; `null` if a filter left some out of the path.
+    pub call: Option<u64>,
+    /// How often the function was called.
+    pub calls: u64,
+    /// The time of its first block.
+    pub t: u64,
+    /// The time of its last block, or of the last in what it called; `null` if it had not ended when the run did.
+    pub end_t: Option<u64>,
+    /// How many blocks were executed meanwhile.
+    pub blocks: u64,
+    /// In how many activations it is.
+    pub depth: usize,
+    /// Who called it; `null` for the host.
+    pub caller: Option<ActivationCaller>,
+    /// Its arguments.
+    pub arguments: Vec<ActivationVariable>,
+    /// What it returned; `null` if it did not return.
+    pub returned: Option<Vec<TypedValue>>,
+    /// The lines in the order in which they were arrived at: `4-6 (7 10 6)×3 12-15`. `(7 10 6)×3` is a loop. Lines of other files than the function's have the file before them. A long path is cut: `…`.
+    pub path: String,
+    /// How many arrivals at lines the path has.
+    pub arrivals: u64,
+    /// If these are not all: where it goes on, as a position.
+    pub more: Option<String>,
+    /// Its lines, those of its own file first, each file's in order; and the lines between them that were not executed, where few are together.
+    pub lines: Vec<ActivationLine>,
+    /// At how many arrivals, the first, it was looked at which variables changed.
+    pub watched: u64,
+    /// Why variables are not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unavailable: Option<String>,
+}
+
+/// Who called.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ActivationCaller {
+    /// The function.
+    pub function: Function,
+    /// The line of the call, if that is known.
+    pub source: Option<Position>,
+    /// The call, as a position: `@0x1f3#7`, or a time.
+    pub at: String,
+}
+
+/// A variable with what it holds.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ActivationVariable {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// What it holds, as C would write it.
+    pub value: String,
+}
+
+/// A line of an activation.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ActivationLine {
+    /// Which.
+    pub source: Position,
+    /// How it is named for people: `bank.c:12`.
+    #[serde(skip)]
+    pub shown: String,
+    /// Its text, if it is at hand.
+    pub text: Option<String>,
+    /// How often the activation arrived at it.
+    pub times: u64,
+    /// Its first arrival, as a position.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
+    /// The variables that it changed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<ActivationChange>,
+    /// What it wrote to memory outside of the function's own frame.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub writes: Vec<ActivationWrite>,
+    /// What it called.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<ActivationCall>,
+    /// How many further writes and calls are not listed, because there are many different ones.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub left_out: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// A variable that a line changed.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ActivationChange {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// How often it was changed.
+    pub times: u64,
+    /// What it held after the first time.
+    pub first: String,
+    /// What it held after the last time.
+    pub last: String,
+}
+
+/// Bytes that a line wrote.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ActivationWrite {
+    /// Where.
+    pub access: MemoryRange,
+    /// How often.
+    pub times: u64,
+    /// The value that was written last, if it is one.
+    pub value: Option<String>,
+}
+
+/// A function that a line called.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ActivationCall {
+    /// The function.
+    pub function: Function,
+    /// How often.
+    pub times: u64,
+    /// The first of these calls, as a position: `parse#7`; `null` for an import.
+    pub at: Option<String>,
+    /// The arguments of the first call, as WebAssembly has them.
+    pub arguments: Vec<String>,
+    /// What the first call returned, if it is an import.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub returned: Vec<String>,
+}
+
+impl Document for ActivationReport {
+    const NAME: &'static str = "activation";
+    const COMMAND: &'static str = "calls --function F --call K --lines";
+    type Row = NoRows;
+}
+
+/// Columns that a place takes, unless it is longer.
+const PLACE: usize = 18;
+/// Most columns that the text of a line takes.
+const SOURCE: usize = 56;
+/// Most columns of a value.
+const VALUE: usize = 60;
+/// Most columns of the path.
+const PATH: usize = 600;
+
+impl ActivationReport {
+    /// The call, as a position: `parse#7`, or its first block if its number is not known.
+    pub fn at(&self) -> String {
+        match self.call {
+            Some(call) => format!("{}#{call}", self.function.name),
+            None => format!("t={}", self.t),
+        }
+    }
+
+    /// What was called, with what, and what it gave.
+    fn signature(&self) -> String {
+        let name = plain(&short_function(without_parameters(&self.function.name)));
+        let number = self
+            .call
+            .map_or(String::new(), |call| format!("#{}", grouped(call)));
+        let arguments = self.arguments.iter().map(|one| {
+            let value = shortened(&plain(&one.value), VALUE, 0);
+            format!("{}={value}", plain(&one.name))
+        });
+        let arguments = Vec::from_iter(arguments).join(", ");
+        let gave = match self.returned.as_deref() {
+            None => " did not return".to_owned(),
+            Some([]) => String::new(),
+            Some(values) => {
+                let values = values.iter().map(|value| value.text.clone());
+                format!(" = {}", Vec::from_iter(values).join(", "))
+            }
+        };
+        format!("{name}{number}({arguments}){gave}")
+    }
+
+    /// When it was, and who called it.
+    fn placed(&self) -> String {
+        let end = match self.end_t {
+            Some(end) => format!("to {}", grouped(end)),
+            None => "to the end of the run".to_owned(),
+        };
+        let from = match &self.caller {
+            None => "called by the host".to_owned(),
+            Some(caller) => {
+                let name = plain(&short_function(without_parameters(&caller.function.name)));
+                let line = caller.source.as_ref().map_or(String::new(), |at| {
+                    format!(" at {}:{}", plain(&at.file), at.line)
+                });
+                format!("called by {name}{line} ({})", caller.at)
+            }
+        };
+        format!(
+            "{from}; t={} {end}, {}; one of {}",
+            grouped(self.t),
+            counted(self.blocks, "block"),
+            counted(self.calls, "call")
+        )
+    }
+}
+
+impl ActivationLine {
+    /// What it did, for people.
+    fn done(&self) -> String {
+        let changed = self.changed.iter().map(|one| {
+            let text = |value: &str| shortened(&plain(value), VALUE, 0);
+            let name = plain(&one.name);
+            match one.times {
+                1 => format!("{name} = {}", text(&one.last)),
+                times => format!(
+                    "{name} = {} … {} ({times} times)",
+                    text(&one.first),
+                    text(&one.last)
+                ),
+            }
+        });
+        let writes = self.writes.iter().map(|one| {
+            let value = one.value.as_deref().unwrap_or("bytes");
+            let range = range_text(0, one.access.into());
+            match one.times {
+                1 => format!("[{range}] <- {value}"),
+                times => format!("[{range}] <- {value} ({times} times)"),
+            }
+        });
+        let calls = self.calls.iter().map(|one| {
+            let name = plain(&short_function(without_parameters(&one.function.name)));
+            let number = one.at.as_deref().and_then(|at| at.rsplit_once('#'));
+            let number = number.map_or(String::new(), |(_, number)| format!("#{number}"));
+            let arguments = one.arguments.join(", ");
+            let returned = match &one.returned[..] {
+                [] => String::new(),
+                values => format!(" = {}", values.join(", ")),
+            };
+            match one.times {
+                1 => format!("calls {name}{number}({arguments}){returned}"),
+                times => format!("calls {name}{number}({arguments}){returned}, {times} times"),
+            }
+        });
+        let left_out = match self.left_out {
+            0 => None,
+            more => Some(format!("… {} more", grouped(more))),
+        };
+        let all = Vec::from_iter(changed.chain(writes).chain(calls).chain(left_out));
+        all.join("; ")
+    }
+}
+
+impl Render for ActivationReport {
+    const NAME: &'static str = "an execution of a function";
+
+    fn text(&self, out: &mut dyn Write, style: Style) -> Result<(), PresentError> {
+        writeln!(out, "{}", self.signature())?;
+        writeln!(out, "  {}", self.placed())?;
+        writeln!(out, "path by lines: {}", shortened(&self.path, PATH, 0))?;
+        if let Some(more) = &self.more {
+            let arrivals = counted(self.arrivals, "arrival");
+            writeln!(out, "  the first {arrivals}; it goes on at {more}")?;
+        }
+        if self.watched < self.arrivals {
+            let watched = counted(self.watched, "arrival");
+            writeln!(out, "  changes of variables: those at the first {watched}")?;
+        }
+        if let Some(why) = &self.unavailable {
+            writeln!(out, "  variables are not known: {}", plain(why))?;
+        }
+        for line in &self.lines {
+            let times = match line.times {
+                0 => "-".to_owned(),
+                times => grouped(times),
+            };
+            let text = line.text.as_deref().unwrap_or_default();
+            let text = plain(text.trim_end());
+            let done = line.done();
+            let text = match done.is_empty() {
+                true => text,
+                false => format!("{:SOURCE$}", shortened(&text, SOURCE, 0)),
+            };
+            let at = line.at.as_deref().unwrap_or_default();
+            let shown = format!(
+                "{times:>7}  {at:<12} {:<PLACE$}  {text}  {done}",
+                plain(&line.shown)
+            );
+            writeln!(out, "{}", style.cut(shown.trim_end()))?;
+        }
+        Ok(())
+    }
+
+    fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        begin(out, self)
+    }
+}

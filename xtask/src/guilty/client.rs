@@ -1,0 +1,99 @@
+//! A client of `afterimage mcp`: as much of one as the policy needs.
+
+use crate::tool;
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::time::{Duration, Instant};
+
+/// A server and the streams to it.
+pub struct Client {
+    server: Child,
+    to: ChildStdin,
+    from: BufReader<ChildStdout>,
+    id: u64,
+}
+
+/// An answer of a tool.
+pub struct Answer {
+    pub text: String,
+    /// The structured answer; `null` of a refusal.
+    pub document: Value,
+    pub took: Duration,
+}
+
+impl Client {
+    /// Starts a server that may look into a folder.
+    ///
+    /// # Errors
+    /// If it does not start, or does not speak the protocol.
+    pub fn start(program: &Path, root: &Path) -> Result<Self> {
+        let mut command = tool::start(program);
+        command.arg("mcp").arg("--root").arg(root);
+        let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut server = started.with_context(|| format!("cannot run {}", program.display()))?;
+        let to = server.stdin.take().context("no way to the server")?;
+        let from = server.stdout.take().context("no way from the server")?;
+        let mut client = Self {
+            server,
+            to,
+            from: BufReader::new(from),
+            id: 0,
+        };
+        client.request(
+            "initialize",
+            &json!({
+                "protocolVersion": "2025-06-18",
+                "capabilities": {},
+                "clientInfo": { "name": "xtask", "version": "1" },
+            }),
+        )?;
+        Ok(client)
+    }
+
+    /// Calls a tool.
+    ///
+    /// # Errors
+    /// If the server fails; a refusal is an answer.
+    pub fn call(&mut self, tool: &str, arguments: &Value) -> Result<Answer> {
+        let begun = Instant::now();
+        let parameters = json!({ "name": tool, "arguments": arguments });
+        let result = self.request("tools/call", &parameters)?;
+        let text = result["content"][0]["text"].as_str();
+        Ok(Answer {
+            text: text.context("an answer without text")?.to_owned(),
+            document: result["structuredContent"].clone(),
+            took: begun.elapsed(),
+        })
+    }
+
+    fn request(&mut self, method: &str, parameters: &Value) -> Result<Value> {
+        self.id += 1;
+        let id = self.id;
+        let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": parameters });
+        writeln!(self.to, "{message}").context("the server does not read")?;
+        loop {
+            let mut line = String::new();
+            if self.from.read_line(&mut line)? == 0 {
+                bail!("the server ended at {message}");
+            }
+            let mut answer: Value = serde_json::from_str(&line)?;
+            if answer["id"] == id {
+                if !answer["error"].is_null() {
+                    bail!("{message}: {}", answer["error"]);
+                }
+                return Ok(answer["result"].take());
+            }
+        }
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        // It is our own, and holds nothing that would be lost.
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}

@@ -1,0 +1,448 @@
+//! `cargo xtask guilty`: in how many of thirty bugs the guilty line is in an answer of `afterimage mcp`, by a fixed policy.
+//!
+//! A seed draws lines that a program's right run executes, and mutations that fit them. A mutated package is built without optimisation; if the program then prints something else, its run is
+//! recorded and asked about. `docs/AGENTS.md` says what the mutations and the policy are, and what counts.
+
+pub mod client;
+mod mutate;
+mod policy;
+
+use crate::build::{self, Optimised};
+use crate::corpus::workspace;
+use crate::inputs::{self, GUEST_FOLDER, Input};
+use crate::planted::unlocked;
+use crate::{GuiltyArguments, copy, tool, toolchain};
+use anyhow::{Context, Result, bail};
+use client::Client;
+use mutate::{KINDS, Kind};
+use policy::{About, CALLS, Line, Outcome};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{ExitCode, Output, Stdio};
+
+/// A program that bugs are drawn in.
+struct Subject {
+    /// The guest of the corpus.
+    guest: &'static str,
+    /// Its binary that prints the whole result.
+    binary: &'static str,
+    /// The package whose lines are mutated.
+    package: &'static str,
+    /// The folder in it that holds these.
+    folder: &'static str,
+    /// Whether that is C.
+    c: bool,
+    /// What Cargo has to take for changed, so that a file of the package is compiled again.
+    touched: &'static str,
+    input: fn() -> Input,
+}
+
+const SUBJECTS: [Subject; 5] = [
+    Subject {
+        guest: "bzip2",
+        binary: "pack",
+        package: "bzip2-sys",
+        folder: "bzip2-1.0.8",
+        c: true,
+        touched: "PACKAGE/build.rs",
+        input: inputs::short_c,
+    },
+    Subject {
+        guest: "zlib",
+        binary: "deflate",
+        package: "libz-sys",
+        folder: "src/zlib",
+        c: true,
+        touched: "PACKAGE/build.rs",
+        input: inputs::short_c,
+    },
+    Subject {
+        guest: "lua",
+        binary: "guest-lua",
+        package: "lua-src",
+        folder: "lua-5.4.9",
+        c: true,
+        touched: "corpus/lua/build.rs",
+        input: inputs::tiny_lua,
+    },
+    Subject {
+        guest: "pulldown-cmark",
+        binary: "markdown",
+        package: "pulldown-cmark",
+        folder: "src",
+        c: false,
+        touched: "PACKAGE/src/lib.rs",
+        input: inputs::short_markdown,
+    },
+    Subject {
+        guest: "minijinja",
+        binary: "page",
+        package: "minijinja",
+        folder: "src",
+        c: false,
+        touched: "PACKAGE/src/lib.rs",
+        input: inputs::short_page,
+    },
+];
+
+/// A mutation that makes no difference is no bug; so many are tried for each that is wanted.
+const TRIED: usize = 20;
+
+/// A generator of random numbers (Steele, Lea and Flood 2014), so that the same seed draws the same bugs.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % bound.max(1) as u64) as usize
+    }
+}
+
+/// A bug and what came of asking about it.
+struct Asked {
+    program: &'static str,
+    place: String,
+    kind: Kind,
+    from: String,
+    to: String,
+    about: String,
+    outcome: Outcome,
+}
+
+/// Does what the arguments say, and prints a page in Markdown.
+///
+/// # Errors
+/// If nothing can be built, recorded or asked.
+pub fn run(arguments: &GuiltyArguments) -> Result<ExitCode> {
+    toolchain::ensure_wasm_target()?;
+    let lacks = toolchain::missing_c_packages();
+    if !lacks.is_empty() {
+        bail!(
+            "C code needs a compiler for WASI: apt-get install {}",
+            lacks.join(" ")
+        );
+    }
+    let program = match &arguments.tool {
+        Some(program) => std::path::absolute(program)?,
+        None => tool::build()?,
+    };
+    let out = workspace().join("target/guilty");
+    let mut packages = Vec::new();
+    for subject in &SUBJECTS {
+        packages.push(build::package_folder(
+            &workspace().join("corpus"),
+            subject.package,
+        )?);
+    }
+    let guests = sources(&out, &packages)?;
+    let mut all = Vec::new();
+    for (number, (subject, package)) in SUBJECTS.iter().zip(&packages).enumerate() {
+        if !arguments.only.is_empty() && !arguments.only.iter().any(|name| name == subject.guest) {
+            continue;
+        }
+        let name = package.file_name().context("a package has no folder")?;
+        let one = Program {
+            subject,
+            tool: &program,
+            out: &out,
+            guests: &guests,
+            original: package.clone(),
+            package: out.join("packages").join(name),
+        };
+        let seed = arguments
+            .seed
+            .wrapping_mul(1000)
+            .wrapping_add(number as u64);
+        all.extend(one.bugs(arguments.count, &mut Random(seed))?);
+    }
+    print!("{}", page(&all, arguments));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Copies the guests' workspace and the packages, and lets Cargo take the copies.
+fn sources(out: &Path, packages: &[PathBuf]) -> Result<PathBuf> {
+    let mut patches = "\n[patch.crates-io]\n".to_owned();
+    for (subject, from) in SUBJECTS.iter().zip(packages) {
+        let name = from.file_name().context("a package has no folder")?;
+        let to = out.join("packages").join(name);
+        copy::folder(from, &to, copy::as_it_is)?;
+        writeln!(patches, "{} = {{ path = {to:?} }}", subject.package)?;
+    }
+    let guests = out.join("corpus");
+    copy::folder(&workspace().join("corpus"), &guests, |path, bytes| {
+        let text = String::from_utf8(bytes)?;
+        let changed = match path.to_str() {
+            Some("Cargo.toml") => text + &patches,
+            Some("Cargo.lock") => {
+                let unlock = |lock: String, subject: &Subject| unlocked(&lock, subject.package);
+                SUBJECTS.iter().try_fold(text, unlock)?
+            }
+            _ => text,
+        };
+        Ok(changed.into_bytes())
+    })?;
+    Ok(guests)
+}
+
+/// A program with its sources.
+struct Program<'p> {
+    subject: &'p Subject,
+    tool: &'p Path,
+    out: &'p Path,
+    guests: &'p Path,
+    /// The package as it was published.
+    original: PathBuf,
+    /// Its copy.
+    package: PathBuf,
+}
+
+impl Program<'_> {
+    fn bugs(&self, count: usize, random: &mut Random) -> Result<Vec<Asked>> {
+        let name = self.subject.guest;
+        let input = (self.subject.input)();
+        let folder = self.out.join(format!("{name}.d"));
+        fs::create_dir_all(&folder)?;
+        for (name, contents) in &input.files {
+            copy::file(&folder.join(name), contents)?;
+        }
+        if !self.build()? {
+            bail!("{name} cannot be built as it was published");
+        }
+        let right = self.out.join(format!("{name}-right.aft"));
+        let expected = self.record(&input, &folder, &right)?;
+        let lines = self.executed(&right)?;
+        let recording = format!("{name}-wrong.aft");
+        let wrong = self.out.join(&recording);
+        let (mut all, mut seen) = (Vec::new(), BTreeSet::new());
+        for _ in 0..count * TRIED {
+            if all.len() == count {
+                break;
+            }
+            let (file, number) = &lines[random.below(lines.len())];
+            let kind = KINDS[random.below(KINDS.len())];
+            let from = fs::read_to_string(self.original.join(file))?;
+            let mut text = Vec::from_iter(from.split('\n').map(str::to_owned));
+            let line = text.get(number - 1).cloned().unwrap_or_default();
+            let fields = mutate::fields(&from);
+            let Some(changed) = mutate::mutated(&line, kind, &fields, random) else {
+                continue;
+            };
+            if !seen.insert((file.clone(), *number)) {
+                continue;
+            }
+            text[number - 1] = changed.clone();
+            fs::write(self.package.join(file), text.join("\n"))?;
+            let built = self.build();
+            let ran = match built? {
+                true => Some(self.record(&input, &folder, &wrong)?),
+                false => None,
+            };
+            copy::file(&self.package.join(file), from.as_bytes())?;
+            let Some(ran) = ran else { continue };
+            // 124: it may go on for ever.
+            if ran.status.code() == Some(124) || ran.stdout == expected.stdout {
+                continue;
+            }
+            let about = about(&expected.stdout, &ran);
+            let guilty = Line {
+                file: file.clone(),
+                line: *number,
+            };
+            let mut client = Client::start(self.tool, self.out)?;
+            let outcome = policy::follow(&mut client, &recording, &about, &guilty)?;
+            let place = format!("{file}:{number}");
+            eprintln!(
+                "{name} {place}, {}: {:?} in {:?}",
+                kind.name(),
+                outcome.found,
+                outcome.asked
+            );
+            all.push(Asked {
+                program: self.subject.guest,
+                place,
+                kind,
+                from: line.trim().to_owned(),
+                to: changed.trim().to_owned(),
+                about: match about {
+                    About::Byte(byte) => format!("byte {byte}"),
+                    About::Trap => "trap".to_owned(),
+                },
+                outcome,
+            });
+        }
+        // The next run begins with the package as it was published.
+        self.touch()?;
+        Ok(all)
+    }
+
+    /// Builds the program; `false` if it does not compile.
+    fn build(&self) -> Result<bool> {
+        self.touch()?;
+        let Subject {
+            guest, binary, c, ..
+        } = self.subject;
+        let optimised = match c {
+            true => Optimised::C(0),
+            false => Optimised::Rust(0),
+        };
+        let cache = self.out.join("build");
+        let built = build::quietly_at(self.guests, &cache, guest, binary, optimised);
+        let built = match built {
+            Ok(built) => built,
+            Err(error) => {
+                let text = format!("{error:#}");
+                let first = text.lines().find(|line| line.contains("error"));
+                eprintln!("{guest}: does not compile: {}", first.unwrap_or_default());
+                return Ok(false);
+            }
+        };
+        let bytes = fs::read(&built).with_context(|| format!("cannot read {}", built.display()))?;
+        fs::write(self.module(), bytes)?;
+        Ok(true)
+    }
+
+    fn module(&self) -> PathBuf {
+        self.out.join(format!("{}.wasm", self.subject.guest))
+    }
+
+    /// Lets Cargo build the package again.
+    fn touch(&self) -> Result<()> {
+        let path = match self.subject.touched.strip_prefix("PACKAGE/") {
+            Some(inner) => self.package.join(inner),
+            None => self.out.join(self.subject.touched),
+        };
+        let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        fs::write(&path, bytes)?;
+        Ok(())
+    }
+
+    fn record(&self, input: &Input, folder: &Path, at: &Path) -> Result<Output> {
+        let mut command = tool::start(self.tool);
+        command
+            .args(["record", "--quiet", "--force", "--timeout", "10", "-o"])
+            .arg(at);
+        match input.stdin {
+            Some(file) => command.arg("--stdin").arg(folder.join(file)),
+            None => {
+                let granted = format!("{}::{GUEST_FOLDER}", folder.display());
+                command.args(["--dir", &granted])
+            }
+        };
+        command.arg(self.module()).arg("--").args(&input.args);
+        let ran = command.stdin(Stdio::null()).output();
+        ran.with_context(|| format!("cannot run {}", self.tool.display()))
+    }
+
+    /// The lines of the package that the right run executed, each with its file in the package.
+    fn executed(&self, right: &Path) -> Result<Vec<(String, usize)>> {
+        let mut command = tool::start(self.tool);
+        command.args([
+            "profile", "--by", "line", "--code", "all", "--sort", "program", "--format", "json",
+        ]);
+        let ran = command.arg(right).stdin(Stdio::null()).output()?;
+        let profile: Value = serde_json::from_slice(&ran.stdout)
+            .with_context(|| String::from_utf8_lossy(&ran.stderr).into_owned())?;
+        let folder = self.package.join(self.subject.folder);
+        let rows = profile["rows"]
+            .as_array()
+            .context("a profile has no rows")?;
+        let lines = rows.iter().filter_map(|row| {
+            let file = Path::new(row["source"]["file"].as_str()?);
+            let inner = file.strip_prefix(&folder).ok()?;
+            let inner = Path::new(self.subject.folder).join(inner);
+            let executed = row["count"].as_u64()? > 0;
+            let line = row["source"]["line"].as_u64()? as usize;
+            (executed && line > 0).then(|| (inner.display().to_string(), line))
+        });
+        let lines = Vec::from_iter(lines);
+        if lines.is_empty() {
+            bail!(
+                "the run of {} executed no line of {}",
+                self.subject.guest,
+                folder.display()
+            );
+        }
+        Ok(lines)
+    }
+}
+
+/// What is asked first of an output that is wrong.
+fn about(expected: &[u8], ran: &Output) -> About {
+    let same = expected.iter().zip(&ran.stdout).take_while(|(a, b)| a == b);
+    let same = same.count() as u64;
+    match (same < ran.stdout.len() as u64, ran.status.success()) {
+        (true, _) => About::Byte(same),
+        (false, false) => About::Trap,
+        // It ends too early; if it printed nothing, there is no byte, and the answer is a refusal.
+        (false, true) => About::Byte(same.saturating_sub(1)),
+    }
+}
+
+fn median(mut numbers: Vec<usize>) -> usize {
+    numbers.sort_unstable();
+    numbers.get(numbers.len() / 2).copied().unwrap_or(0)
+}
+
+/// The page that is printed.
+fn page(all: &[Asked], arguments: &GuiltyArguments) -> String {
+    let mut text = format!(
+        "# Guilty lines in the answers of a fixed policy, seed {}\n\n`cargo xtask guilty --seed {} --count {}`. At most {CALLS} calls; `docs/AGENTS.md` says what the policy and the mutations are.\n\n| program | line | mutation | was | is | asked about | in call | lines of text | lines of source in it |\n|---|---|---|---|---|---|---|--:|--:|\n",
+        arguments.seed, arguments.seed, arguments.count
+    );
+    let cell = |text: &str| text.replace('|', "\\|");
+    for one in all {
+        let found = match one.outcome.found {
+            Some(call) => call.to_string(),
+            None => format!("none of {}", one.outcome.calls),
+        };
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | `{}` | `{}` | {} | {found} | {} | {} |",
+            one.program,
+            one.place,
+            one.kind.name(),
+            cell(&one.from),
+            cell(&one.to),
+            one.about,
+            one.outcome.lines,
+            one.outcome.shown
+        );
+    }
+    let found = Vec::from_iter(all.iter().filter(|one| one.outcome.found.is_some()));
+    let share = |found: usize, all: usize| 100.0 * found as f64 / all.max(1) as f64;
+    let _ = writeln!(
+        text,
+        "\nThe guilty line is in an answer for **{} of {} bugs, {:.0} %**: after {} calls and {} lines of text in the median, {} and {} at most. It is one of {} different lines of source that the answers show up to then, in the median.\n",
+        found.len(),
+        all.len(),
+        share(found.len(), all.len()),
+        median(found.iter().filter_map(|one| one.outcome.found).collect()),
+        median(found.iter().map(|one| one.outcome.lines).collect()),
+        found
+            .iter()
+            .filter_map(|one| one.outcome.found)
+            .max()
+            .unwrap_or(0),
+        found.iter().map(|one| one.outcome.lines).max().unwrap_or(0),
+        median(found.iter().map(|one| one.outcome.shown).collect()),
+    );
+    let _ = writeln!(text, "| | bugs | found |\n|---|--:|--:|");
+    let mut row = |name: &str, is_in: &dyn Fn(&Asked) -> bool| {
+        let of = all.iter().filter(|one| is_in(one)).count();
+        let found = found.iter().filter(|one| is_in(one)).count();
+        let _ = writeln!(text, "| {name} | {of} | {found} |");
+    };
+    for kind in KINDS {
+        row(kind.name(), &|one| one.kind == kind);
+    }
+    for subject in &SUBJECTS {
+        row(subject.guest, &|one| one.program == subject.guest);
+    }
+    text
+}

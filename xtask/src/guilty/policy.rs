@@ -1,0 +1,214 @@
+//! The fixed policy: what a simple agent would ask, whatever the bug is. `docs/AGENTS.md` has it in words; it was committed before the first bug was drawn.
+
+use super::client::{Answer, Client};
+use anyhow::Result;
+use serde_json::{Value, json};
+use std::collections::HashSet;
+
+/// At most so many calls.
+pub const CALLS: usize = 10;
+
+/// How the wrong output is asked about.
+pub enum About {
+    /// A byte, by its number.
+    Byte(u64),
+    /// What ended the run.
+    Trap,
+}
+
+/// A line of source.
+pub struct Line {
+    /// The file's path, or an end of it.
+    pub file: String,
+    pub line: usize,
+}
+
+/// What following the policy came to.
+pub struct Outcome {
+    /// In which call's answer the line is, from 1.
+    pub found: Option<usize>,
+    /// How many calls were made.
+    pub calls: usize,
+    /// How many lines of text they gave, up to the one with the line.
+    pub lines: usize,
+    /// How many different lines of source these show: the guilty one is among so many.
+    pub shown: usize,
+    /// What was asked, for whoever looks at it.
+    pub asked: Vec<String>,
+}
+
+/// Follows the policy until the guilty line is in an answer.
+///
+/// # Errors
+/// If the server fails.
+pub fn follow(
+    client: &mut Client,
+    recording: &str,
+    about: &About,
+    guilty: &Line,
+) -> Result<Outcome> {
+    let mut state = Followed {
+        client,
+        guilty,
+        outcome: Outcome {
+            found: None,
+            calls: 0,
+            lines: 0,
+            shown: 0,
+            asked: Vec::new(),
+        },
+        places: HashSet::new(),
+    };
+    let mut first = match about {
+        About::Byte(byte) => json!({ "stdout": byte }),
+        About::Trap => json!({ "trap": true }),
+    };
+    first["recording"] = json!(recording);
+    // What was asked already, and the leads of each answer, the newest last.
+    let mut known = HashSet::new();
+    let mut leads: Vec<Vec<Value>> = Vec::new();
+    let mut activations = HashSet::new();
+    let mut next = Some(first);
+    while let Some(arguments) = next.take() {
+        known.insert(arguments.to_string());
+        let Some(answer) = state.ask("why", &arguments)? else {
+            break;
+        };
+        let all = answer.document["next"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        let own = all.iter().filter(|next| next["own"] == true);
+        let of = |tool: &str| {
+            let calls = own.clone().filter(|next| next["tool"] == tool);
+            Vec::from_iter(calls.map(|next| next["arguments"].clone()))
+        };
+        if let Some(step) = of("call").first()
+            && let Some(call) = state.shown(step, &activations)?
+        {
+            activations.insert(call);
+        }
+        if state.is_over() {
+            break;
+        }
+        leads.push(of("why"));
+        while let Some(newest) = leads.last() {
+            next = newest
+                .iter()
+                .find(|lead| !known.contains(&lead.to_string()))
+                .cloned();
+            if next.is_some() {
+                break;
+            }
+            leads.pop();
+        }
+    }
+    Ok(state.outcome)
+}
+
+struct Followed<'f> {
+    client: &'f mut Client,
+    guilty: &'f Line,
+    outcome: Outcome,
+    places: HashSet<String>,
+}
+
+impl Followed<'_> {
+    fn is_over(&self) -> bool {
+        self.outcome.found.is_some() || self.outcome.calls == CALLS
+    }
+
+    /// Asks, if that is allowed still; looks for the line in the answer.
+    fn ask(&mut self, tool: &str, arguments: &Value) -> Result<Option<Answer>> {
+        if self.is_over() {
+            return Ok(None);
+        }
+        let answer = self.client.call(tool, arguments)?;
+        let outcome = &mut self.outcome;
+        outcome.calls += 1;
+        outcome.lines += answer.text.lines().count();
+        self.places.extend(places(&answer.text));
+        outcome.shown = self.places.len();
+        outcome.asked.push(format!("{tool} {arguments}"));
+        if self.guilty.is_in(&answer.text) {
+            outcome.found = Some(outcome.calls);
+        }
+        Ok(Some(answer))
+    }
+
+    /// Asks for the activation around a step, unless it was shown before. Which one it is only the answer tells: an activation that was shown costs no call, because an agent sees in the answer of `why` when two steps are in one call.
+    fn shown(&mut self, step: &Value, known: &HashSet<String>) -> Result<Option<String>> {
+        if self.is_over() {
+            return Ok(None);
+        }
+        let key = |answer: &Answer| {
+            let report = &answer.document["report"];
+            format!("{} {}", report["function"]["index"], report["t"])
+        };
+        // To know whether it was shown it is asked for, and counted only if it was not.
+        let answer = self.client.call("call", step)?;
+        let key = key(&answer);
+        if known.contains(&key) {
+            return Ok(None);
+        }
+        self.ask("call", step)?;
+        Ok(Some(key))
+    }
+}
+
+/// The lines of source that a text names: `compress.c:12`.
+fn places(text: &str) -> Vec<String> {
+    let is_part = |sign: char| sign.is_alphanumeric() || "/._-+:".contains(sign);
+    let words = text.split(|sign| !is_part(sign));
+    let found = words.filter_map(|word| {
+        let (file, line) = word.trim_end_matches(':').rsplit_once(':')?;
+        let name = file.rsplit('/').next()?;
+        let is_line = !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit());
+        (is_line && name.contains('.')).then(|| format!("{name}:{line}"))
+    });
+    found.collect()
+}
+
+impl Line {
+    /// Whether a text shows the line: `FILE:LINE`, with any end of the file's path.
+    pub fn is_in(&self, text: &str) -> bool {
+        let name = self.file.rsplit('/').next().unwrap_or(&self.file);
+        let place = format!("{name}:{}", self.line);
+        text.match_indices(&place).any(|(at, _)| {
+            let after = text[at + place.len()..].chars().next();
+            let is_path = |sign: char| sign.is_alphanumeric() || "/._-+".contains(sign);
+            let before = text[..at]
+                .rsplit(|sign| !is_path(sign))
+                .next()
+                .unwrap_or_default();
+            let shown = format!("{before}{name}");
+            let is_file = self.file == shown
+                || self.file.ends_with(&format!("/{shown}"))
+                || shown.ends_with(&format!("/{}", self.file));
+            after.is_none_or(|sign| !sign.is_ascii_digit()) && is_file
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Line;
+
+    #[test]
+    fn a_line_is_shown_by_its_file_and_number() {
+        let line = Line {
+            file: "package-1.0/src/mod.rs".to_owned(),
+            line: 12,
+        };
+        for text in [
+            "mod.rs:12",
+            "at src/mod.rs:12 in f",
+            "/x/package-1.0/src/mod.rs:12: y",
+        ] {
+            assert!(line.is_in(text), "{text}");
+        }
+        for text in ["mod.rs:123", "other/mod.rs:12", "my_mod.rs:12", "mod.rs:1"] {
+            assert!(!line.is_in(text), "{text}");
+        }
+    }
+}
