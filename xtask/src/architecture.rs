@@ -56,7 +56,7 @@ fn cargo(arguments: &[&str]) -> Result<String> {
 }
 
 /// All files below `folder` with this extension, sorted. Folders with build products are left out.
-fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
+pub fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut waiting = vec![folder.to_owned()];
     while let Some(folder) = waiting.pop() {

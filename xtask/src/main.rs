@@ -13,6 +13,9 @@
 //! - `cargo xtask forge` forges recordings.
 //! - `cargo xtask freeze` compares many answers with those that are kept.
 //! - `cargo xtask screens` makes the pages of docs/screens.
+//! - `cargo xtask guide` runs the commands of README.md and docs/guide, and compares what they print.
+//! - `cargo xtask prose` measures the sentences of documents and doc comments.
+//! - `cargo xtask book` builds the manual.
 //! - `cargo xtask papers` repeats the measurements in the papers.
 
 mod architecture;

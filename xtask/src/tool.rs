@@ -106,6 +106,24 @@ fn is_kept(name: &str) -> bool {
     })
 }
 
+/// A search path on which `tool` is called `afterimage`, before all others: `folder` gets a link to it.
+///
+/// # Errors
+/// If the link cannot be made.
+pub fn on_path(tool: &Path, folder: &Path) -> Result<OsString> {
+    let tools = folder.join("tools");
+    std::fs::create_dir_all(&tools)
+        .with_context(|| format!("{}: cannot be made", tools.display()))?;
+    let link = tools.join("afterimage");
+    if !link.exists() {
+        std::os::unix::fs::symlink(tool, &link)
+            .with_context(|| format!("{}: cannot be made", link.display()))?;
+    }
+    let others = env::var_os("PATH").unwrap_or_default();
+    let all = [tools].into_iter().chain(env::split_paths(&others));
+    env::join_paths(all).context("PATH cannot be extended")
+}
+
 /// The last arguments of `afterimage record` for a program of the corpus in `folder`.
 pub fn command(entry: &Entry, folder: &Path) -> Vec<String> {
     let at = |path: &str| folder.join(path).display().to_string();

@@ -42,7 +42,7 @@ mod verify;
 mod why;
 mod why_not;
 
-/// Matching two runs takes a fifth less processor time with this allocator (docs/lessons.md).
+/// Matching two runs takes a fifth less processor time with this allocator (docs/lessons/matching.md).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -16,15 +16,12 @@ use std::process::{Command, ExitStatus, Stdio};
 
 /// The displayed output.
 pub struct Shown {
-    /// The rows, without trailing blanks.
-    pub rows: Vec<String>,
-    /// How many lines were longer than a row.
-    pub wrapped: usize,
+    /// The lines, without trailing blanks.
+    pub lines: Vec<String>,
     pub status: ExitStatus,
 }
 
-/// Runs `command` in a terminal with `width` columns. `settle` sees each line before it is cut into
-/// rows.
+/// Runs `command` in a terminal with `width` columns. `settle` sees each line first.
 ///
 /// # Errors
 /// If there is no terminal, or the command cannot be run.

@@ -35,7 +35,7 @@ const COMMANDS: &[&str] = &[
 /// How modules are instrumented.
 const INSTRUMENTED: &[&str] = &["program", "slow"];
 
-/// Refusals that the README lists, and the message for a driver that calls nothing.
+/// Refusals that docs/LIMITS.md lists, and the message for a driver that calls nothing.
 const LIMITS: &[&str] = &[
     "more than 67,108,864 locals and operands",
     "drive has no statement:",
