@@ -6,8 +6,7 @@ use bzip2_sys::{
 };
 use std::os::raw::{c_int, c_uint};
 
-/// Runs a stream from all of `input` into at most `room` bytes. `step` starts the stream and runs
-/// it to its end.
+/// Runs a stream from `input` into at most `room` bytes; `step` starts it and runs it to its end.
 fn run(
     input: &[u8],
     room: usize,
@@ -35,8 +34,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Err("usage: bzip2 LEVEL FILE".into());
     };
     let (level, text) = (level.parse()?, std::fs::read(path)?);
-    // The bound in the manual: one per cent and 600 bytes more than the input. SAFETY (both): the
-    // stream's pointers and lengths are those of `input` and `output`, which outlive it.
+    // The bound in the manual: one per cent and 600 bytes more than the input.
+    // SAFETY (both): the pointers and lengths are those of `input` and `output`, which outlive it.
     let packed = run(
         &text,
         text.len() + text.len() / 100 + 600,

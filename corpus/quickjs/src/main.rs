@@ -6,8 +6,7 @@ use rquickjs_sys::{
 };
 use std::ffi::{CStr, CString, c_int, c_void};
 
-/// Replaces the C library's clock. QuickJS seeds its hash tables with the time, and runs must be
-/// comparable.
+/// Replaces the C library's clock: QuickJS seeds hash tables with the time, so runs would differ.
 #[unsafe(no_mangle)]
 extern "C" fn gettimeofday(time: *mut [i64; 2], _zone: *const c_void) -> c_int {
     // SAFETY: the caller passes room for a `timeval`, which is two 64-bit words: seconds and microseconds.

@@ -1,5 +1,4 @@
-//! `regex PATTERNS FILE`: searches FILE for each pattern (one per line) and counts matches and
-//! captured bytes.
+//! `regex PATTERNS FILE`: counts the matches in FILE of each pattern (one per line).
 
 use regex::Regex;
 

@@ -1,5 +1,4 @@
-//! The guests' reports: a checksum, so that long output takes one short line and a wrong one still
-//! shows.
+//! The guests' reports: a checksum turns long output into a short line that still shows errors.
 
 /// The 64-bit FNV-1a hash of `bytes` (Fowler, Noll and Vo; draft-eastlake-fnv).
 pub fn fnv1a(bytes: &[u8]) -> u64 {

@@ -19,8 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     for &quality in qualities {
         let mut output = std::ptr::null_mut();
-        // SAFETY: the stated number of pixels was read, and the library returns the length of what
-        // it allocated.
+        // SAFETY: that many pixels were read, and the library returns the length of its allocation.
         let file = unsafe {
             let pixels = pixels.as_ptr();
             let size = WebPEncodeRGB(
