@@ -45,6 +45,8 @@ pub struct Session {
     /// Which code is the user's own.
     code: CodeFilter,
     sources: Arc<SourceFiles>,
+    /// Stops the building of values that a question needs.
+    cancel: Arc<AtomicBool>,
     /// The same recording, whose stretches are built when they are needed.
     stretched: OnceLock<Option<Box<Session>>>,
 }
@@ -127,6 +129,7 @@ impl Session {
             remarked: Arc::default(),
             snapshots: OnceLock::new(),
             code: CodeFilter::default(),
+            cancel: Arc::default(),
             stretched: OnceLock::new(),
         }
     }
@@ -150,6 +153,11 @@ impl Session {
             stretched: OnceLock::new(),
             ..self
         }
+    }
+
+    /// While this is true, questions that build values stop, with an error; what was built up to then is kept.
+    pub fn cancel(&self) -> &AtomicBool {
+        &self.cancel
     }
 
     /// The program's source files.
@@ -204,6 +212,7 @@ impl Session {
             remarked: Arc::clone(&self.remarked),
             snapshots: OnceLock::new(),
             code: self.code.clone(),
+            cancel: Arc::clone(&self.cancel),
             sources: Arc::clone(&self.sources),
             stretched: OnceLock::from(None),
         }))

@@ -11,6 +11,7 @@ mod dataflow;
 mod deps;
 mod diff;
 mod exit;
+mod explore;
 mod export;
 mod filters;
 mod help;
@@ -83,6 +84,7 @@ enum Command {
     Info(info::Arguments),
     Verify(verify::Arguments),
     Strip(strip::Arguments),
+    Explore(explore::Arguments),
     Cfg(cfg::Arguments),
     Instrument(instrument::Arguments),
     Places(places::Arguments),
@@ -155,6 +157,7 @@ fn main() -> std::process::ExitCode {
         Command::Info(arguments) => info::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),
         Command::Strip(arguments) => strip::run(&arguments),
+        Command::Explore(arguments) => explore::run(arguments),
         Command::Cfg(arguments) => cfg::run(arguments),
         Command::Instrument(arguments) => instrument::run(arguments),
         Command::Places(arguments) => places::run(&arguments),

@@ -18,6 +18,7 @@ pub mod document;
 mod dot;
 mod dynamic_cfg;
 mod error;
+mod explore;
 pub mod export;
 pub mod info;
 mod inlined;
@@ -81,6 +82,11 @@ pub use diff::{
 pub use dot::{calls_dot, cfg_dot, cfg_text};
 pub use dynamic_cfg::DynamicCfgView;
 pub use error::PresentError;
+pub use explore::{
+    ExecutionTime, ExecutionsDocument, FilesDocument, FilesEntry, MomentDocument, OutputDocument,
+    OutputTotals, OutputWrite, SourceBranch, SourceDocument, SourceFunction, SourceRange, SourceRow,
+    SourceWay,
+};
 pub use json::{ProfileDocument, json, profile_document};
 pub use loads::{
     NextLoads, load_values_json, load_values_text, loaded_binary, loaded_json, loaded_text,
