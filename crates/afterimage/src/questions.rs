@@ -6,8 +6,8 @@ use afterimage_present::values::{ConditionReport, ValuesReport, VariableReport};
 use afterimage_present::{
     AddressStatsHead, AddressesHead, CompareDocument, CurrencyDocument, DataflowDocument,
     DepsDirection, DepsReport, ExecutionsDocument, FilesDocument, MatchDocument, MemoryReport,
-    MomentDocument, NoSources, OutputDocument, PathsDocument, ProfileDocument, SourceDocument, RedundancyDocument, SimulateHead, SliceReport, StateView, Style, WhyNotReport,
-    paths_document,
+    MomentDocument, NoSources, OutputDocument, PathsDocument, ProfileDocument, RedundancyDocument,
+    SimulateHead, SliceReport, SourceDocument, StateView, Style, WhyNotReport, paths_document,
 };
 
 use crate::addresses::{self, AddressesQuery};

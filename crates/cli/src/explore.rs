@@ -66,6 +66,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     bail!("the page's server ended")
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the user's own browser, in the user's own environment"
+)]
 /// Opens an address as the user's system does. The browser's own messages go nowhere.
 fn opened(url: &str) -> bool {
     let openers = ["xdg-open", "open"];

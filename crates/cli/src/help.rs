@@ -20,6 +20,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     (
         "Follow",
         &[
+            "explore",
             "trace",
             "calls",
             "state",

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use afterimage::check;
 use afterimage::explain::explain_with;
-use afterimage::export::{ExportFormat, ExportQuery, Least};
 use afterimage::explore::{ExecutionsQuery, MomentQuery, OutputQuery, SourceQuery};
+use afterimage::export::{ExportFormat, ExportQuery, Least};
 use afterimage::files::Loaded;
 use afterimage::info::info;
 use afterimage::memory::{MemoryBytes, MemoryQuery, addresses};
@@ -13,12 +13,11 @@ use afterimage::named::{NamedProgram, with_names};
 use afterimage::path::{GraphOf, dynamic_graph, numbering, which_call};
 use afterimage::present::document::{Document, begin};
 use afterimage::present::{
-    CallReport, CallView, CfgView, DepsAlong, DepsDirection, DynamicCfgView, Format, ProfileDocument, Render,
-    Scene, Style, Whole, WhyNotView, render,
+    CallReport, CallView, CfgView, DepsAlong, DepsDirection, DynamicCfgView, Format,
+    ProfileDocument, Render, Scene, Style, Whole, WhyNotView, render,
 };
 use afterimage::profile::location::{Occurrence, number};
 use afterimage::profile::{By, CodeFilter, Sort};
-use afterimage_replay::paths::{CountOrder, GraphNodes, Places, kth_call};
 use afterimage::rows::{Form, Output};
 use afterimage::trace::{Bounds, Level, StepInto, TraceQuery};
 use afterimage::values::{ConditionQuery, Detail, Instances, Wanted};
@@ -28,6 +27,7 @@ use afterimage::{
     DepsQuery, PathsAbout, PathsQuery, ProfileQuery, Session, StateQuery, ValuesQuery,
     VariableQuery, WhyNotQuery,
 };
+use afterimage_replay::paths::{CountOrder, GraphNodes, Places, kth_call};
 use anyhow::{Context, Result, anyhow, bail};
 
 use crate::parameters::Parameters;
@@ -59,7 +59,9 @@ pub(crate) struct Answer {
 pub(crate) fn lane(command: &str, parameters: &Parameters) -> Option<Lane> {
     Some(match command {
         "info" | "profile" | "files" => Lane::Counts,
-        "source" | "cfg" if !parameters.has("from") && !parameters.has("to") && !parameters.has("dynamic") => {
+        "source" | "cfg"
+            if !parameters.has("from") && !parameters.has("to") && !parameters.has("dynamic") =>
+        {
             Lane::Counts
         }
         "source" | "cfg" | "calls" | "paths" | "export" | "executions" | "moment" => Lane::Path,
@@ -74,8 +76,14 @@ pub(crate) fn lane(command: &str, parameters: &Parameters) -> Option<Lane> {
 pub(crate) fn as_command(command: &str, parameters: &Parameters, file: &str) -> String {
     match command {
         // What only the page asks is shown by the command that is nearest.
-        "files" => format!("{} --by line", Parameters::default().command("profile", file)),
-        "source" => format!("{} --annotate", Parameters::default().command("profile", file)),
+        "files" => format!(
+            "{} --by line",
+            Parameters::default().command("profile", file)
+        ),
+        "source" => format!(
+            "{} --annotate",
+            Parameters::default().command("profile", file)
+        ),
         "output" => Parameters::default().command("info", file),
         "executions" | "moment" => {
             let mut parameters = parameters.clone();
@@ -147,7 +155,10 @@ impl Output for InMemory<'_> {
         _: bool,
         report: &mut dyn FnMut(&mut dyn std::io::Write) -> Result<()>,
     ) -> Result<()> {
-        let mut out = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut out = self
+            .0
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         report(&mut *out)
     }
 }
@@ -170,7 +181,12 @@ impl Asked<'_> {
     }
 
     fn report(&mut self, report: &impl Render) -> Result<()> {
-        Ok(render(&mut self.out, report, Format::Json, Style::default())?)
+        Ok(render(
+            &mut self.out,
+            report,
+            Format::Json,
+            Style::default(),
+        )?)
     }
 
     fn bounds(&mut self) -> Bounds {
@@ -185,7 +201,13 @@ impl Asked<'_> {
         // What was built meanwhile is in the newest state of the file.
         let file = afterimage::files::recording(self.session.at())?;
         let loaded = Loaded::of(self.session);
-        let found = info(self.session.at(), &file, &loaded, (false, false), self.session.monitor());
+        let found = info(
+            self.session.at(),
+            &file,
+            &loaded,
+            (false, false),
+            self.session.monitor(),
+        );
         let report = self.named(found)?;
         self.report(&report)
     }
@@ -239,7 +261,11 @@ impl Asked<'_> {
         let query = ExecutionsQuery {
             at: self.parameters.needed("at")?,
             bounds: self.bounds(),
-            limit: self.parameters.number("limit")?.unwrap_or(1000).min(100_000),
+            limit: self
+                .parameters
+                .number("limit")?
+                .unwrap_or(1000)
+                .min(100_000),
             by: self.parameters.text("by"),
         };
         self.parameters.finish()?;
@@ -275,7 +301,11 @@ impl Asked<'_> {
         let function = function.ok_or_else(|| anyhow!("{name} is imported, so it has no graph"))?;
         if !dynamic {
             let counters = None;
-            return self.report(&CfgView { function, name, counters });
+            return self.report(&CfgView {
+                function,
+                name,
+                counters,
+            });
         }
         let path = self.session.ensure_path()?;
         let whose = match (trace, call) {
@@ -300,7 +330,10 @@ impl Asked<'_> {
         let session = self.session;
         session.ensure_path()?;
         let found = with_names(session, |program| {
-            let function = function.as_deref().map(|text| program.function(text)).transpose()?;
+            let function = function
+                .as_deref()
+                .map(|text| program.function(text))
+                .transpose()?;
             match (function, call) {
                 (Some(function), Some(which)) => self.one_call(program, function, which),
                 (None, Some(_)) => bail!("call needs a function"),
@@ -373,9 +406,17 @@ impl Asked<'_> {
         let query = ExportQuery {
             format: format.context("format is missing: give collapsed or perfetto")?,
             bounds: self.bounds(),
-            depth: self.parameters.number("depth")?.map_or(ExportQuery::DEPTH, |depth| depth as usize),
-            least: self.parameters.parsed::<Least>("min", "a number of blocks, or a share such as 1%")?,
-            code: self.parameters.parsed("code", "mine, all or a glob")?.unwrap_or(CodeFilter::All),
+            depth: self
+                .parameters
+                .number("depth")?
+                .map_or(ExportQuery::DEPTH, |depth| depth as usize),
+            least: self
+                .parameters
+                .parsed::<Least>("min", "a number of blocks, or a share such as 1%")?,
+            code: self
+                .parameters
+                .parsed("code", "mine, all or a glob")?
+                .unwrap_or(CodeFilter::All),
             inlined: !self.parameters.flag("no-inlined")?,
         };
         self.parameters.finish()?;
@@ -401,7 +442,9 @@ impl Asked<'_> {
             reverse: parameters.flag("reverse")?,
             function: parameters.text("function"),
             level: parameters.word("level", &levels)?.unwrap_or(Level::Block),
-            depth: parameters.number("depth")?.map_or(usize::MAX, |depth| depth as usize),
+            depth: parameters
+                .number("depth")?
+                .map_or(usize::MAX, |depth| depth as usize),
             into: match (parameters.text("into"), parameters.flag("over")?) {
                 (Some(function), _) => StepInto::Function(function),
                 (None, true) => StepInto::Nothing,
@@ -416,7 +459,9 @@ impl Asked<'_> {
         let shown = (&*sources as _, Style::default());
         let mut write = |session: &Session| {
             self.out.clear();
-            query.write(session, false, Form::Json, shown, |tell| tell(&mut self.out))
+            query.write(session, false, Form::Json, shown, |tell| {
+                tell(&mut self.out)
+            })
         };
         let answered = match check::is_built(session, check::Needs::Path) {
             true => None,
@@ -434,7 +479,9 @@ impl Asked<'_> {
         let parameters = &mut self.parameters;
         let query = StateQuery {
             at: parameters.needed("at")?,
-            depth: parameters.number("depth")?.map_or(StateQuery::DEPTH, |depth| depth as usize),
+            depth: parameters
+                .number("depth")?
+                .map_or(StateQuery::DEPTH, |depth| depth as usize),
             frame: parameters.parsed("frame", "a number from 0 on")?,
             globals: parameters.flag("globals")?,
         };
@@ -493,7 +540,10 @@ impl Asked<'_> {
         parameters.finish()?;
         let report = self.session.why_not(&query)?;
         let file = afterimage::text::pasted(self.session.at());
-        self.report(&WhyNotView { report: &report, file })
+        self.report(&WhyNotView {
+            report: &report,
+            file,
+        })
     }
 
     fn deps(&mut self) -> Result<()> {
@@ -509,7 +559,9 @@ impl Asked<'_> {
                 (_, true) => DepsAlong::Control,
                 _ => DepsAlong::Both,
             },
-            depth: parameters.number("depth")?.map_or(1, |depth| depth.min(u64::from(DepsQuery::DEEPEST)) as u32),
+            depth: parameters
+                .number("depth")?
+                .map_or(1, |depth| depth.min(u64::from(DepsQuery::DEEPEST)) as u32),
             limit: parameters.number("limit")?.unwrap_or(DepsQuery::LIMIT),
         };
         parameters.finish()?;
@@ -535,24 +587,35 @@ impl Asked<'_> {
             at: parameters.needed("at")?,
             instances: match parameters.text("instances") {
                 None => Instances::All,
-                Some(text) => text.parse().map_err(|why| anyhow!("instances {text}: {why}"))?,
+                Some(text) => text
+                    .parse()
+                    .map_err(|why| anyhow!("instances {text}: {why}"))?,
             },
             detail: match (parameters.flag("stats")?, parameters.flag("histogram")?) {
                 (true, _) => Detail::Stats,
                 (_, true) => Detail::Histogram,
                 _ => Detail::Each,
             },
-            limit: parameters.number("limit")?.unwrap_or(ValuesQuery::LIMIT).min(MOST_ROWS),
+            limit: parameters
+                .number("limit")?
+                .unwrap_or(ValuesQuery::LIMIT)
+                .min(MOST_ROWS),
         };
         parameters.finish()?;
         match (condition, name) {
             (Some(condition), None) => {
-                let query = ConditionQuery { condition, values, wanted };
+                let query = ConditionQuery {
+                    condition,
+                    values,
+                    wanted,
+                };
                 let report = self.session.condition(&query)?;
                 self.report(&report)
             }
             (None, Some(name)) => {
-                let report = self.session.variable_values(&VariableQuery { name, values })?;
+                let report = self
+                    .session
+                    .variable_values(&VariableQuery { name, values })?;
                 self.report(&report)
             }
             (None, None) => {
@@ -565,12 +628,19 @@ impl Asked<'_> {
 
     fn memory(&mut self) -> Result<()> {
         let parameters = &mut self.parameters;
-        let memory = parameters.parsed("memory", "the number of a memory")?.unwrap_or(0);
+        let memory = parameters
+            .parsed("memory", "the number of a memory")?
+            .unwrap_or(0);
         let bytes = match (parameters.text("var"), parameters.text("address")) {
             (Some(name), None) => MemoryBytes::Variable(name),
             (None, Some(text)) => {
-                let (address, bytes) = addresses(&text).map_err(|why| anyhow!("address {text}: {why}"))?;
-                MemoryBytes::Range { memory, address, bytes }
+                let (address, bytes) =
+                    addresses(&text).map_err(|why| anyhow!("address {text}: {why}"))?;
+                MemoryBytes::Range {
+                    memory,
+                    address,
+                    bytes,
+                }
             }
             _ => bail!("give var or address"),
         };

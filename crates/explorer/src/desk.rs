@@ -122,9 +122,15 @@ impl Desk {
             let took = begun.elapsed().as_secs_f64() * 1000.0;
             let mut response = Response::of(answer.content_type, answer.body.clone());
             let kept = if is_kept { "; kept" } else { "" };
-            response.headers.push(("Server-Timing", format!("answer;dur={took:.2}")));
-            response.headers.push(("X-Afterimage-Took", format!("{took:.2}{kept}")));
-            response.headers.push(("X-Afterimage-Command", encoded(&shown)));
+            response
+                .headers
+                .push(("Server-Timing", format!("answer;dur={took:.2}")));
+            response
+                .headers
+                .push(("X-Afterimage-Took", format!("{took:.2}{kept}")));
+            response
+                .headers
+                .push(("X-Afterimage-Command", encoded(&shown)));
             response
         };
         let known = lock(&self.kept).answers.get(&key).cloned();
@@ -160,7 +166,9 @@ impl Desk {
             Ok(Err(error)) => {
                 let why = afterimage::text::sentence(&error);
                 let mut response = Response::refused(422, why);
-                response.headers.push(("X-Afterimage-Command", encoded(&shown)));
+                response
+                    .headers
+                    .push(("X-Afterimage-Command", encoded(&shown)));
                 response
             }
             Err(_) => Response::refused(

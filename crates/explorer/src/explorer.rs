@@ -9,8 +9,8 @@ use std::thread;
 
 use afterimage::profile::CodeFilter;
 use afterimage::sources::SourcePaths;
-use serde_json::json;
 use anyhow::Result;
+use serde_json::json;
 
 use crate::assets::asset;
 use crate::desk::Desk;
@@ -35,7 +35,9 @@ pub struct Options {
 #[derive(Debug, thiserror::Error)]
 pub enum ExplorerError {
     /// The port is in use, or may not be used.
-    #[error("port {port} of the loopback address cannot be used: {why}; choose another with --port, or leave it out")]
+    #[error(
+        "port {port} of the loopback address cannot be used: {why}; choose another with --port, or leave it out"
+    )]
     Port {
         /// Which.
         port: u16,
@@ -43,7 +45,9 @@ pub enum ExplorerError {
         why: io::Error,
     },
     /// None of the ports that are tried is free.
-    #[error("no port from {first} to {last} of the loopback address is free; choose one with --port")]
+    #[error(
+        "no port from {first} to {last} of the loopback address is free; choose one with --port"
+    )]
     NoPort {
         /// The first that was tried.
         first: u16,
@@ -82,10 +86,12 @@ impl Explorer {
     /// # Errors
     /// If it is no recording, is damaged, or no port is free.
     pub fn open(at: &Path, options: Options) -> Result<Self> {
-        let beside = at.parent().map(|folder| match folder.as_os_str().is_empty() {
-            true => PathBuf::from("."),
-            false => folder.to_owned(),
-        });
+        let beside = at
+            .parent()
+            .map(|folder| match folder.as_os_str().is_empty() {
+                true => PathBuf::from("."),
+                false => folder.to_owned(),
+            });
         let roots = std::env::current_dir().into_iter().chain(beside);
         let desk = Desk::open(at, options.code, options.sources.within(roots))?;
         let listener = listener(options.port)?;
@@ -191,7 +197,9 @@ impl Shared {
                 "progress" => self.desk.progress(),
                 "cancel" => self.desk.cancel(),
                 "notes" => self.notes(request),
-                _ => self.desk.ask(question, &request.query, request.header("x-view")),
+                _ => self
+                    .desk
+                    .ask(question, &request.query, request.header("x-view")),
             };
         }
         match asset(path) {
@@ -223,7 +231,9 @@ impl Shared {
             }
             match serde_json::from_slice::<Notes>(&request.body) {
                 Ok(notes) => notes::save(&self.desk.at, &notes),
-                Err(error) => return Response::refused(400, format!("these are no notes: {error}")),
+                Err(error) => {
+                    return Response::refused(400, format!("these are no notes: {error}"));
+                }
             }
         } else {
             notes::load(&self.desk.at)

@@ -53,7 +53,9 @@ impl Guard {
             );
         }
         if request.has("origin") {
-            let origin = request.header("origin").and_then(|origin| origin.strip_prefix("http://"));
+            let origin = request
+                .header("origin")
+                .and_then(|origin| origin.strip_prefix("http://"));
             if !origin.is_some_and(|origin| self.hosts.iter().any(|known| known == origin)) {
                 return refused("the request comes from another page");
             }
@@ -70,7 +72,9 @@ impl Guard {
             "GET" | "HEAD" => Ok(rest),
             "POST" if rest == "api/notes" => match request.has("origin") {
                 true => Ok(rest),
-                false => refused("notes are kept only for the page itself: the request has no Origin"),
+                false => {
+                    refused("notes are kept only for the page itself: the request has no Origin")
+                }
             },
             "POST" => Err(Response::refused(405, "only notes are sent; ask with GET")),
             _ => Err(Response::refused(405, "ask with GET")),

@@ -32,7 +32,10 @@ pub(crate) struct Request {
 impl Request {
     /// The value of a header, if it comes once and is text.
     pub fn header(&self, name: &str) -> Option<&str> {
-        let mut all = self.headers.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
+        let mut all = self
+            .headers
+            .iter()
+            .filter(|(known, _)| known.eq_ignore_ascii_case(name));
         let (_, value) = all.next()?;
         match all.next() {
             None => std::str::from_utf8(value).ok(),
@@ -42,7 +45,9 @@ impl Request {
 
     /// Whether a header is there.
     pub fn has(&self, name: &str) -> bool {
-        self.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name))
+        self.headers
+            .iter()
+            .any(|(known, _)| known.eq_ignore_ascii_case(name))
     }
 }
 
@@ -208,12 +213,18 @@ impl Connection {
                     return Err(refused(431, "the request has more than 64 headers"));
                 }
                 Err(error) => {
-                    return Err(refused(400, &format!("this is no request of HTTP/1.1: {error}")));
+                    return Err(refused(
+                        400,
+                        &format!("this is no request of HTTP/1.1: {error}"),
+                    ));
                 }
             }
         };
         if request.has("transfer-encoding") {
-            return Err(refused(400, "send the body with Content-Length, not in chunks"));
+            return Err(refused(
+                400,
+                "send the body with Content-Length, not in chunks",
+            ));
         }
         let length = match request.has("content-length") {
             false => 0,

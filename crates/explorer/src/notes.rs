@@ -92,9 +92,9 @@ pub(crate) fn save(recording: &Path, notes: &Notes) -> Result<Notes> {
         file.sync_all()?;
         Ok(fs::rename(&new, &at)?)
     };
-    kept().inspect_err(|_| drop(fs::remove_file(&new))).with_context(|| {
-        format!("the notes cannot be written to {}", at.display())
-    })?;
+    kept()
+        .inspect_err(|_| drop(fs::remove_file(&new)))
+        .with_context(|| format!("the notes cannot be written to {}", at.display()))?;
     Ok(Notes {
         notes: parsed(&text).1,
         before: text,
@@ -113,9 +113,13 @@ fn parsed(text: &str) -> (&str, Vec<Note>) {
     }
     let ends = starts.iter().skip(1).copied().chain([text.len()]);
     let notes = starts.iter().zip(ends).map(|(&start, end)| {
-        let (title, rest) = text[start + 3..end].split_once('\n').unwrap_or((&text[start + 3..end], ""));
+        let (title, rest) = text[start + 3..end]
+            .split_once('\n')
+            .unwrap_or((&text[start + 3..end], ""));
         let (first, after) = rest.split_once('\n').unwrap_or((rest, ""));
-        let moment = first.strip_prefix("at: ").map(|at| at.trim().trim_matches('`'));
+        let moment = first
+            .strip_prefix("at: ")
+            .map(|at| at.trim().trim_matches('`'));
         let body = if moment.is_some() { after } else { rest };
         Note {
             title: title.trim().to_owned(),
@@ -123,7 +127,10 @@ fn parsed(text: &str) -> (&str, Vec<Note>) {
             text: body.trim().to_owned(),
         }
     });
-    (&text[..starts.first().copied().unwrap_or(text.len())], notes.collect())
+    (
+        &text[..starts.first().copied().unwrap_or(text.len())],
+        notes.collect(),
+    )
 }
 
 fn written(mut text: String, notes: &[Note]) -> String {

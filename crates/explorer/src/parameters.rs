@@ -50,7 +50,9 @@ impl Parameters {
 
     /// These options.
     pub fn of(all: &[(&str, &str)]) -> Self {
-        let all = all.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let all = all
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         Self(all.collect())
     }
 
@@ -85,7 +87,9 @@ impl Parameters {
             return Ok(None);
         };
         let parsed = text.parse();
-        parsed.map(Some).map_err(|_| anyhow!("{name} {text}: give {what}"))
+        parsed
+            .map(Some)
+            .map_err(|_| anyhow!("{name} {text}: give {what}"))
     }
 
     /// A number from 1 on, if it is given.
@@ -161,6 +165,9 @@ mod tests {
         let mut all = Parameters::read("limit=0&reverse=1&x=2").unwrap();
         assert!(all.number("limit").is_err());
         assert!(all.flag("reverse").is_err());
-        assert_eq!(all.finish().unwrap_err().to_string(), "x has no meaning here");
+        assert_eq!(
+            all.finish().unwrap_err().to_string(),
+            "x has no meaning here"
+        );
     }
 }

@@ -55,7 +55,8 @@ struct Ends {
 impl Drop for Ends {
     fn drop(&mut self) {
         let id = self.id;
-        self.works.with(|state| state.open.retain(|open| open.id != id));
+        self.works
+            .with(|state| state.open.retain(|open| open.id != id));
     }
 }
 

@@ -84,8 +84,8 @@ pub use dynamic_cfg::DynamicCfgView;
 pub use error::PresentError;
 pub use explore::{
     ExecutionTime, ExecutionsDocument, FilesDocument, FilesEntry, MomentDocument, OutputDocument,
-    OutputTotals, OutputWrite, SourceBranch, SourceDocument, SourceFunction, SourceRange, SourceRow,
-    SourceWay,
+    OutputTotals, OutputWrite, SourceBranch, SourceDocument, SourceFunction, SourceRange,
+    SourceRow, SourceWay,
 };
 pub use json::{ProfileDocument, json, profile_document};
 pub use loads::{

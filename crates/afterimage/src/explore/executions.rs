@@ -31,10 +31,7 @@ impl ExecutionsQuery {
             let by = by.transpose()?;
             let found = program.resolver().location(&self.at)?;
             if found.occurrence.is_some() {
-                bail!(
-                    "{} is one execution; name the place, without #",
-                    self.at
-                );
+                bail!("{} is one execution; name the place, without #", self.at);
             }
             match found.place {
                 Place::Line(line, operators) => {
@@ -100,7 +97,9 @@ impl ExecutionsQuery {
             first: before + 1,
             within,
             executions,
-            by: by.map(|time| Ok::<_, anyhow::Error>(up_to(time)?.min(count))).transpose()?,
+            by: by
+                .map(|time| Ok::<_, anyhow::Error>(up_to(time)?.min(count)))
+                .transpose()?,
         })
     }
 }

@@ -3,8 +3,8 @@
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::MomentDocument;
 use afterimage_present::document::objects::Function;
-use afterimage_profile::location::Place;
 use afterimage_profile::Source;
+use afterimage_profile::location::Place;
 use afterimage_program::Location;
 use afterimage_replay::paths::At;
 use anyhow::{Context, Result, bail};
@@ -58,18 +58,29 @@ impl MomentQuery {
             // The name of a block's beginning is that of its first operator.
             let code = session.program().function(function);
             let block = node.blocks.get((at.time - visit.start) as usize);
-            let first = code.zip(block).map(|(code, block)| code.cfg.blocks[*block].ops.start);
+            let first = code
+                .zip(block)
+                .map(|(code, block)| code.cfg.blocks[*block].ops.start);
             let named = match op.or(first) {
-                Some(op) => positions.written(function, op, at.time)?.map(|text| (op, text)),
+                Some(op) => positions
+                    .written(function, op, at.time)?
+                    .map(|text| (op, text)),
                 None => None,
             };
-            let place = op.or(first).and_then(|op| operators.get(op.as_u32() as usize));
+            let place = op
+                .or(first)
+                .and_then(|op| operators.get(op.as_u32() as usize));
             let location = place.and_then(|place| place.position);
             let line = location.map(|at| program.source.line(at));
             let arrival = match (location, op.or(first)) {
-                (Some(location), Some(op)) => {
-                    arrival(&program, (function, location), At { time: at.time, op: Some(op) })?
-                }
+                (Some(location), Some(op)) => arrival(
+                    &program,
+                    (function, location),
+                    At {
+                        time: at.time,
+                        op: Some(op),
+                    },
+                )?,
                 _ => None,
             };
             Ok(MomentDocument {

@@ -73,11 +73,17 @@ impl SourceQuery {
             .filter(|row| is_here(row.line.file))
             .map(|row| (row.line.number, row))
             .collect();
-        let name = profile.source().files().iter().position(|path| *path == self.file);
+        let name = profile
+            .source()
+            .files()
+            .iter()
+            .position(|path| *path == self.file);
         let Some(name) = name.filter(|_| !rows.is_empty()) else {
             bail!("no code of the program comes from {}", self.file);
         };
-        let name = profile.source().short_path(afterimage_program::FileId(name as u32));
+        let name = profile
+            .source()
+            .short_path(afterimage_program::FileId(name as u32));
         let mut branches: HashMap<u32, Vec<SourceBranch>> = HashMap::new();
         for row in profile.branch_rows(&Scope::All)? {
             let Some(at) = row.position.filter(|at| is_here(at.file)) else {
@@ -106,7 +112,9 @@ impl SourceQuery {
         let text = session.sources().read(&self.file);
         let mut texts = text.as_deref().unwrap_or_default().lines();
         let last = rows.keys().next_back().copied().unwrap_or(0);
-        let known = text.as_deref().map_or(0, |text| text.lines().count() as u32);
+        let known = text
+            .as_deref()
+            .map_or(0, |text| text.lines().count() as u32);
         let mut lines = Vec::new();
         for line in 1..=last.max(known) {
             let row = rows.remove(&line);

@@ -60,7 +60,9 @@ impl SourcePaths {
     /// The same. Of files that the debug information names, only those under these folders are read, besides those that the user moved, and those of Rust's standard library.
     #[must_use]
     pub fn within(self, roots: impl IntoIterator<Item = PathBuf>) -> Self {
-        let roots = roots.into_iter().filter_map(|root| root.canonicalize().ok());
+        let roots = roots
+            .into_iter()
+            .filter_map(|root| root.canonicalize().ok());
         Self(Arc::new(Paths {
             moved: self.0.moved.clone(),
             roots: Some(roots.collect()),

@@ -411,7 +411,9 @@ impl<'a, S: Segments> Positions<'a, S> {
         op: OpId,
     ) -> Result<Option<Occurrences<'a, S>>, PositionError<S::Error>> {
         let block = self.block(function, op);
-        block.map(|block| self.executions(function, block)).transpose()
+        block
+            .map(|block| self.executions(function, block))
+            .transpose()
     }
 
     /// All executions of a block.
