@@ -5,7 +5,7 @@
 //! project is measured on, and `cargo xtask planted` some of them with bugs; `cargo xtask verify` checks everything about them, and
 //! `cargo xtask mutants` whether an operator that was replaced in one is named; `cargo xtask suites` runs other people's test suites;
 //! `cargo xtask forge` forges recordings, `cargo xtask freeze` compares many answers with those that are kept,
-//! `cargo xtask screens` makes the pages of docs/screens,
+//! `cargo xtask screens` makes the pages of docs/screens, `cargo xtask explorer` clicks through the explorer's page in a browser,
 //! and `cargo xtask papers` measures again what the papers show.
 
 mod architecture;
@@ -13,6 +13,7 @@ mod build;
 mod copy;
 mod corpus;
 mod demo;
+mod explorer;
 mod forge;
 mod freeze;
 mod inputs;
@@ -89,6 +90,12 @@ enum Task {
     Freeze(FreezeArguments),
     /// Make docs/screens: what a terminal shows of twelve tasks, for programs in C, C++ and Rust: a minute
     Screens(ScreensArguments),
+    /// Click through the explorer's page in Chromium, and check the types of its scripts: a minute
+    Explorer {
+        /// Run this program instead of the one that the checkout builds
+        #[arg(long, value_name = "PROGRAM")]
+        tool: Option<PathBuf>,
+    },
     /// Check the rules between the crates and the files that the documents name
     Architecture,
 }
@@ -203,6 +210,7 @@ fn main() -> ExitCode {
         Task::Forge { count, seeds, seed } => forge::run(count, seeds, seed),
         Task::Freeze(arguments) => freeze::run(&arguments),
         Task::Screens(arguments) => screens::run(&arguments),
+        Task::Explorer { tool } => explorer::run(tool.as_deref()),
         Task::Papers(arguments) => papers::run(&arguments),
         Task::Architecture => architecture::run(),
     };
