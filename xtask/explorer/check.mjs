@@ -72,7 +72,7 @@ async function walk(theme, width, height) {
   if (await page.evaluate(() => document.querySelectorAll(".printed img, .printed script, table img").length)) wrong.push("text of the program became markup");
 
   // From a byte of the output to where it came from, and on to the source.
-  await page.locator(".printed [data-unit]").first().click();
+  await page.locator(".printed .line", { hasText: "total" }).first().locator("[data-unit]").nth(8).click();
   await timed(page, "why of a printed byte", () => page.locator(".chosen button", { hasText: "Why?" }).click());
   await look(page, name("why-output"));
   await timed(page, "a step of why", () => page.locator(".chain .place").first().click());
@@ -91,7 +91,7 @@ async function walk(theme, width, height) {
   await page.locator("#moment strong").waitFor();
 
   // A value beside the source: where it came from, what it held, who used it.
-  await timed(page, "go to a moment", () => page.evaluate(() => { location.hash = "#view=source&at=bank.rs%3A27%2311"; }));
+  await timed(page, "go to a moment", () => page.evaluate(() => { location.hash = "#view=source&at=bank.rs%3A25%2311"; }));
   await page.waitForSelector(".row.here");
   await timed(page, "why of a variable", () => page.locator(".variables .value button").last().click());
   await look(page, name("why-variable"));
@@ -106,7 +106,7 @@ async function walk(theme, width, height) {
   // Why a line did not run.
   await nav("source");
   await settled(page);
-  await page.evaluate(() => { location.hash = `${location.hash}&file=${encodeURIComponent([...document.querySelectorAll("[data-file]")].find((one) => one.dataset.file.endsWith("bank.rs")).dataset.file)}&line=31`; });
+  await page.evaluate(() => { location.hash = `${location.hash}&file=${encodeURIComponent([...document.querySelectorAll("[data-file]")].find((one) => one.dataset.file.endsWith("bank.rs")).dataset.file)}&line=29`; });
   await page.locator(".row.never .whynot").first().waitFor();
   await timed(page, "why not", () => page.locator(".row.never .whynot").first().click());
   await look(page, name("why-not"));
@@ -169,8 +169,9 @@ async function walk(theme, width, height) {
 async function keyboard() {
   const page = await open("light", 1280, 800);
   await page.locator(".printed").focus();
-  await page.keyboard.press("End");
   await page.keyboard.press("Home");
+  while (!(await page.locator(".line", { hasText: "total" }).first().locator(".on").count())) await page.keyboard.press("ArrowDown");
+  for (let step = 0; step < 8; step += 1) await page.keyboard.press("ArrowRight");
   await page.keyboard.press("Enter");
   await page.waitForSelector(".chain .place");
   await settled(page);

@@ -152,7 +152,7 @@ export function choice(label, options, chosen, choose) {
 export function virtual(scroller, height, count, row) {
   const space = h("div.space", null);
   space.style.height = `${height * count}px`;
-  const holder = h("div.rows", null);
+  const holder = h("div.rows", { role: "list" });
   space.append(holder);
   let [from, to] = [-1, -1];
   const draw = (again = false) => {

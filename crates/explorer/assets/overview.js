@@ -70,6 +70,18 @@ async function showOutput(into) {
   fill(into, shown);
 }
 
+/** Where the next line begins. @param {{ text: string }[]} units @param {number} chosen */
+function below(units, chosen) {
+  const end = units.findIndex((unit, at) => at >= chosen && unit.text === "\n");
+  return end < 0 ? units.length - 1 : end + 1;
+}
+
+/** Where the line before begins. @param {{ text: string }[]} units @param {number} chosen */
+function above(units, chosen) {
+  const begin = units.findLastIndex((unit, at) => at < chosen && unit.text === "\n");
+  return units.findLastIndex((unit, at) => at < begin && unit.text === "\n") + 1;
+}
+
 /**
  * Output whose bytes can be chosen, with the mouse or the arrow keys.
  * @param {any[]} writes
@@ -102,9 +114,8 @@ function bytes(writes) {
     },
     ondblclick: () => explain(),
     onkeydown: (/** @type {KeyboardEvent} */ pressed) => {
-      const line = () => { let end = chosen; while (end < units.length && units[end].text !== "\n") end += 1; return end + 1; };
-      const before = () => { let at = chosen - 1; while (at > 0 && units[at - 1].text !== "\n") at -= 1; at -= 1; while (at > 0 && units[at - 1]?.text !== "\n") at -= 1; return at; };
-      const next = { ArrowRight: chosen + 1, ArrowLeft: chosen - 1, ArrowDown: line(), ArrowUp: before(), Home: 0, End: units.length - 1 }[pressed.key];
+      const step = { ArrowRight: () => chosen + 1, ArrowLeft: () => chosen - 1, ArrowDown: () => below(units, chosen), ArrowUp: () => above(units, chosen), Home: () => 0, End: () => units.length - 1 }[pressed.key];
+      const next = step?.();
       if (pressed.key === "Enter") explain();
       else if (next === undefined) return;
       else choose(Math.min(units.length - 1, Math.max(0, next)));

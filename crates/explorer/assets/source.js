@@ -35,7 +35,7 @@ let waits = "";
 export function source(into) {
   if (!made || made.root.parentElement !== into) {
     const [tree, head, foot, below] = ["tree", "title", "lines-foot", "executions"].map((name) => h(`div.${name}`, null));
-    const scroller = h("div.code", { tabindex: 0, role: "listbox", "aria-label": "Source, line by line", "data-own-keys": "", onkeydown: move });
+    const scroller = h("div.code", { tabindex: 0, role: "region", "aria-label": "Source, line by line. The arrow keys choose a line; Enter goes to its first execution", "data-own-keys": "", onkeydown: move });
     made = { root: h("div.source", null, h("h1.sr", null, "Source"), tree, h("div.text", null, head, scroller, below, foot)), tree, head, scroller, foot, below };
     fill(into, made.root);
     open = null;
@@ -127,13 +127,14 @@ function row(index) {
     if (!ways[0].count || !ways[1].count) ratio.classList.add("one");
     ratio.append(part);
   }
-  const never = one.count === 0;
-  const words = never ? "never ran" : one.count === null ? "" : counted(one.count, "execution");
+  // In a range, a line that ran at another time is no line that never ran.
+  const never = one.count === 0 && !(doc.range && one.instructions);
+  const words = never ? "never ran" : one.count === 0 ? "not executed in the range" : one.count === null ? "" : counted(one.count, "execution");
   const made = h(`div.row${never ? ".never" : ""}${one.count === null ? ".none" : ""}${here ? ".here" : ""}${selected ? ".on" : ""}`, {
-    role: "option", id: `line-${one.line}`, "data-index": index, "aria-selected": String(selected || (here && !focus.file)), "aria-label": `${one.line}${words ? `, ${words}` : ""}: ${one.text}`,
+    role: "listitem", id: `line-${one.line}`, "data-index": index, "aria-current": selected || here ? "true" : null,
     onclick: (/** @type {MouseEvent} */ clicked) => { if (!/** @type {HTMLElement} */ (clicked.target).closest("button") && !String(getSelection())) go({ file: doc.file, line: String(one.line) }, Boolean(focus.file === doc.file)); },
     ondblclick: () => { if (one.count) go({ at: `${place(one.line)}#1`, file: "", line: "" }); },
-  }, heat, h("span.count", { title: words }, never ? "" : one.count === null ? "" : brief(one.count)), h("span.ways", null, ratio), h("span.number", null, one.line),
+  }, heat, h("span.count", { title: words }, one.count ? brief(one.count) : ""), h("span.ways", null, ratio), h("span.number", null, one.line),
     h("span.mark", { "aria-hidden": "true" }, here ? "▸" : ""), h("code.line", null, ...tokens[index].map((token) => (token instanceof Node ? token.cloneNode(true) : token))), beside(one, here),
     never && h("button.whynot", { type: "button", tabindex: -1, onclick: () => go({ view: "why", about: `not:${place(one.line)}` }) }, "why not?"));
   return made;

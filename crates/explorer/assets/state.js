@@ -19,10 +19,10 @@ export function dock(into) {
 }
 
 function show() {
+  body.classList.toggle("waits", known.waits && Boolean(known.state));
   if (!focus.at) return fill(body, empty("No moment is chosen yet."));
   if (known.error) return fill(body, failed(known.error));
   if (!known.state) return fill(body, loading("Following the run to the moment …"));
-  body.classList.toggle("waits", known.waits);
   if (tab === "memory") return void memory();
   fill(body, stack(), variables(), answered(known.answer));
 }
@@ -81,10 +81,17 @@ function value(variable, asked) {
   const button = h("button.link", { type: "button", title: `${variable.type}: where did it come from?`, onclick: () => asked(variable.name) }, short(text, 90));
   const members = parts(text);
   if (!members && text.length <= 90) return button;
-  return h("details", null, h("summary", { "aria-label": `Open ${variable.name}` }), button, members
+  const whole = members
     ? h("dl.members", null, members.map(([name, what]) => h("div", null, h("dt", null, name), h("dd", null, name && /^[\w]+$/.test(name) && variable.type && !/\d/.test(name[0])
       ? h("button.link", { type: "button", onclick: () => asked(`${variable.name}.${name}`) }, what) : what))))
-    : h("p.whole", null, text));
+    : h("p.whole", null, text);
+  whole.hidden = true;
+  const open = h("button.quiet.opens", { type: "button", "aria-expanded": "false", "aria-label": `Members of ${variable.name}`, onclick: () => {
+    whole.hidden = !whole.hidden;
+    open.setAttribute("aria-expanded", String(!whole.hidden));
+    open.textContent = whole.hidden ? "▸" : "▾";
+  } }, "▸");
+  return h("div", null, open, button, whole);
 }
 
 /** The members of a value as text: `{a = 1, b = {2, 3}}`. @param {string} text @returns {[string, string][] | null} */

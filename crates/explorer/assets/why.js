@@ -62,6 +62,9 @@ function goes(place, label) {
     h("span.where", null, at ? `${base(at.file)}:${at.line}` : place.at), h("code", null, place.text?.trim() ?? label ?? `${place.operator} in ${place.function.name}`));
 }
 
+/** A value beside a place. @param {string} value @param {boolean} [made] */
+const held = (value, made = false) => h(made ? "span.val.made" : "span.val", { title: value }, value.length > 48 ? `${value.slice(0, 47)}…` : value);
+
 /** The way back, what happens in libraries folded. @param {import("./api.js").Answer} found @param {number} [most] */
 export function chain(found, most) {
   const steps = found.rows.flatMap(entry).filter(Boolean);
@@ -89,14 +92,14 @@ function entry(entry) {
       else groups.push({ line, value: move.value, moves: [move] });
     }
     return groups.map((group) => ({ kind: "moved", library: group.moves.every((/** @type {any} */ move) => move.place.library), made: h("div.moved", { title: [...new Set(group.moves.map((/** @type {any} */ move) => move.what))].join(" · ") },
-      h("span.verb", null, [...new Set(group.moves.map((/** @type {any} */ move) => move.how))].join(", ")), goes(group.moves[0].place), group.value && h("span.val", null, group.value)) }));
+      h("span.verb", null, [...new Set(group.moves.map((/** @type {any} */ move) => move.how))].join(", ")), goes(group.moves[0].place), group.value && held(group.value)) }));
   }
   if (entry.step === "end") {
     return [{ kind: "end", library: false, made: h("div", null, h("p.what", null, entry.kind !== "stopped" && !entry.what.startsWith("…") && h("span.verb", null, "it comes from"), h("span.val", null, entry.what)), entry.place && goes(entry.place), entry.led && h("p.detail", null, "led there by ", goes(entry.led.place), entry.led.value && ` decided by ${entry.led.value}`), entry.remark && h("p.detail", null, entry.remark)) }];
   }
   if (entry.step === "again")
     return [{ kind: "again", library: Boolean(entry.back.place?.library), made: h("div", null, h("p.what", null, h("span.verb", null, `the last ${counted(entry.steps, "step")} repeat ${grouped(entry.times)} times, back to`), h("span.val", null, entry.back.value)), goes(entry.back.place)) }];
-  return [{ kind: "computed", library: Boolean(entry.place.library), made: h("div.moved", null, h("span.verb", null, entry.step), goes(entry.place), h("span.val.made", null, entry.value),
+  return [{ kind: "computed", library: Boolean(entry.place.library), made: h("div.moved", null, h("span.verb", null, entry.step), goes(entry.place), held(entry.value, true),
     h("p.detail", null, "from ", entry.operands.map((/** @type {any} */ operand, /** @type {number} */ index) => [index ? ", " : "", h(`span.operand${operand.followed ? ".followed" : ""}`, { title: operand.followed ? "What comes next is about this" : operand.constant ? "a constant" : "" }, operand.constant || !entry.place.at ? `${operand.role} ${operand.value}` : `${operand.role} ${operand.value}`)]))) }];
 }
 

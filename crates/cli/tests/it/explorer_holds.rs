@@ -383,7 +383,7 @@ fn output_is_what_was_printed_and_each_byte_of_it_has_its_moment() {
             write["t"]
         );
         let row = sandbox.ok(&last).stdout.lines().nth(1).unwrap().to_owned();
-        assert!(row.contains("call"), "{row}");
+        assert!(row.contains("fd_write"), "{row}");
     }
     assert_eq!(String::from_utf8(bytes).unwrap(), printed);
     assert_eq!(told["totals"]["stdout"], printed.len());
