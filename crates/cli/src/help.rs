@@ -32,7 +32,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ),
     ("Explain", &["why", "why-not", "deps", "slice", "dataflow"]),
     ("Compare", &["diff", "match", "currency"]),
-    ("Export", &["export"]),
+    ("Export", &["export", "report"]),
     ("Help", &["help", "places", "completions", "man"]),
 ];
 

@@ -29,6 +29,7 @@ mod profile;
 mod progress;
 mod record;
 mod redundancy;
+mod report;
 mod runner;
 mod signals;
 mod simulate;
@@ -81,6 +82,7 @@ enum Command {
     Currency(currency::Arguments),
     Match(matching::Arguments),
     Export(export::Arguments),
+    Report(report::Arguments),
     Info(info::Arguments),
     Verify(verify::Arguments),
     Strip(strip::Arguments),
@@ -154,6 +156,7 @@ fn main() -> std::process::ExitCode {
         Command::Currency(arguments) => currency::run(arguments),
         Command::Match(arguments) => matching::run(arguments),
         Command::Export(arguments) => export::run(arguments),
+        Command::Report(arguments) => report::run(arguments),
         Command::Info(arguments) => info::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),
         Command::Strip(arguments) => strip::run(&arguments),

@@ -94,6 +94,20 @@ pub(crate) fn as_command(command: &str, parameters: &Parameters, file: &str) -> 
     }
 }
 
+/// The lines of an answer, as JSON.
+///
+/// # Errors
+/// As [`answer`].
+pub(crate) fn told(
+    session: &Session,
+    command: &str,
+    options: &[(&str, &str)],
+) -> Result<Vec<serde_json::Value>> {
+    let answer = answer(session, command, Parameters::of(options))?;
+    let lines = serde_json::Deserializer::from_slice(&answer.body).into_iter();
+    Ok(lines.collect::<Result<_, _>>()?)
+}
+
 /// Answers a question.
 ///
 /// # Errors

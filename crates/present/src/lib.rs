@@ -29,7 +29,7 @@ mod matching;
 mod memory;
 mod name;
 mod number;
-mod page;
+pub mod page;
 mod paths;
 mod plain;
 mod profile;
