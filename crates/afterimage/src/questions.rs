@@ -11,6 +11,7 @@ use afterimage_present::{
 };
 
 use crate::addresses::{self, AddressesQuery};
+use crate::check::{self, Needs};
 use crate::compared::compare;
 use crate::counted::{Counted, ProfileQuery};
 use crate::currency::question::{CurrencyQuery, refuse_unlike};
@@ -359,25 +360,38 @@ impl Session {
         self.first(|session| session.prepared(|scene| query.answer(scene)))
     }
 
-    /// When was a place executed? Builds the path if it is not there yet.
+    /// When was a place executed? Builds the path if it is not there yet, and more than a few executions are asked for or stretches of it do not tell.
     ///
     /// # Errors
     /// If the program has no such place, the run no such stretch, or the recording is damaged.
     pub fn executions(&self, query: &ExecutionsQuery) -> Result<ExecutionsDocument, QuestionError> {
-        self.about(|| {
-            self.ensure_whole_path()?;
-            query.answer(self)
-        })
+        match query.limit <= ExecutionsQuery::FEW {
+            true => self.on_path(|session| query.answer(session)),
+            false => self.about(|| {
+                self.ensure_whole_path()?;
+                query.answer(self)
+            }),
+        }
     }
 
-    /// What is a moment called? Builds the path if it is not there yet.
+    /// What is a moment called? Asks stretches of the run first, and builds the path only if these do not tell.
     ///
     /// # Errors
     /// If the run has no such moment, or the recording is damaged.
     pub fn moment(&self, query: &MomentQuery) -> Result<MomentDocument, QuestionError> {
+        self.on_path(|session| query.answer(session))
+    }
+
+    /// Asks the path, or stretches of it if it is not built: only if these do not tell it is built.
+    fn on_path<R>(&self, ask: impl Fn(&Self) -> anyhow::Result<R>) -> Result<R, QuestionError> {
         self.about(|| {
+            if !check::is_built(self, Needs::Path)
+                && let Some(found) = self.ask_stretches(&ask)?
+            {
+                return Ok(found);
+            }
             self.ensure_whole_path()?;
-            query.answer(self)
+            ask(self)
         })
     }
 

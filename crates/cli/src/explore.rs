@@ -23,7 +23,7 @@ Examples:
   afterimage explore app.aft
   afterimage explore app.aft --at 'parser.c:42#7'
   afterimage explore app.aft --port 8000 --no-open
-  afterimage explore app.aft --source-path /build/src=src")]
+  afterimage explore app.aft --read-only")]
 pub(crate) struct Arguments {
     /// The moment to begin with: parser.c:42#7, main#last, t=123456, 50%, end
     #[arg(long, value_name = "POSITION", allow_hyphen_values = true)]

@@ -18,7 +18,7 @@ use crate::output::{say_not_at_hand, write};
 #[command(after_help = "\
 Examples:
   afterimage report app.aft -o report.html
-  afterimage report app.aft -o report.html --why stdout:815 --why 'fee at bank.c:49#11'
+  afterimage report app.aft -o report.html --why 'fee at bank.c:49#11'
   afterimage report app.aft -o report.html --why trap --slice culprit")]
 pub(crate) struct Arguments {
     /// Where the page goes [default: standard output]

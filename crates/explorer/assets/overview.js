@@ -65,7 +65,7 @@ async function showOutput(into) {
   const all = totals.stdout + totals.stderr;
   const shown = panel("Output", all ? counted(all, "byte") : null);
   if (!all) shown.append(empty("The program printed nothing."));
-  else shown.append(bytes(writes), complete ? "" : h("p.more", null, "The rest is not shown."));
+  else shown.append(bytes(writes), complete ? "" : h("p.more", null, "The rest is not shown: it is longer than the page shows, or the values of the run are not built yet (afterimage build --lens full)."));
   shown.append(answered(answer) ?? "");
   fill(into, shown);
 }

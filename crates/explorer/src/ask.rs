@@ -64,10 +64,10 @@ pub(crate) fn lane(command: &str, parameters: &Parameters) -> Option<Lane> {
         {
             Lane::Counts
         }
-        "source" | "cfg" | "calls" | "paths" | "export" | "executions" | "moment" => Lane::Path,
-        "trace" | "state" | "why" | "why-not" | "deps" | "values" | "memory" | "output" => {
-            Lane::Values
-        }
+        "source" | "cfg" | "calls" | "paths" | "export" => Lane::Path,
+        "executions" if !parameters.has_limit(ExecutionsQuery::FEW) => Lane::Path,
+        "executions" | "moment" | "trace" | "state" | "why" | "why-not" | "deps" | "values"
+        | "memory" | "output" => Lane::Values,
         _ => return None,
     })
 }
@@ -149,7 +149,8 @@ pub(crate) fn answer(session: &Session, command: &str, parameters: Parameters) -
             _ => "application/json",
         },
         body: asked.out,
-        is_final: command != "info",
+        // More of the output may be told when values are built.
+        is_final: !matches!(command, "info" | "output"),
     })
 }
 

@@ -61,6 +61,12 @@ impl Parameters {
         self.0.iter().any(|(known, _)| known == name)
     }
 
+    /// Whether at most so many rows are wanted.
+    pub fn has_limit(&self, most: u64) -> bool {
+        let limit = self.0.iter().find(|(known, _)| known == "limit");
+        limit.is_some_and(|(_, value)| value.parse::<u64>().is_ok_and(|limit| limit <= most))
+    }
+
     /// A text, if it is given.
     pub fn text(&mut self, name: &str) -> Option<String> {
         let at = self.0.iter().position(|(known, _)| known == name)?;

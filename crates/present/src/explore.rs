@@ -125,7 +125,7 @@ pub struct OutputDocument {
     pub writes: Vec<OutputWrite>,
     /// How many bytes were put out to each in the whole run.
     pub totals: OutputTotals,
-    /// Whether a limit left something out.
+    /// Whether all of it is told. If not, it is told up to the limit, or, of a run whose values are not built, as far as can be told soon.
     pub complete: bool,
 }
 

@@ -56,6 +56,7 @@ const NUMERIC: &str = "afterimage-numeric";
 const WPP: &str = "afterimage-wpp";
 const DATAFLOW: &str = "afterimage-dataflow";
 const AFTERIMAGE: &str = "afterimage";
+const EXPLORER: &str = "afterimage-explorer";
 const BASELINES: &str = "afterimage-baselines";
 const REWRITE: &str = "afterimage-rewrite";
 const TRACE: &str = "afterimage-trace";
@@ -125,11 +126,12 @@ const RULES: &[Rule] = &[
         ],
     )
     .tests(&[MACHINE]),
+    with_engine(EXPLORER, &[IDS, REPLAY, AFTERIMAGE]),
     with_engine(
         "afterimage-cli",
         &[
             IDS, PROGRAM, PLACEMENT, TRACE, WET, RECORD, PROFILE, REPLAY, ANALYSES, PRESENT,
-            AFTERIMAGE,
+            AFTERIMAGE, EXPLORER,
         ],
     )
     .tests(&[WPP, DATAFLOW]),

@@ -23,6 +23,9 @@ pub struct ExecutionsQuery {
 }
 
 impl ExecutionsQuery {
+    /// So many are found without all of the path.
+    pub const FEW: u64 = 8;
+
     pub(crate) fn answer(&self, session: &Session) -> Result<ExecutionsDocument> {
         with_names(session, |program| {
             let positions = program.positions()?;

@@ -15,7 +15,7 @@ use crate::common::generated::seeds;
 use crate::common::memory_programs::memory_recording;
 
 /// `afterimage explore`, which ends when this is dropped.
-struct Page {
+pub struct Page {
     child: Child,
     host: String,
     path: String,
@@ -34,7 +34,7 @@ fn encoded(text: &str) -> String {
 }
 
 impl Page {
-    fn of(sandbox: &Sandbox, file: &str) -> Self {
+    pub fn of(sandbox: &Sandbox, file: &str) -> Self {
         let mut command = sandbox.command(["explore", "--no-open", file]);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut url = String::new();
@@ -50,7 +50,7 @@ impl Page {
     }
 
     /// Asks, and gives the answer and the command that answers the same.
-    fn ask(&self, question: &str, options: &[(&str, &str)]) -> (bool, String, String) {
+    pub fn ask(&self, question: &str, options: &[(&str, &str)]) -> (bool, String, String) {
         let options = options.iter().map(|(name, value)| match *value {
             "" => (*name).to_owned(),
             value => format!("{name}={}", encoded(value)),
@@ -388,6 +388,61 @@ fn output_is_what_was_printed_and_each_byte_of_it_has_its_moment() {
     assert_eq!(String::from_utf8(bytes).unwrap(), printed);
     assert_eq!(told["totals"]["stdout"], printed.len());
     assert_eq!(told["complete"], true);
+}
+
+#[test]
+fn a_report_is_one_page_with_all_that_was_asked_for() {
+    let sandbox = Sandbox::new();
+    sandbox.rust("digits", RUST);
+    sandbox.ok("record -o run.aft digits.wasm");
+    sandbox.write("run.aft.notes.md", "## <b>Mine</b>\nat: `t=5`\n\nA & B.\n");
+    sandbox.ok("slice --at digits.rs:6#9 --save why run.aft");
+    sandbox.ok("report run.aft -o page.html --why stdout:0 --why digits.rs:6#9 --slice why");
+    let page = String::from_utf8(sandbox.read("page.html")).unwrap();
+    for part in [
+        "default-src 'none'",
+        "The run returned",
+        "Why stdout:0",
+        "Why digits.rs:6#9",
+        "Slice why",
+        "Flame graph",
+        "&lt;b&gt;Mine&lt;/b&gt;",
+        "A &amp; B.",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(
+        !page.contains("<script") && !page.contains("http:") && !page.contains("src="),
+        "something is loaded or run"
+    );
+    // Each line of the user's own file has the count of the profile.
+    let told = sandbox.ok("profile --by line --format json run.aft").stdout;
+    let told: Value = serde_json::from_str(&told).unwrap();
+    let rows = told["rows"].as_array().unwrap().iter();
+    let own = rows.filter(|row| {
+        row["source"]["file"]
+            .as_str()
+            .unwrap()
+            .ends_with("digits.rs")
+    });
+    let mut compared = 0;
+    for row in own {
+        let (count, line) = (row["count"].as_u64().unwrap(), &row["source"]["line"]);
+        let count = if count == 0 {
+            "×".to_owned()
+        } else {
+            afterimage_present::grouped(count)
+        };
+        let cells = format!("<td class=\"n\">{count}</td><td class=\"n\">{line}</td>");
+        assert!(page.contains(&cells), "{cells}");
+        compared += 1;
+    }
+    assert!(compared > 8, "{compared}");
+    sandbox.refused(
+        "report run.aft --why digits.rs:6#999",
+        125,
+        &["digits.rs:6"],
+    );
 }
 
 #[test]
