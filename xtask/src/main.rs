@@ -13,6 +13,7 @@
 //! - `cargo xtask forge` forges recordings.
 //! - `cargo xtask freeze` compares many answers with those that are kept.
 //! - `cargo xtask screens` makes the pages of docs/screens.
+//! - `cargo xtask explorer` clicks through the explorer's page in a browser.
 //! - `cargo xtask guide` runs the commands of README.md and docs/guide, and compares what they print.
 //! - `cargo xtask prose` measures the sentences of documents and doc comments.
 //! - `cargo xtask book` builds the manual.
@@ -25,6 +26,7 @@ mod copy;
 mod corpus;
 mod dap;
 mod demo;
+mod explorer;
 mod forge;
 mod freeze;
 mod guide;
@@ -121,6 +123,12 @@ enum Task {
     },
     /// Debug three programs with a client of the Debug Adapter Protocol from npm, or measure how long it waits
     Dap(DapArguments),
+    /// Click through the explorer's page in Chromium, and check the types of its scripts: a minute
+    Explorer {
+        /// Run this program instead of the one that the checkout builds
+        #[arg(long, value_name = "PROGRAM")]
+        tool: Option<PathBuf>,
+    },
     /// Check the rules between crates, and that documents cite only files that exist
     Architecture,
 }
@@ -291,6 +299,7 @@ fn main() -> ExitCode {
         Task::Book => book::run(),
         Task::Prose { limit } => prose::run(limit),
         Task::Dap(arguments) => dap::run(&arguments),
+        Task::Explorer { tool } => explorer::run(tool.as_deref()),
         Task::Papers(arguments) => papers::run(&arguments),
         Task::Architecture => architecture::run(),
     };

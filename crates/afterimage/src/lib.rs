@@ -40,6 +40,10 @@
 //! | [`RedundancyQuery`] | [`Session::redundancy`]: redundant loads and computations |
 //! | [`SimulateQuery`] | [`Session::simulate`]: simulated misses of predictors and caches |
 //! | [`DiffQuery`] | [`Session::diff`]: where two runs differ |
+//! | [`SourceQuery`] | [`Session::source`]: a source file with counts; [`Session::files`]: which there are |
+//! | [`OutputQuery`] | [`Session::output`]: what was printed, and when |
+//! | [`ExecutionsQuery`] | [`Session::executions`]: when a place was executed |
+//! | [`MomentQuery`] | [`Session::moment`]: what a moment is called |
 //! | [`MatchQuery`] | [`Session::matching`]: which statements of two versions correspond |
 //! | [`CurrencyQuery`] | [`Session::currency`]: whether a variable of an optimised program is current |
 
@@ -68,6 +72,8 @@ pub mod ended;
 mod error;
 #[doc(hidden)]
 pub mod explain;
+#[doc(hidden)]
+pub mod explore;
 #[doc(hidden)]
 pub mod export;
 #[doc(hidden)]
@@ -150,6 +156,7 @@ pub use diff::{DiffQuery, Differences};
 #[doc(hidden)]
 pub use early::Snapshotting;
 pub use error::{QuestionError, Reason, SessionError};
+pub use explore::{ExecutionsQuery, MomentQuery, OutputQuery, SourceQuery};
 pub use filters::{Beyond, Filters};
 pub use memory::{MemoryBytes, MemoryQuery};
 pub use monitor::{Monitor, Note, Silent, Work};

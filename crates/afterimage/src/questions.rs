@@ -1,19 +1,19 @@
 //! The questions that a session answers.
 
-use std::sync::atomic::AtomicBool;
-
 use afterimage_analyses::slices::SliceQuery;
 use afterimage_present::document::WithRows;
 use afterimage_present::values::{ConditionReport, ValuesReport, VariableReport};
 use afterimage_present::{
     ActivationReport, AddressStatsHead, AddressesHead, CompareDocument, CurrencyDocument,
-    DataflowDocument, DepsDirection, DepsReport, MatchDocument, MemoryReport, NoSources,
-    PathsDocument, ProfileDocument, RedundancyDocument, SimulateHead, SliceReport, StateView,
-    Style, WhyNotReport, paths_document,
+    DataflowDocument, DepsDirection, DepsReport, ExecutionsDocument, FilesDocument, MatchDocument,
+    MemoryReport, MomentDocument, NoSources, OutputDocument, PathsDocument, ProfileDocument,
+    RedundancyDocument, SimulateHead, SliceReport, SourceDocument, StateView, Style, WhyNotReport,
+    paths_document,
 };
 
 use crate::activation::ActivationQuery;
 use crate::addresses::{self, AddressesQuery};
+use crate::check::{self, Needs};
 use crate::compared::compare;
 use crate::counted::{Counted, ProfileQuery};
 use crate::currency::question::{CurrencyQuery, refuse_unlike};
@@ -24,6 +24,7 @@ use crate::diff::{DiffQuery, Differences};
 use crate::early;
 use crate::error::QuestionError;
 use crate::explain::{Scene, explain};
+use crate::explore::{ExecutionsQuery, MomentQuery, OutputQuery, SourceQuery, files};
 use crate::memory::MemoryQuery;
 use crate::named::{NamedProgram, with_names};
 use crate::paths::PathsQuery;
@@ -141,7 +142,7 @@ impl Session {
                 return Ok(found);
             }
             self.ensure_whole_path()?;
-            query.answer(self, &|| Ok(self.ensure_values(&AtomicBool::new(false))?))
+            query.answer(self, &|| Ok(self.ensure_values(self.cancel())?))
         })
     }
 
@@ -373,14 +374,73 @@ impl Session {
             }
             refuse_unlike([unoptimised, self])?;
             for session in [unoptimised, self] {
-                session.ensure_values(&AtomicBool::new(false))?;
+                session.ensure_values(session.cancel())?;
             }
             let found = query.answer([unoptimised, self])?;
             Ok(found.iter().map(|report| report.document()).collect())
         })
     }
 
-    /// Asks stretches of the run first, and the whole run only if these are not enough.
+    /// Which source files does the program's code come from? The run is executed once more if the recording has no counts yet.
+    ///
+    /// # Errors
+    /// If the end of the run is not known, or it cannot be executed again.
+    pub fn files(&self) -> Result<FilesDocument, QuestionError> {
+        self.about(|| files(self))
+    }
+
+    /// What is the text of a source file, and how often was each line executed: in the whole run, or in a stretch of it, for which the path is built if it is not there yet?
+    ///
+    /// # Errors
+    /// If no code comes from the file, or as [`files`](Self::files).
+    pub fn source(&self, query: &SourceQuery) -> Result<SourceDocument, QuestionError> {
+        self.about(|| query.answer(self))
+    }
+
+    /// What did the program print, and when?
+    ///
+    /// # Errors
+    /// If the recording is damaged.
+    pub fn output(&self, query: &OutputQuery) -> Result<OutputDocument, QuestionError> {
+        self.first(|session| session.prepared(|scene| query.answer(scene)))
+    }
+
+    /// When was a place executed? Builds the path if it is not there yet, and more than a few executions are asked for or stretches of it do not tell.
+    ///
+    /// # Errors
+    /// If the program has no such place, the run no such stretch, or the recording is damaged.
+    pub fn executions(&self, query: &ExecutionsQuery) -> Result<ExecutionsDocument, QuestionError> {
+        match query.limit <= ExecutionsQuery::FEW {
+            true => self.on_path(|session| query.answer(session)),
+            false => self.about(|| {
+                self.ensure_whole_path()?;
+                query.answer(self)
+            }),
+        }
+    }
+
+    /// What is a moment called? Asks stretches of the run first, and builds the path only if these do not tell.
+    ///
+    /// # Errors
+    /// If the run has no such moment, or the recording is damaged.
+    pub fn moment(&self, query: &MomentQuery) -> Result<MomentDocument, QuestionError> {
+        self.on_path(|session| query.answer(session))
+    }
+
+    /// Asks the path, or stretches of it if it is not built: only if these do not tell it is built.
+    fn on_path<R>(&self, ask: impl Fn(&Self) -> anyhow::Result<R>) -> Result<R, QuestionError> {
+        self.about(|| {
+            if !check::is_built(self, Needs::Path)
+                && let Some(found) = self.ask_stretches(&ask)?
+            {
+                return Ok(found);
+            }
+            self.ensure_whole_path()?;
+            ask(self)
+        })
+    }
+
+    /// Asks stretches of the run first, and all of it only if these do not tell.
     fn first<R>(
         &self,
         ask: impl Fn(&Self) -> Result<R, QuestionError>,
@@ -402,7 +462,7 @@ impl Session {
     fn ensured<R>(&self, ask: impl FnOnce() -> anyhow::Result<R>) -> Result<R, QuestionError> {
         let prepare = || -> anyhow::Result<R> {
             self.ensure_whole_path()?;
-            self.ensure_values(&AtomicBool::new(false))?;
+            self.ensure_values(self.cancel())?;
             ask()
         };
         let found = prepare();

@@ -47,7 +47,9 @@ pub struct Session {
     /// Which code is the user's own.
     code: CodeFilter,
     sources: Arc<SourceFiles>,
-    /// The same recording, with stretches that are built on demand.
+    /// Stops the building of values that a question needs.
+    cancel: Arc<AtomicBool>,
+    /// The same recording, whose stretches are built when they are needed.
     stretched: OnceLock<Option<Box<Session>>>,
 }
 
@@ -130,6 +132,7 @@ impl Session {
             remarked: Arc::default(),
             snapshots: OnceLock::new(),
             code: CodeFilter::default(),
+            cancel: Arc::default(),
             stretched: OnceLock::new(),
         }
     }
@@ -153,6 +156,11 @@ impl Session {
             stretched: OnceLock::new(),
             ..self
         }
+    }
+
+    /// While this is true, questions that build values stop, with an error; what was built up to then is kept.
+    pub fn cancel(&self) -> &AtomicBool {
+        &self.cancel
     }
 
     /// The program's source files.
@@ -208,6 +216,7 @@ impl Session {
             remarked: Arc::clone(&self.remarked),
             snapshots: OnceLock::new(),
             code: self.code.clone(),
+            cancel: Arc::clone(&self.cancel),
             sources: Arc::clone(&self.sources),
             stretched: OnceLock::from(None),
         }))

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 /// Each heading with its commands, in the order in which users need them.
-const GROUPS: [(&str, &[&str]); 7] = [
+const GROUPS: [(&str, &[&str]); 8] = [
     (
         "Record",
         &[
@@ -23,7 +23,6 @@ const GROUPS: [(&str, &[&str]); 7] = [
             "trace",
             "calls",
             "state",
-            "dap",
             "values",
             "memory",
             "addresses",
@@ -32,7 +31,8 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ),
     ("Explain", &["why", "why-not", "deps", "slice", "dataflow"]),
     ("Compare", &["diff", "match", "currency"]),
-    ("Export", &["export", "mcp"]),
+    ("Export", &["export", "report"]),
+    ("Serve", &["explore", "dap", "mcp"]),
     ("Help", &["help", "places", "completions", "man"]),
 ];
 

@@ -12,6 +12,7 @@ mod dataflow;
 mod deps;
 mod diff;
 mod exit;
+mod explore;
 mod export;
 mod filters;
 mod help;
@@ -30,6 +31,7 @@ mod profile;
 mod progress;
 mod record;
 mod redundancy;
+mod report;
 mod runner;
 mod signals;
 mod simulate;
@@ -83,9 +85,11 @@ enum Command {
     Currency(currency::Arguments),
     Match(matching::Arguments),
     Export(export::Arguments),
+    Report(report::Arguments),
     Info(info::Arguments),
     Verify(verify::Arguments),
     Strip(strip::Arguments),
+    Explore(explore::Arguments),
     Cfg(cfg::Arguments),
     Instrument(instrument::Arguments),
     Mcp(mcp::Arguments),
@@ -157,9 +161,11 @@ fn main() -> std::process::ExitCode {
         Command::Currency(arguments) => currency::run(arguments),
         Command::Match(arguments) => matching::run(arguments),
         Command::Export(arguments) => export::run(arguments),
+        Command::Report(arguments) => report::run(arguments),
         Command::Info(arguments) => info::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),
         Command::Strip(arguments) => strip::run(&arguments),
+        Command::Explore(arguments) => explore::run(arguments),
         Command::Cfg(arguments) => cfg::run(arguments),
         Command::Instrument(arguments) => instrument::run(arguments),
         Command::Mcp(arguments) => mcp::run(arguments),

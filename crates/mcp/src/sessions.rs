@@ -113,7 +113,8 @@ impl Sessions {
             }
         }
         let session = Session::open_with(path, self.listener.clone())?;
-        let session = session.reading(SourcePaths::within(self.roots.folders()));
+        let session =
+            session.reading(SourcePaths::default().within(self.roots.folders().iter().cloned()));
         self.open.push_front(Open {
             path: path.to_owned(),
             stamp: now,

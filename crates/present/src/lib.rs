@@ -19,6 +19,7 @@ pub mod document;
 mod dot;
 mod dynamic_cfg;
 mod error;
+mod explore;
 pub mod export;
 pub mod info;
 mod inlined;
@@ -29,7 +30,7 @@ mod matching;
 mod memory;
 mod name;
 mod number;
-mod page;
+pub mod page;
 mod paths;
 mod plain;
 mod profile;
@@ -86,6 +87,11 @@ pub use diff::{
 pub use dot::{calls_dot, cfg_dot, cfg_text};
 pub use dynamic_cfg::DynamicCfgView;
 pub use error::PresentError;
+pub use explore::{
+    ExecutionTime, ExecutionsDocument, FilesDocument, FilesEntry, MomentDocument, OutputDocument,
+    OutputTotals, OutputWrite, SourceBranch, SourceDocument, SourceFunction, SourceRange,
+    SourceRow, SourceWay,
+};
 pub use json::{ProfileDocument, json, profile_document};
 pub use loads::{
     NextLoads, load_values_json, load_values_text, loaded_binary, loaded_json, loaded_text,

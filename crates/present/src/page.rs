@@ -34,7 +34,7 @@ td.n, th.n { text-align: right } .code td.n { color: var(--soft); user-select: n
 ///
 /// # Errors
 /// If `out` fails.
-pub(crate) fn begin(out: &mut dyn Write, title: &str, style: &str) -> Result<(), PresentError> {
+pub fn begin(out: &mut dyn Write, title: &str, style: &str) -> Result<(), PresentError> {
     Ok(writeln!(
         out,
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><title>{}</title><style>{STYLE}{style}</style></head>\n<body>",
@@ -46,7 +46,7 @@ pub(crate) fn begin(out: &mut dyn Write, title: &str, style: &str) -> Result<(),
 ///
 /// # Errors
 /// If `out` fails.
-pub(crate) fn end(out: &mut dyn Write) -> Result<(), PresentError> {
+pub fn end(out: &mut dyn Write) -> Result<(), PresentError> {
     Ok(writeln!(out, "</body></html>")?)
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn end(out: &mut dyn Write) -> Result<(), PresentError> {
 ///
 /// # Errors
 /// If `out` fails.
-pub(crate) fn begin_source(out: &mut dyn Write, columns: &[&str]) -> Result<(), PresentError> {
+pub fn begin_source(out: &mut dyn Write, columns: &[&str]) -> Result<(), PresentError> {
     write!(out, "<div class=\"code\"><table><tr>")?;
     for column in columns {
         write!(out, "<th class=\"n\">{column}</th>")?;
@@ -66,12 +66,12 @@ pub(crate) fn begin_source(out: &mut dyn Write, columns: &[&str]) -> Result<(), 
 ///
 /// # Errors
 /// If `out` fails.
-pub(crate) fn end_source(out: &mut dyn Write) -> Result<(), PresentError> {
+pub fn end_source(out: &mut dyn Write) -> Result<(), PresentError> {
     Ok(writeln!(out, "</table></div>")?)
 }
 
 /// Escapes program text for a page, for an element or a quoted attribute.
-pub(crate) fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in plain(text).chars() {
         match c {

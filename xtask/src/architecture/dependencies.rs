@@ -57,6 +57,7 @@ const WPP: &str = "afterimage-wpp";
 const DATAFLOW: &str = "afterimage-dataflow";
 const AFTERIMAGE: &str = "afterimage";
 const DAP: &str = "afterimage-dap";
+const EXPLORER: &str = "afterimage-explorer";
 const BASELINES: &str = "afterimage-baselines";
 const REWRITE: &str = "afterimage-rewrite";
 const TRACE: &str = "afterimage-trace";
@@ -127,11 +128,12 @@ const RULES: &[Rule] = &[
     )
     .tests(&[MACHINE]),
     with_engine(DAP, &[IDS, PROGRAM, PROFILE, REPLAY, PRESENT, AFTERIMAGE]).tests(&[RECORD]),
+    with_engine(EXPLORER, &[IDS, REPLAY, AFTERIMAGE]),
     with_engine(
         "afterimage-cli",
         &[
             IDS, PROGRAM, PLACEMENT, TRACE, WET, RECORD, PROFILE, REPLAY, ANALYSES, PRESENT,
-            AFTERIMAGE, DAP,
+            AFTERIMAGE, DAP, EXPLORER,
         ],
     )
     .tests(&[WPP, DATAFLOW]),

@@ -43,8 +43,8 @@ pub struct SourcePaths(Arc<Paths>);
 #[derive(Debug, Default)]
 struct Paths {
     moved: Vec<Moved>,
-    /// Files elsewhere are not read, but for Rust's standard library.
-    within: Option<Vec<PathBuf>>,
+    /// Where files may be that the debug information names and nobody moved; anywhere if that is not said.
+    roots: Option<Vec<PathBuf>>,
     /// Paths that were asked for and not found.
     missing: Mutex<BTreeSet<String>>,
     /// Paths whose text is not the one that was compiled.
@@ -63,10 +63,15 @@ impl SourcePaths {
         }))
     }
 
-    /// Only files under these folders, whatever the debug information names: it comes with the recording, and may name any file. Folders are given without symbolic links.
-    pub fn within(folders: &[PathBuf]) -> Self {
+    /// The same. Of files that the debug information names, only those under these folders are read, besides those that the user moved, and those of Rust's standard library.
+    #[must_use]
+    pub fn within(self, roots: impl IntoIterator<Item = PathBuf>) -> Self {
+        let roots = roots
+            .into_iter()
+            .filter_map(|root| root.canonicalize().ok());
         Self(Arc::new(Paths {
-            within: Some(folders.to_owned()),
+            moved: self.0.moved.clone(),
+            roots: Some(roots.collect()),
             ..Paths::default()
         }))
     }
@@ -105,6 +110,17 @@ fn shown(paths: &BTreeSet<String>, code: &CodeFilter) -> Option<(String, String)
         more => format!(" and {} more", grouped(more as u64)),
     };
     Some((first, more))
+}
+
+impl Paths {
+    /// Whether a file that the debug information names may be read.
+    fn allows(&self, place: &Path) -> bool {
+        let Some(roots) = &self.roots else {
+            return true;
+        };
+        let real = place.canonicalize();
+        real.is_ok_and(|real| roots.iter().any(|root| real.starts_with(root)))
+    }
 }
 
 /// The sources of one program.
@@ -166,6 +182,23 @@ impl SourceFiles {
         self.embedded().is_some_and(|own| own.has(path)) || self.locate(path).is_some()
     }
 
+    /// Why the text of a file that was not found is not there, and what to do.
+    pub fn why_missing(&self, path: &str) -> String {
+        let is_file = may_be_source(Path::new(path)).is_some();
+        match is_file && !self.paths.0.allows(Path::new(path)) {
+            true => {
+                let folder = Path::new(path).parent().unwrap_or(Path::new(""));
+                let folder = folder.display();
+                format!(
+                    "{path} is outside of the current folder and the recording's; to show it, add --source-path {folder}={folder}"
+                )
+            }
+            false => format!(
+                "{path} is not at hand; say where it is with --source-path OLD=NEW, or record with --sources"
+            ),
+        }
+    }
+
     fn embedded(&self) -> Option<&EmbeddedSources> {
         let read = || self.undamaged(self.file.as_ref()?.sources()).flatten();
         self.embedded.get_or_init(read).as_ref()
@@ -199,21 +232,12 @@ impl SourceFiles {
         if path.is_empty() {
             return None;
         }
-        let Paths {
-            moved,
-            within,
-            rust,
-            ..
-        } = &*self.paths.0;
-        let is_allowed = |place: &PathBuf| match (within, place.canonicalize()) {
-            (None, _) => true,
-            (Some(folders), Ok(real)) => folders.iter().any(|folder| real.starts_with(folder)),
-            (Some(_), Err(_)) => false,
-        };
+        let Paths { moved, rust, .. } = &*self.paths.0;
         let moved = moved.iter().filter_map(|moved| moved.apply(path));
         let beside = self.at.parent().unwrap_or(Path::new(""));
         let own = [PathBuf::from(path), beside.join(path)];
-        let places = moved.chain(own).filter(is_allowed);
+        let own = own.into_iter().filter(|place| self.paths.0.allows(place));
+        let places = moved.chain(own);
         // Toolchains are looked at only if nothing else has the file.
         let mut places = places.chain(std::iter::once_with(|| rust.locate(path)).flatten());
         places.find(|place| may_be_source(place).is_some())

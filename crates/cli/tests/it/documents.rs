@@ -7,6 +7,7 @@ use afterimage_testkit::tools;
 use serde_json::Value;
 
 use crate::common::Sandbox;
+use crate::explorer_holds::Page;
 
 const PROGRAM: &str = r#"(module
   (memory (export "memory") 1)
@@ -138,6 +139,17 @@ fn documents_are_what_their_schemas_say() {
         let ran = sandbox.ok(&format!("{command} --format json {rest}"));
         files.push(sandbox.write(&name, ran.stdout));
     }
+    let page = Page::of(&sandbox, "a.aft");
+    for (question, options) in [
+        ("files", &[][..]),
+        ("output", &[]),
+        ("executions", &[("at", "add")]),
+        ("moment", &[("at", "add#3")]),
+    ] {
+        let (well, answer, _) = page.ask(question, options);
+        assert!(well, "{question}: {answer}");
+        files.push(sandbox.write(&format!("{question}.json"), answer));
+    }
     let schemas = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/json");
     let judged = tools::command("python3")
         .args(["-c", JUDGE])
@@ -158,6 +170,7 @@ fn documents_are_what_their_schemas_say() {
             "currencies",
             "variable",
             "condition",
+            "source",
             "versions",
         ]
         .contains(&name);

@@ -17,6 +17,7 @@ mod diff_holds;
 mod diff_ranks;
 mod documents;
 mod effects_hold;
+mod explorer_holds;
 mod expressions_hold;
 mod foreign_debug;
 mod forged;

@@ -74,7 +74,10 @@ fn described(all: &[Description]) -> String {
     {
         let head = head.as_value();
         let _ = writeln!(text, "\n## `afterimage/{name}/{VERSION}`\n");
-        let _ = writeln!(text, "Written by `afterimage {command} --format json`.\n");
+        let _ = match command.strip_prefix("GET ") {
+            Some(_) => writeln!(text, "Answered by `afterimage explore` to `{command}`.\n"),
+            None => writeln!(text, "Written by `afterimage {command} --format json`.\n"),
+        };
         object(&mut text, head);
         collect(head, &mut objects);
         if let Some(rows) = rows {

@@ -417,6 +417,21 @@ impl<'a, S: Segments> Positions<'a, S> {
         block_at(self.program.function(function)?, op)
     }
 
+    /// All executions of an operator's block; `None` if the operator is in none.
+    ///
+    /// # Errors
+    /// If the path cannot be read.
+    pub fn executions_of(
+        &self,
+        function: FuncId,
+        op: OpId,
+    ) -> Result<Option<Occurrences<'a, S>>, PositionError<S::Error>> {
+        let block = self.block(function, op);
+        block
+            .map(|block| self.executions(function, block))
+            .transpose()
+    }
+
     /// All executions of a block.
     fn executions(
         &self,

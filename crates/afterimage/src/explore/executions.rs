@@ -1,0 +1,108 @@
+//! When a place was executed.
+
+use afterimage_present::{ExecutionTime, ExecutionsDocument};
+use afterimage_profile::location::Place;
+use anyhow::{Result, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::Session;
+use crate::named::with_names;
+use crate::trace::Bounds;
+
+/// When was a place executed: a line arrived at, a function called, an operator executed?
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExecutionsQuery {
+    /// The place: `parser.c:42`, `parse`, `@0x1f3`.
+    pub at: String,
+    /// The stretch.
+    pub bounds: Bounds,
+    /// At most so many, evenly spread by number.
+    pub limit: u64,
+    /// A moment: how many there were up to then is told.
+    pub by: Option<String>,
+}
+
+impl ExecutionsQuery {
+    /// So many are found without all of the path.
+    pub const FEW: u64 = 8;
+
+    pub(crate) fn answer(&self, session: &Session) -> Result<ExecutionsDocument> {
+        with_names(session, |program| {
+            let positions = program.positions()?;
+            let window = self.bounds.window(&positions)?;
+            let by = self.by.as_deref().map(|text| positions.time(text));
+            let by = by.transpose()?;
+            let found = program.resolver().location(&self.at)?;
+            if found.occurrence.is_some() {
+                bail!("{} is one execution; name the place, without #", self.at);
+            }
+            match found.place {
+                Place::Line(line, operators) => {
+                    let functions = operators.iter().map(|(function, _)| *function);
+                    let all = positions.arrivals(line, functions)?;
+                    let time = |number| Ok(all.time(number)?);
+                    self.told((window.first, window.last), by, all.count(), time, |time| {
+                        Ok(all.by(time)?)
+                    })
+                }
+                Place::Function(function) => {
+                    let all = session.path()?.activations(function)?;
+                    let time = |number| Ok(all.select(number)?.map(|found| found.time));
+                    self.told((window.first, window.last), by, all.count(), time, |time| {
+                        Ok(all.rank(time)?)
+                    })
+                }
+                Place::Operator(function, op) => {
+                    let Some(all) = positions.executions_of(function, op)? else {
+                        bail!(
+                            "{}: no control flow leads there, so it is never executed",
+                            self.at
+                        );
+                    };
+                    let time = |number| Ok(all.select(number)?.map(|found| found.time));
+                    self.told((window.first, window.last), by, all.count(), time, |time| {
+                        Ok(all.rank(time)?)
+                    })
+                }
+            }
+        })
+    }
+
+    fn told(
+        &self,
+        (first, last): (u64, u64),
+        by: Option<u64>,
+        count: u64,
+        time: impl Fn(u64) -> Result<Option<u64>>,
+        up_to: impl Fn(u64) -> Result<u64>,
+    ) -> Result<ExecutionsDocument> {
+        let before = match first {
+            0 | 1 => 0,
+            first => up_to(first - 1)?,
+        };
+        let within = up_to(last)?.min(count) - before;
+        let shown = within.min(self.limit.max(1));
+        let mut executions = Vec::new();
+        for index in 0..shown {
+            // The first and the last are among them.
+            let further = match shown {
+                1 => 0,
+                _ => u128::from(index) * u128::from(within - 1) / u128::from(shown - 1),
+            };
+            let number = before + 1 + further as u64;
+            if let Some(t) = time(number)? {
+                executions.push(ExecutionTime { number, t });
+            }
+        }
+        Ok(ExecutionsDocument {
+            at: self.at.clone(),
+            count,
+            first: before + 1,
+            within,
+            executions,
+            by: by
+                .map(|time| Ok::<_, anyhow::Error>(up_to(time)?.min(count)))
+                .transpose()?,
+        })
+    }
+}

@@ -1,0 +1,11 @@
+//! What the explorer's page asks besides what commands answer.
+
+mod executions;
+mod moment;
+mod output;
+mod source;
+
+pub use executions::ExecutionsQuery;
+pub use moment::MomentQuery;
+pub use output::OutputQuery;
+pub use source::{SourceQuery, files};

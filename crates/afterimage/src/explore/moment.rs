@@ -1,0 +1,148 @@
+//! What a moment is called.
+
+use afterimage_ids::{FuncId, OpId};
+use afterimage_present::MomentDocument;
+use afterimage_present::document::objects::Function;
+use afterimage_profile::Source;
+use afterimage_profile::location::Place;
+use afterimage_program::Location;
+use afterimage_replay::paths::At;
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::Session;
+use crate::named::{NamedProgram, with_names};
+
+/// What is a moment called, and which arrival at its line is it?
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MomentQuery {
+    /// The moment: `parser.c:42#7`, `main#last`, `t=123456`, `50%`, `end`.
+    pub at: String,
+    /// Of a time: right before the operator at this offset of the original module, which its block must have.
+    pub offset: Option<u32>,
+}
+
+/// An arrival at a line, and how many there are.
+struct Arrival {
+    number: u64,
+    count: u64,
+    is_here: bool,
+}
+
+impl MomentQuery {
+    pub(crate) fn answer(&self, session: &Session) -> Result<MomentDocument> {
+        with_names(session, |program| {
+            let positions = program.positions()?;
+            let path = session.path()?;
+            let at = positions.moment(&self.at)?;
+            let mut cursor = path.cursor();
+            let visit = cursor.seek(at.time)?;
+            let visit = visit.with_context(|| format!("{}: no block is executed then", self.at))?;
+            let node = &path.nodes()[visit.node];
+            let function = node.function;
+            let operators = program.operators.of(function)?;
+            let op = match self.offset {
+                None => at.op,
+                Some(offset) => {
+                    let found = operators.iter().position(|one| one.offset.0 == offset);
+                    let Some(found) = found else {
+                        bail!(
+                            "the operator at @{offset:#x} is not in {}, which is executed at t={}",
+                            program.names.function(function),
+                            at.time
+                        );
+                    };
+                    Some(OpId::from_u32(found as u32))
+                }
+            };
+            // The name of a block's beginning is that of its first operator.
+            let code = session.program().function(function);
+            let block = node.blocks.get((at.time - visit.start) as usize);
+            let first = code
+                .zip(block)
+                .map(|(code, block)| code.cfg.blocks[*block].ops.start);
+            let named = match op.or(first) {
+                Some(op) => positions
+                    .written(function, op, at.time)?
+                    .map(|text| (op, text)),
+                None => None,
+            };
+            let place = op
+                .or(first)
+                .and_then(|op| operators.get(op.as_u32() as usize));
+            let location = place.and_then(|place| place.position);
+            let line = location.map(|at| program.source.line(at));
+            let arrival = match (location, op.or(first)) {
+                (Some(location), Some(op)) => arrival(
+                    &program,
+                    (function, location),
+                    At {
+                        time: at.time,
+                        op: Some(op),
+                    },
+                )?,
+                _ => None,
+            };
+            Ok(MomentDocument {
+                at: match (op, named) {
+                    (Some(_), Some((_, text))) => text,
+                    _ => format!("t={}", at.time),
+                },
+                t: at.time,
+                length: path.length(),
+                function: Function::new(program.names, function),
+                offset: op.and(place).map(|place| place.offset.0),
+                line: line.as_ref().map(ToString::to_string),
+                source: line,
+                arrival: arrival.as_ref().map(|found| found.number),
+                arrivals: arrival.as_ref().map(|found| found.count),
+                arrives: arrival.is_some_and(|found| found.is_here),
+            })
+        })
+    }
+}
+
+/// The arrivals of one block that are looked at.
+const IN_BLOCK: u64 = 64;
+
+/// The last arrival at a line that is not after a moment.
+fn arrival(
+    program: &NamedProgram<'_>,
+    (function, location): (FuncId, Location),
+    at: At,
+) -> Result<Option<Arrival>> {
+    let positions = program.positions()?;
+    let line = program.source.line(location);
+    let found = program.resolver().location(&line.to_string());
+    let (line, mut functions) = match found.map(|found| found.place) {
+        Ok(Place::Line(line, operators)) => {
+            let functions = operators.into_iter().map(|(function, _)| function);
+            (line, Vec::from_iter(functions))
+        }
+        _ => return Ok(None),
+    };
+    functions.dedup();
+    if !functions.contains(&function) {
+        return Ok(None);
+    }
+    // What a filter left out is not counted.
+    let Ok(all) = positions.arrivals(line, functions.into_iter()) else {
+        return Ok(None);
+    };
+    let mut number = all.by(at.time)?;
+    let mut is_here = false;
+    for _ in 0..IN_BLOCK {
+        let Some(found) = all.get(number)? else { break };
+        is_here = found.time == at.time && found.op == at.op;
+        let is_later = (found.time, found.op) > (at.time, at.op);
+        if is_here || !is_later {
+            break;
+        }
+        number -= 1;
+    }
+    Ok((number > 0).then_some(Arrival {
+        number,
+        count: all.count(),
+        is_here,
+    }))
+}

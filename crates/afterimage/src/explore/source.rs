@@ -1,0 +1,177 @@
+//! Source files with exact counts.
+
+use std::collections::{BTreeMap, HashMap};
+
+use afterimage_present::document::objects::Function;
+use afterimage_present::{
+    FilesDocument, FilesEntry, SourceBranch, SourceDocument, SourceFunction, SourceRange,
+    SourceRow, SourceWay, Sources,
+};
+use afterimage_profile::location::Place;
+use afterimage_profile::{LineRow, Profile, Scope};
+use anyhow::{Result, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::Session;
+use crate::named::with_names;
+use crate::trace::Bounds;
+
+/// What is the text of a source file, and how often was each of its lines executed?
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceQuery {
+    /// The path, as the debug information has it.
+    pub file: String,
+    /// The stretch of the run that lines are counted in.
+    pub bounds: Bounds,
+}
+
+/// The files that the program's code comes from.
+pub(crate) fn files_of(session: &Session, profile: &Profile<'_>) -> Result<FilesDocument> {
+    let mut files: HashMap<&str, FilesEntry> = HashMap::new();
+    for row in profile.line_rows(&Scope::All)? {
+        let path = profile.file(row.line.file);
+        let entry = files.entry(path).or_insert_with(|| FilesEntry {
+            file: path.to_owned(),
+            name: profile.source().short_path(row.line.file).to_owned(),
+            library: !session.code().shows(path),
+            lines: 0,
+            executed: 0,
+            instructions: 0,
+        });
+        entry.lines += 1;
+        entry.executed += u64::from(row.count > 0);
+        entry.instructions += row.instructions;
+    }
+    let mut files = Vec::from_iter(files.into_values());
+    files.sort_unstable_by(|a, b| (b.instructions, &a.file).cmp(&(a.instructions, &b.file)));
+    Ok(FilesDocument { files })
+}
+
+/// The files that a session's program comes from.
+///
+/// # Errors
+/// If the run cannot be executed again, or its end is not known.
+pub fn files(session: &Session) -> Result<FilesDocument> {
+    Ok(session.profile(|profile| files_of(session, profile))?)
+}
+
+impl SourceQuery {
+    pub(crate) fn answer(&self, session: &Session) -> Result<SourceDocument> {
+        let mut document = session.profile(|profile| self.counted(session, profile))?;
+        if self.bounds != Bounds::default() {
+            session.ensure_whole_path()?;
+            self.bound(session, &mut document)?;
+        }
+        Ok(document)
+    }
+
+    fn counted(&self, session: &Session, profile: &Profile<'_>) -> Result<SourceDocument> {
+        let is_here = |file| profile.file(file) == self.file;
+        let rows = profile.line_rows(&Scope::All)?;
+        let mut rows: BTreeMap<u32, LineRow> = rows
+            .into_iter()
+            .filter(|row| is_here(row.line.file))
+            .map(|row| (row.line.number, row))
+            .collect();
+        let name = profile
+            .source()
+            .files()
+            .iter()
+            .position(|path| *path == self.file);
+        let Some(name) = name.filter(|_| !rows.is_empty()) else {
+            bail!("no code of the program comes from {}", self.file);
+        };
+        let name = profile
+            .source()
+            .short_path(afterimage_program::FileId(name as u32));
+        let mut branches: HashMap<u32, Vec<SourceBranch>> = HashMap::new();
+        for row in profile.branch_rows(&Scope::All)? {
+            let Some(at) = row.position.filter(|at| is_here(at.file)) else {
+                continue;
+            };
+            let ways = row.ways.iter().map(|(kind, count)| SourceWay {
+                kind: kind.to_string(),
+                count: *count,
+            });
+            branches.entry(at.line).or_default().push(SourceBranch {
+                offset: row.offset.0,
+                count: row.count,
+                ways: ways.collect(),
+            });
+        }
+        let functions = profile.function_rows(&Scope::All)?.into_iter();
+        let functions = functions.filter_map(|row| {
+            let at = row.position.filter(|at| is_here(at.file))?;
+            Some(SourceFunction {
+                function: Function::new(profile.names(), row.function),
+                line: at.line,
+                calls: row.entries,
+            })
+        });
+        let functions = functions.collect();
+        let text = session.sources().read(&self.file);
+        let mut texts = text.as_deref().unwrap_or_default().lines();
+        let last = rows.keys().next_back().copied().unwrap_or(0);
+        let known = text
+            .as_deref()
+            .map_or(0, |text| text.lines().count() as u32);
+        let mut lines = Vec::new();
+        for line in 1..=last.max(known) {
+            let row = rows.remove(&line);
+            let has_text = texts.next();
+            if has_text.is_none() && row.is_none() {
+                continue;
+            }
+            lines.push(SourceRow {
+                line,
+                text: has_text.unwrap_or_default().to_owned(),
+                count: row.as_ref().map(|row| row.count),
+                instructions: row.map_or(0, |row| row.instructions),
+                branches: branches.remove(&line).unwrap_or_default(),
+            });
+        }
+        Ok(SourceDocument {
+            file: self.file.clone(),
+            name: name.to_owned(),
+            library: !session.code().shows(&self.file),
+            missing: match text {
+                Some(_) => None,
+                None => Some(session.sources().why_missing(&self.file)),
+            },
+            functions,
+            lines,
+            range: None,
+        })
+    }
+
+    /// Counts the lines in a stretch only.
+    fn bound(&self, session: &Session, document: &mut SourceDocument) -> Result<()> {
+        with_names(session, |program| {
+            let positions = program.positions()?;
+            let window = self.bounds.window(&positions)?;
+            document.range = Some(SourceRange {
+                first_t: window.first,
+                last_t: window.last,
+            });
+            let resolver = program.resolver();
+            for row in &mut document.lines {
+                if row.count.is_none_or(|count| count == 0) {
+                    continue;
+                }
+                let found = resolver.location(&format!("{}:{}", self.file, row.line))?;
+                let Place::Line(line, operators) = found.place else {
+                    continue;
+                };
+                let mut functions = Vec::from_iter(operators.iter().map(|(function, _)| *function));
+                functions.dedup();
+                let all = positions.arrivals(line, functions.into_iter())?;
+                let before = match window.first {
+                    0 | 1 => 0,
+                    first => all.by(first - 1)?,
+                };
+                row.count = Some(all.by(window.last)? - before);
+            }
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,99 @@
+//! `afterimage explore`
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use afterimage_explorer::{Explorer, Options};
+use anyhow::{Result, bail};
+
+use crate::arguments::{CodeArguments, SourceArguments};
+use crate::exit::Exit;
+use crate::output::{say, write};
+
+/// Walk through a run in the browser
+///
+/// Serves a page on the loopback address until Ctrl-C, and opens it. The page shows how the run ended, what it printed, its source with exact counts, the state at
+/// any moment, and where each value came from. Its address has a random token: nobody else can ask.
+///
+/// Source files are shown if they are in the recording (record --sources), below the current folder or the recording's, or where --source-path says. Notes are kept
+/// beside the recording, in FILE.notes.md. Nothing is loaded from the network. docs/EXPLORE.md has the keys, and what programs can ask the page's server.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  afterimage explore app.aft
+  afterimage explore app.aft --at 'parser.c:42#7'
+  afterimage explore app.aft --port 8000 --no-open
+  afterimage explore app.aft --read-only")]
+pub(crate) struct Arguments {
+    /// The moment to begin with: parser.c:42#7, main#last, t=123456, 50%, end
+    #[arg(long, value_name = "POSITION", allow_hyphen_values = true)]
+    at: Option<String>,
+    /// The port [default: the next free one from 7380 on]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    port: Option<u16>,
+    /// Print the address, and open no browser
+    #[arg(long)]
+    no_open: bool,
+    /// Show notes, and keep none
+    #[arg(long)]
+    read_only: bool,
+    #[command(flatten)]
+    code: CodeArguments,
+    #[command(flatten)]
+    sources: SourceArguments,
+    /// The recording
+    #[arg(value_name = "FILE.aft")]
+    file: PathBuf,
+}
+
+pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
+    let options = Options {
+        port: arguments.port,
+        read_only: arguments.read_only,
+        code: arguments.code.filter()?,
+        sources: arguments.sources.paths()?,
+    };
+    let explorer = Explorer::open(&arguments.file, options)?;
+    let url = match &arguments.at {
+        Some(at) => format!("{}#at={}", explorer.url(), encoded(at)),
+        None => explorer.url(),
+    };
+    write(None, false, |out| Ok(writeln!(out, "{url}")?))?;
+    if !arguments.no_open && !opened(&url) {
+        say("no browser could be started; open the address above");
+    }
+    explorer.serve();
+    bail!("the page's server ended")
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the user's own browser, in the user's own environment"
+)]
+/// Opens an address as the user's system does. The browser's own messages go nowhere.
+fn opened(url: &str) -> bool {
+    let openers = ["xdg-open", "open"];
+    openers.iter().any(|opener| {
+        let quiet = Command::new(opener)
+            .arg(url)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        quiet.is_ok()
+    })
+}
+
+/// A text in an address, after `#`.
+fn encoded(text: &str) -> String {
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                encoded.push(char::from(byte));
+            }
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
+}

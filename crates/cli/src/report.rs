@@ -1,0 +1,58 @@
+//! `afterimage report`
+
+use std::path::PathBuf;
+
+use afterimage_explorer::{Report, written};
+use anyhow::Result;
+
+use crate::arguments::{CodeArguments, SourceArguments};
+use crate::exit::Exit;
+use crate::lens;
+use crate::output::{say_not_at_hand, write};
+
+/// Write a run as one page to send
+///
+/// The page opens from disk, has no script, and loads nothing: how the run ended, what it printed, the hottest functions, a flame graph, hot paths, your own source with
+/// exact counts, the notes beside the recording, and what else is asked for.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  afterimage report app.aft -o report.html
+  afterimage report app.aft -o report.html --why 'fee at bank.c:49#11'
+  afterimage report app.aft -o report.html --why trap --slice culprit")]
+pub(crate) struct Arguments {
+    /// Where the page goes [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Explain a value, too: PLACE#K, 'NAME at PLACE#K', stdout:BYTE, stderr:BYTE or trap; may be repeated
+    #[arg(long, value_name = "VALUE")]
+    why: Vec<String>,
+    /// Show a slice that was kept with `slice --save`, too; may be repeated
+    #[arg(long, value_name = "NAME")]
+    slice: Vec<String>,
+    #[command(flatten)]
+    code: CodeArguments,
+    #[command(flatten)]
+    sources: SourceArguments,
+    /// The recording
+    #[arg(value_name = "FILE.aft")]
+    file: PathBuf,
+}
+
+pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
+    let (code, sources) = (arguments.code.filter()?, arguments.sources.paths()?);
+    let session = lens::finished(&arguments.file)?;
+    let session = session.looking_at(code.clone()).reading(sources.clone());
+    let report = Report {
+        why: arguments.why,
+        slices: arguments.slice,
+    };
+    // Nothing is written if something has no answer.
+    let mut page = Vec::new();
+    written(&mut page, &session, &report)?;
+    write(arguments.output.as_deref(), false, |out| {
+        Ok(out.write_all(&page)?)
+    })?;
+    say_not_at_hand(&sources, &code);
+    Ok(Exit::Success)
+}

@@ -1,0 +1,81 @@
+/** Questions to the server. Each is a command with its options; the answer is the JSON that the command writes. */
+
+/**
+ * An answer.
+ * @typedef {object} Answer
+ * @property {any} doc the document, or its first line
+ * @property {any[]} rows the lines after the first
+ * @property {string} text what was answered, if it is no JSON
+ * @property {number} took milliseconds, in the server
+ * @property {boolean} kept whether it was known already
+ * @property {string} command the command that answers the same
+ */
+
+/** A newer question took the place of this one: nobody waits for it. */
+export class Superseded extends Error {}
+
+/** @type {Map<string, AbortController>} */
+const open = new Map();
+/** @type {((answer: Answer, ms: number) => void)[]} */
+const heard = [];
+
+/** Calls what hears each answer. @param {(answer: Answer, ms: number) => void} hear */
+export const onanswer = (hear) => heard.push(hear);
+
+/**
+ * Asks. A newer question of the same view cancels an older one.
+ * @param {string} command
+ * @param {Record<string, string | number | boolean | null | undefined>} [options]
+ * @param {string} [view]
+ * @returns {Promise<Answer>}
+ */
+export async function ask(command, options = {}, view) {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(options)) {
+    if (value === null || value === undefined || value === false || value === "") continue;
+    query.set(name, value === true ? "" : String(value));
+  }
+  const stop = new AbortController();
+  if (view) {
+    open.get(view)?.abort();
+    open.set(view, stop);
+  }
+  const begun = performance.now();
+  let response;
+  try {
+    response = await fetch(`api/${command}?${query}`, { signal: stop.signal, headers: view ? { "X-View": view } : {} });
+  } catch (error) {
+    if (stop.signal.aborted) throw new Superseded();
+    throw new Error("afterimage explore does not answer: it was ended, or the machine slept. Start it again, and open the address that it prints.");
+  }
+  const body = await response.text().catch(() => { throw new Superseded(); });
+  if (view && open.get(view) === stop) open.delete(view);
+  const command_ = decodeURIComponent(response.headers.get("X-Afterimage-Command") ?? "");
+  const [took, kept] = (response.headers.get("X-Afterimage-Took") ?? "0").split(";");
+  if (!response.ok) {
+    const why = JSON.parse(body).error;
+    if (response.status === 409 && why.startsWith("a newer question")) throw new Superseded();
+    throw new Error(why);
+  }
+  const isJson = (response.headers.get("Content-Type") ?? "").startsWith("application/json");
+  const lines = isJson ? body.split("\n").filter((line) => line).map((line) => JSON.parse(line)) : [];
+  const answer = { doc: lines[0], rows: lines.slice(1), text: body, took: Number.parseFloat(took), kept: Boolean(kept), command: command_ };
+  for (const hear of heard) hear(answer, performance.now() - begun);
+  return answer;
+}
+
+/** What the server alone knows. @param {string} what @returns {Promise<any>} */
+export async function told(what) {
+  const response = await fetch(`api/${what}`);
+  const body = await response.json();
+  if (!response.ok) throw new Error(body.error);
+  return body;
+}
+
+/** Keeps notes. @param {any} notes @returns {Promise<any>} */
+export async function keep(notes) {
+  const response = await fetch("api/notes", { method: "POST", body: JSON.stringify(notes) });
+  const body = await response.json();
+  if (!response.ok) throw new Error(body.error);
+  return body;
+}

@@ -1,0 +1,202 @@
+/** Elements, numbers as text, and the states that each view has: at work, empty, failed. */
+
+/** @typedef {Node | string | number | null | undefined | false} Child */
+
+/**
+ * Makes an element: `h("td.n", { title: "…" }, "text")`. Text stays text, whatever a program is called or prints.
+ * @param {string} what a tag with classes
+ * @param {Record<string, any> | null} [with_] attributes; a name that begins with `on` is a listener
+ * @param {...(Child | Child[])} children
+ * @returns {any}
+ */
+export function h(what, with_, ...children) {
+  const [tag, ...classes] = what.split(".");
+  const made = document.createElement(tag);
+  if (classes.length) made.className = classes.join(" ");
+  for (const [name, value] of Object.entries(with_ ?? {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (name === "value") /** @type {HTMLInputElement} */ (made).value = value;
+    else made.setAttribute(name, value === true ? "" : String(value));
+  }
+  made.append(...nodes(children));
+  return made;
+}
+
+/** @param {(Child | Child[])[]} children @returns {(Node | string)[]} */
+function nodes(children) {
+  return /** @type {Child[]} */ (children.flat(Infinity)).filter((child) => child !== null && child !== undefined && child !== false)
+    .map((child) => (child instanceof Node ? child : visible(String(child))));
+}
+
+/**
+ * The same for SVG.
+ * @param {string} tag @param {Record<string, any>} with_ @param {...Child} children
+ */
+export function svg(tag, with_, ...children) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(with_)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else made.setAttribute(name, String(value));
+  }
+  made.append(...nodes(children));
+  return made;
+}
+
+/** Replaces what an element holds. @param {Element} into @param {...(Child | Child[])} children */
+export function fill(into, ...children) {
+  into.replaceChildren(...nodes(children));
+}
+
+/** Characters that turn the direction of text, or are not seen, as escapes. @param {string} text */
+export function visible(text) {
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
+    (hidden) => `\\u{${hidden.codePointAt(0)?.toString(16)}}`);
+}
+
+const GROUPED = new Intl.NumberFormat("en-US");
+/** A count with all its digits. @param {number} count */
+export const grouped = (count) => GROUPED.format(count);
+
+/** A count in few letters, for bars and graphs; the whole number stands in a title beside it. @param {number} count */
+export function brief(count) {
+  if (count < 10_000) return grouped(count);
+  for (const [unit, size] of /** @type {[string, number][]} */ ([["T", 1e12], ["G", 1e9], ["M", 1e6], ["k", 1e3]]))
+    if (count >= size) return `${(count / size).toFixed(count >= 100 * size ? 0 : 1)} ${unit}`;
+  return grouped(count);
+}
+
+/** @param {number} part @param {number} all */
+export function share(part, all) {
+  if (!all || !part) return "";
+  const percent = (100 * part) / all;
+  return percent < 0.1 ? "<0.1%" : `${percent.toFixed(1)}%`;
+}
+
+/** @param {number} n @param {string} what */
+export const counted = (n, what) => `${grouped(n)} ${what}${n === 1 ? "" : "s"}`;
+
+/** @param {number} ms */
+export const time = (ms) => (ms < 10 ? `${ms.toFixed(1)} ms` : ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
+
+/** The end of a path. @param {string} path */
+export const base = (path) => path.slice(path.lastIndexOf("/") + 1);
+
+/** @param {string} [what] */
+export const loading = (what = "Asking …") => h("p.loading", { role: "status" }, h("span.spin", { "aria-hidden": "true" }), what);
+
+/** @param {...Child} children */
+export const empty = (...children) => h("div.empty", null, ...children);
+
+/**
+ * Why there is no answer. @param {any} error
+ */
+export function failed(error) {
+  return h("div.failed", { role: "alert" }, h("strong", null, "No answer"), h("p", null, String(error?.message ?? error)));
+}
+
+/**
+ * What stands below each answer: whether it is exact, how long it took, and the command that repeats it.
+ * @param {import("./api.js").Answer | null} answer
+ */
+export function answered(answer) {
+  if (!answer) return null;
+  const partial = answer.doc?.left_out ?? answer.doc?.note;
+  return h("div.answered", null,
+    h("span.exact", { title: partial ? String(partial) : "Nothing is sampled or estimated" }, partial ? "partial" : "exact"),
+    h("span", { title: "From the question to the answer, in the server" }, answer.kept ? "known" : time(answer.took)),
+    h("code", { title: "The command that answers the same" }, answer.command),
+    copier(answer.command, "Copy command"));
+}
+
+/** A button that copies. @param {string} text @param {string} label */
+export function copier(text, label) {
+  const button = h("button.quiet", { type: "button", title: label, "aria-label": label, onclick: async () => {
+    await navigator.clipboard.writeText(text);
+    button.textContent = "Copied";
+    setTimeout(() => (button.textContent = "Copy"), 1200);
+  } }, "Copy");
+  return button;
+}
+
+/**
+ * A panel with a heading.
+ * @param {string} title @param {Child | Child[]} aside @param {...Child} children
+ */
+export function panel(title, aside, ...children) {
+  return h("section.panel", { "aria-label": title }, h("div.head", null, h("h2", null, title), h("div.aside", null, aside)), ...children);
+}
+
+/**
+ * A choice of few.
+ * @param {string} label @param {[string, string][]} options @param {string} chosen @param {(value: string) => void} choose
+ */
+export function choice(label, options, chosen, choose) {
+  const group = h("div.choice", { role: "group", "aria-label": label });
+  for (const [value, text] of options) {
+    const button = h("button", { type: "button", "aria-pressed": String(value === chosen), onclick: () => {
+      for (const other of group.children) other.setAttribute("aria-pressed", String(other === button));
+      choose(value);
+    } }, text);
+    group.append(button);
+  }
+  return group;
+}
+
+/**
+ * Shows only the rows of a long list that are seen. Rows have one height.
+ * @template T
+ * @param {HTMLElement} scroller @param {number} height @param {number} count @param {(index: number) => HTMLElement} row
+ */
+export function virtual(scroller, height, count, row) {
+  const space = h("div.space", null);
+  space.style.height = `${height * count}px`;
+  const holder = h("div.rows", { role: "list" });
+  space.append(holder);
+  let [from, to] = [-1, -1];
+  const draw = (again = false) => {
+    const first = Math.max(0, Math.floor(scroller.scrollTop / height) - 12);
+    const last = Math.min(count, Math.ceil((scroller.scrollTop + scroller.clientHeight) / height) + 12);
+    if (!again && first === from && last === to) return;
+    [from, to] = [first, last];
+    const focused = /** @type {HTMLElement | null} */ (document.activeElement)?.dataset?.index;
+    const had = holder.contains(document.activeElement);
+    holder.style.transform = `translateY(${first * height}px)`;
+    const rows = [];
+    for (let index = first; index < last; index += 1) rows.push(row(index));
+    holder.replaceChildren(...rows);
+    if (had && focused) /** @type {HTMLElement | null} */ (holder.querySelector(`[data-index="${focused}"]`))?.focus({ preventScroll: true });
+  };
+  scroller.replaceChildren(space);
+  scroller.addEventListener("scroll", () => draw());
+  const watch = new ResizeObserver(() => draw());
+  watch.observe(scroller);
+  draw();
+  return {
+    draw: () => draw(true),
+    /** @param {number} index */
+    show(index) {
+      const top = index * height;
+      const seen = top >= scroller.scrollTop + height && top + 2 * height <= scroller.scrollTop + scroller.clientHeight;
+      if (!seen) scroller.scrollTop = Math.max(0, top - scroller.clientHeight / 3);
+      draw(true);
+    },
+    row: (/** @type {number} */ index) => /** @type {HTMLElement | null} */ (holder.querySelector(`[data-index="${index}"]`)),
+  };
+}
+
+/** A canvas that is as sharp as the screen. @param {HTMLCanvasElement} canvas @param {number} width @param {number} height */
+export function sharp(canvas, width, height) {
+  const ratio = window.devicePixelRatio || 1;
+  canvas.width = Math.max(1, Math.round(width * ratio));
+  canvas.height = Math.max(1, Math.round(height * ratio));
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  const to = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  to.setTransform(ratio, 0, 0, ratio, 0, 0);
+  return to;
+}
+
+/** A color of the theme. @param {string} name */
+export const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();

@@ -1,0 +1,105 @@
+/** A function: its control flow with counts, the different ways through it, its calls. */
+import { ask, Superseded } from "./api.js";
+import { answered, base, brief, choice, counted, empty, failed, fill, grouped, h, loading, panel, share } from "./dom.js";
+import { focus, frame, go, known, onmoment } from "./focus.js";
+import { graph } from "./graph.js";
+
+let key = "";
+let part = "flow";
+
+/** The function that is looked at: the one that was chosen, or that of the moment. */
+const chosen = () => focus.fn ?? (known.state && frame() ? `func[${frame().function.index}]` : null);
+
+/** @param {HTMLElement} into */
+export function functions(into) {
+  const name = chosen();
+  const now = `${name} ${focus.call ?? ""}`;
+  if (into.hasChildNodes() && key === now) return;
+  key = now;
+  void show(into, name);
+}
+onmoment(() => { const into = document.querySelector(".view-function"); if (into instanceof HTMLElement && !focus.fn) functions(into); });
+
+/** @param {HTMLElement} into @param {string | null} name */
+async function show(into, name) {
+  if (!name) return void list(into);
+  fill(into, loading());
+  try {
+    const all = await ask("calls", { function: name }, "function");
+    const own = all.doc.functions[0];
+    const edges = all.doc.edges;
+    if (!own) return fill(into, h("div.function", null, h("h1", null, name), empty("This function was never called.", h("a.button", { href: "#view=function" }, "All functions"))));
+    const id = `func[${own.function.index}]`;
+    const callers = edges.filter((/** @type {any} */ edge) => edge.callee.index === own.function.index);
+    const callees = edges.filter((/** @type {any} */ edge) => edge.caller?.index === own.function.index);
+    const body = h("div.body", null, loading());
+    const several = (/** @type {any[]} */ rows, /** @type {string} */ side) => rows.sort((a, b) => b.calls - a.calls).slice(0, 8).map((edge) => { const other = edge[side]; return h("li", null, other ? h("button.link", { type: "button", onclick: () => go({ fn: `func[${other.index}]`, call: "" }) }, other.name) : "the host", h("span.soft", null, ` ${grouped(edge.calls)}×`)); });
+    fill(into, h("div.function", null, h("div.title", null, h("h1", { title: own.function.name }, own.function.name), choice("What of it", [["flow", "Control flow"], ["paths", "Paths"], ["calls", "Calls"]], part, (value) => { part = value; void look(); })),
+      h("div.figures", null, figure("calls", own.calls), figure("own blocks", own.own), figure("with callees", own.inclusive), h("div.who", null, h("h3", null, "Called by"), h("ul", null, several(callers, "caller"))), h("div.who", null, h("h3", null, "Calls"), h("ul", null, callees.length ? several(callees, "callee") : h("li.soft", null, "nobody")))),
+      body, answered(all)));
+    const look = async () => {
+      try { await (part === "flow" ? flow(body, id) : part === "paths" ? paths(body, id) : calls(body, id, own)); } catch (error) { if (!(error instanceof Superseded)) fill(body, failed(error)); }
+    };
+    await look();
+  } catch (error) { if (!(error instanceof Superseded)) fill(into, failed(error)); }
+}
+
+/** @param {string} what @param {number} n */
+const figure = (what, n) => h("div.figure", { title: grouped(n) }, h("strong", null, brief(n)), h("span", null, what));
+
+/** All functions. @param {HTMLElement} into */
+async function list(into) {
+  fill(into, loading());
+  try {
+    const all = await ask("profile", { sort: "instructions", code: "all" }, "functions");
+    fill(into, h("div.function", null, h("h1", null, "Functions"), h("table.list", null, h("thead", null, h("tr", null, h("th", null, "Function"), h("th.n", null, "Calls"), h("th.n", null, "Blocks"), h("th.n", null, "Instructions"), h("th.n", null, "Share"))),
+      h("tbody", null, all.doc.rows.filter((/** @type {any} */ row) => row.entries || row.instructions).slice(0, 500).map((/** @type {any} */ row) => h("tr", null, h("td", null, h("button.link", { type: "button", onclick: () => go({ fn: `func[${row.function.index}]` }) }, row.function.name)), h("td.n", null, grouped(row.entries)), h("td.n", null, grouped(row.blocks)), h("td.n", null, grouped(row.instructions)), h("td.n", null, share(row.instructions, all.doc.totals.instructions)))))), answered(all)));
+  } catch (error) { if (!(error instanceof Superseded)) fill(into, failed(error)); }
+}
+
+/** @param {HTMLElement} body @param {string} id */
+async function flow(body, id) {
+  fill(body, loading());
+  const [shape, blocks, edges] = await Promise.all([ask("cfg", { function: id }, "cfg"), ask("profile", { by: "block", function: id }, "blocks"), ask("profile", { by: "edge", function: id }, "edges")]);
+  fill(body, panel("Control flow", `${counted(shape.doc.blocks.length - 1, "block")}, how often each was executed`, graph(shape.doc, blocks.doc.rows, edges.doc.rows, (offset) => go({ view: "source", at: `@0x${offset.toString(16)}`, file: "", line: "" })), answered(blocks)));
+}
+
+/** @param {HTMLElement} body @param {string} id */
+async function paths(body, id) {
+  fill(body, loading());
+  const answer = await ask("paths", { function: id, limit: 200 }, "paths");
+  const { rows, totals, available } = answer.doc;
+  const most = rows.reduce((/** @type {number} */ most, /** @type {any} */ row) => Math.max(most, row.calls), 1);
+  fill(body, panel("Unique paths", `${counted(totals.traces, "different way")} in ${counted(totals.calls, "call")}`, h("div.twin", { tabindex: 0, role: "region", "aria-label": "Unique paths" }, h("table.list", null, h("thead", null, h("tr", null, h("th.n", null, "#"), h("th.n", null, "Calls"), h("th.n", null, "Share"), h("th.n", null, "Blocks"), h("th", null, "Way"))),
+    h("tbody", null, rows.map((/** @type {any} */ row) => { const bar = h("span.bar", null); bar.style.width = `${(100 * row.calls) / most}%`; return h("tr", null, h("td.n", null, row.trace), h("td.n", null, grouped(row.calls)), h("td.n.share", null, bar, share(row.calls, totals.calls)), h("td.n", null, grouped(row.length)), h("td", null, h("code.way", null, (row.blocks ?? row.beginning ?? []).slice(0, 60).join(" → "), (row.blocks ?? []).length > 60 ? " …" : ""))); })))),
+  available > rows.length && h("p.more", null, `${grouped(available)} in all`), answered(answer)));
+}
+
+const PAGE = 20;
+/** Calls with their arguments and results. @param {HTMLElement} body @param {string} id @param {any} own */
+async function calls(body, id, own) {
+  const first = Math.max(1, Math.min(own.calls, Number(focus.call) || 1));
+  const numbers = Array.from({ length: Math.min(PAGE, own.calls - first + 1) }, (_, index) => first + index);
+  const rows = new Map(numbers.map((number) => [number, h("tr", null, h("td.n", null, h("button.link", { type: "button", onclick: () => go({ view: "source", at: `${id}#${number}`, file: "", line: "" }) }, `#${grouped(number)}`)), h("td.n", null, "…"), h("td", null, ""), h("td", null, ""))]));
+  const which = h("input", { type: "text", size: 8, value: String(first), "aria-label": "From call number", onchange: () => go({ call: which.value.replaceAll(",", "") }) });
+  fill(body, panel("Calls", [h("button", { type: "button", disabled: first <= 1, onclick: () => go({ call: String(Math.max(1, first - PAGE)) }) }, "◂"), h("label", null, "from # ", which), h("button", { type: "button", disabled: first + PAGE > own.calls, onclick: () => go({ call: String(first + PAGE) }) }, "▸"), h("span.soft", null, `of ${grouped(own.calls)}`)],
+    h("table.list", null, h("thead", null, h("tr", null, h("th.n", null, "Call"), h("th.n", null, "t"), h("th", null, "Arguments"), h("th", null, "Result"))), h("tbody", null, [...rows.values()]))));
+  for (const [number, row] of rows) {
+    if (!body.isConnected || part !== "calls") return;
+    try {
+      const { doc } = await ask("state", { at: `${id}#${number}`, depth: 2 });
+      const [inner, outer] = doc.frames;
+      const given = (inner.variables ?? []).filter((/** @type {any} */ one) => one.parameter);
+      const text = given.length ? given.map((/** @type {any} */ one) => `${one.name} = ${one.value ?? "?"}`).join(", ") : (inner.locals ?? []).filter((/** @type {any} */ one) => one.parameter).map((/** @type {any} */ one) => one.text ?? "?").join(", ");
+      row.children[1].textContent = grouped(inner.entered_t);
+      row.children[2].textContent = text;
+      if (outer) {
+        const site = await ask("values", { at: `@0x${outer.offset.toString(16)}`, instances: `t=${outer.t}`, limit: 1 }).catch(() => null);
+        const result = site?.doc.statements[0]?.instances?.[0]?.values.filter((/** @type {any} */ value) => value.role === "returned") ?? [];
+        row.children[3].textContent = result.map((/** @type {any} */ value) => value.text).join(", ");
+      }
+    } catch (error) { row.children[2].textContent = String(/** @type {any} */ (error).message); }
+  }
+}
+
+export { base };

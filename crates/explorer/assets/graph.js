@@ -1,0 +1,73 @@
+/** A control-flow graph: blocks in layers, edges with their counts. */
+import { brief, grouped, h, svg } from "./dom.js";
+
+const [WIDE, HIGH, GAP, LEVEL] = [132, 38, 26, 46];
+
+/**
+ * @param {any} shape @param {any[]} blocks @param {any[]} edges @param {(offset: number) => void} open
+ */
+export function graph(shape, blocks, edges, open) {
+  const counts = new Map(blocks.map((row) => [row.block, row]));
+  const taken = new Map(edges.map((row) => [row.edge, row.count]));
+  const most = Math.max(1, ...blocks.map((row) => row.count));
+  const nodes = shape.blocks.filter((/** @type {any} */ one) => one.kind !== "exit" || shape.edges.some((/** @type {any} */ edge) => edge.to === one.block));
+  if (nodes.length > 400) return h("p.note", null, `The function has ${grouped(nodes.length)} blocks: too many for a picture. The counts are in Source, line by line.`);
+  // A layer for each block: the longest way to it that goes round no loop. Back edges are left out, so there is an end.
+  const ahead = shape.edges.filter((/** @type {any} */ edge) => !edge.back);
+  const layer = new Map([[shape.root, 0]]);
+  for (let round = 0, changed = true; changed && round <= nodes.length; round += 1) {
+    changed = false;
+    for (const edge of ahead) {
+      const from = layer.get(edge.from);
+      if (from === undefined || (layer.get(edge.to) ?? -1) >= from + 1 || from + 1 > nodes.length) continue;
+      layer.set(edge.to, from + 1);
+      changed = true;
+    }
+  }
+  const layers = /** @type {number[][]} */ ([]);
+  for (const one of nodes) (layers[layer.get(one.block) ?? 0] ??= []).push(one.block);
+  // Blocks stand below those that lead to them.
+  const order = new Map();
+  for (const row of layers) {
+    if (!row) continue;
+    const wish = (/** @type {number} */ block) => {
+      const from = ahead.filter((/** @type {any} */ edge) => edge.to === block && order.has(edge.from)).map((/** @type {any} */ edge) => order.get(edge.from));
+      return from.length ? from.reduce((/** @type {number} */ sum, /** @type {number} */ one) => sum + one, 0) / from.length : 0;
+    };
+    row.sort((a, b) => wish(a) - wish(b) || a - b);
+    row.forEach((block, index) => order.set(block, index - (row.length - 1) / 2));
+  }
+  const span = Math.max(...layers.map((row) => row?.length ?? 0));
+  const width = span * (WIDE + GAP) + 120;
+  const height = layers.length * (HIGH + LEVEL) + 20;
+  const place = (/** @type {number} */ block) => ({ x: width / 2 + order.get(block) * (WIDE + GAP), y: 14 + (layer.get(block) ?? 0) * (HIGH + LEVEL) });
+  const drawn = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": "Control-flow graph", class: "cfg" },
+    svg("defs", {}, svg("marker", { id: "tip", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, markerUnits: "userSpaceOnUse", orient: "auto" }, svg("path", { d: "M0 0 8 4 0 8z" }))));
+  for (const edge of shape.edges) {
+    if (!order.has(edge.from) || !order.has(edge.to)) continue;
+    const [from, to] = [place(edge.from), place(edge.to)];
+    const count = taken.get(edge.edge) ?? 0;
+    const down = to.y > from.y;
+    const skips = (layer.get(edge.to) ?? 0) - (layer.get(edge.from) ?? 0) > 1;
+    const side = skips || !down ? (edge.back ? -1 : 1) * (WIDE / 2 + 22) : 0;
+    const path = side
+      ? `M${from.x + Math.sign(side) * (WIDE / 2)} ${from.y + HIGH / 2} C${from.x + side + Math.sign(side) * 14} ${from.y + HIGH / 2}, ${to.x + side + Math.sign(side) * 14} ${to.y + HIGH / 2}, ${to.x + Math.sign(side) * (WIDE / 2)} ${to.y + HIGH / 2}`
+      : `M${from.x} ${from.y + HIGH} C${from.x} ${from.y + HIGH + LEVEL / 2}, ${to.x} ${to.y - LEVEL / 2}, ${to.x} ${to.y - 1}`;
+    drawn.append(svg("path", { d: path, class: `edge${count ? "" : " cold"}`, "stroke-width": count ? 1 + 2.2 * Math.sqrt(count / most) : 1, "marker-end": "url(#tip)" }, svg("title", {}, `${edge.from} → ${edge.to}, ${edge.kind}: ${grouped(count)} times`)));
+    if (edge.kind !== "fall" && edge.kind !== "call return" && edge.kind !== "jump" && edge.kind !== "return")
+      drawn.append(svg("text", { x: side ? (from.x + to.x) / 2 + side : (from.x * 0.62 + to.x * 0.38), y: side ? (from.y + to.y) / 2 + HIGH / 2 : from.y + HIGH + LEVEL * 0.42, class: "edge-count" }, brief(count)));
+  }
+  for (const one of nodes) {
+    const { x, y } = place(one.block);
+    const row = counts.get(one.block);
+    const isExit = one.kind === "exit";
+    const line = row?.source ? `line ${row.source.line}` : one.kind;
+    const act = () => { if (row?.count) open(one.offset); };
+    const group = svg("g", { class: `block${row && !row.count ? " cold" : ""}${isExit ? " exit" : ""}`, transform: `translate(${x - WIDE / 2} ${y})`, tabindex: isExit ? null : 0, role: isExit ? null : "button", onclick: act, onkeydown: (/** @type {KeyboardEvent} */ pressed) => { if (pressed.key === "Enter") act(); } },
+      svg("title", {}, `block ${one.block}, ends with ${one.end}${row ? `, executed ${grouped(row.count)} times` : ""}`), svg("rect", { width: WIDE, height: HIGH, rx: 6 }));
+    if (row?.count) group.append(svg("rect", { width: 4, height: HIGH, rx: 2, class: "hot", opacity: 0.15 + 0.85 * Math.sqrt(row.count / most) }));
+    group.append(svg("text", { x: 12, y: 15, class: "what" }, isExit ? "exit" : `${one.block} · ${line}`), svg("text", { x: 12, y: 30, class: "many" }, isExit ? "" : row ? `${brief(row.count)}×` : ""));
+    drawn.append(group);
+  }
+  return h("div.graph", { tabindex: 0, role: "region", "aria-label": "Control flow" }, drawn);
+}

@@ -1,0 +1,119 @@
+/** Moves through the run: by line, by execution, by write; forwards and back. */
+import { ask, Superseded } from "./api.js";
+import { h } from "./dom.js";
+import { frame, focus, go, goto, known } from "./focus.js";
+
+/** Where a move led, or that there is nothing there. @param {string} text */
+export function say(text) {
+  const old = document.getElementById("said");
+  old?.remove();
+  const made = h("div", { id: "said", role: "status" }, text);
+  document.body.append(made);
+  setTimeout(() => made.remove(), 3500);
+}
+
+/** Makes a move, and says why if there is none. @param {() => Promise<any>} move */
+async function moved(move) {
+  if (!known.moment) return say("Choose a moment first: click a line of output, an execution, or press Home or End.");
+  try { await move(); } catch (error) {
+    if (!(error instanceof Superseded)) say(String(/** @type {any} */ (error).message ?? error));
+  }
+}
+
+/**
+ * To the next line, or the one before.
+ * @param {boolean} back @param {boolean} over over calls
+ */
+export const line = (back, over) => moved(async () => {
+  const now = known.moment;
+  const options = back ? { to: focus.at, reverse: true } : { from: focus.at };
+  const { rows } = await ask("trace", { level: "line", ...options, over, limit: 4 }, "move");
+  const is = (/** @type {any} */ row) => back
+    ? row.t < now.t || (row.t === now.t && now.offset !== null && row.offset !== null && row.offset < now.offset)
+    : row.t > now.t || (row.t === now.t && now.offset !== null && row.offset !== null && row.offset > now.offset);
+  const next = rows.find(is);
+  if (!next) return say(back ? "The run began here." : "The run ended here.");
+  await goto(next.t, next.offset);
+});
+
+/** Out of the call. @param {boolean} back to where it was called */
+export const out = (back) => moved(async () => {
+  const frames = known.state.frames;
+  const own = frame();
+  const outer = frames.find((/** @type {any} */ one) => one.number > own.number && !one.library && one.source);
+  if (!outer) return say("No function of your own code called this one.");
+  if (back) return goto(outer.t, outer.offset);
+  const inner = frames.find((/** @type {any} */ one) => one.number === outer.number - 1);
+  const by = await ask("executions", { at: `func[${inner.function.index}]`, by: `t=${inner.entered_t}`, limit: 1 }, "move");
+  const call = await ask("calls", { function: `func[${inner.function.index}]`, call: by.doc.by }, "move");
+  const end = call.doc.stack[0].end_t;
+  if (end === null || end >= known.moment.length) return say("The call did not return: the run ended in it.");
+  const { rows } = await ask("trace", { level: "line", from: `t=${end + 1}`, limit: 1 }, "move");
+  if (!rows.length) return say("The run ended before another line was executed.");
+  await goto(rows[0].t, rows[0].offset);
+});
+
+/** The line that is looked at, as commands take it. */
+export const here = () => (known.moment?.line && !focus.line ? known.moment.line : focus.line && focus.file ? `${focus.file}:${focus.line}` : known.moment?.line);
+
+/** To the next execution of the line, or the one before. @param {1 | -1} step @param {string} [where] a condition @param {string} [place] */
+export const execution = (step, where, place) => moved(async () => {
+  const at = place ?? here();
+  if (!at) return say("No line is known here.");
+  if (where) {
+    const all = await ask("values", { at, where, limit: 100000 }, "move");
+    const other = step > 0
+      ? all.doc.instances.find((/** @type {any} */ one) => one.t > known.moment.t)
+      : all.doc.instances.findLast((/** @type {any} */ one) => one.t < known.moment.t);
+    if (!other) return say(`${where} holds ${step > 0 ? "never after" : "never before"} this moment.`);
+    return go({ at: `${at}#${other.number}` });
+  }
+  const { doc } = await ask("executions", { at, by: `t=${known.moment.t}`, limit: 1 }, "move");
+  const onIt = known.moment.arrives && known.moment.line && at.endsWith(known.moment.line);
+  const number = onIt ? known.moment.arrival + step : step > 0 ? doc.by + 1 : doc.by;
+  if (number < 1) return say("This line was not executed before.");
+  if (number > doc.count) return say("This line is not executed again.");
+  go({ at: `${at.replace(/^.*\//, "")}#${number}`, about: focus.about });
+});
+
+/** The variable that is looked at. */
+export const variable = () => (focus.about?.startsWith("var:") ? focus.about.slice(4) : null);
+
+/** To the next write of the variable, or the one before. @param {1 | -1} step @param {string | null} [name] */
+export const write = (step, name = variable()) => moved(async () => {
+  if (!name) return say("Choose a variable first: click one beside the source.");
+  const { doc } = await ask("memory", { var: name, at: focus.at }, "move");
+  const all = doc.parts.map((/** @type {any} */ part) => (step > 0 ? part.next_write ?? part.next_written : part.written)).filter(Boolean);
+  const best = all.filter((/** @type {any} */ one) => one.t !== undefined && one.t !== null)
+    .sort((/** @type {any} */ a, /** @type {any} */ b) => step * (a.t - b.t))[0];
+  if (!best) return say(step > 0 ? `${name} is not written again.` : `${name} was not written before.`);
+  await goto(best.t, best.offset ?? null);
+});
+
+/** To the caller's activation. */
+export function caller() {
+  const own = frame();
+  const outer = known.state?.frames.find((/** @type {any} */ one) => own && one.number > own.number && !one.library);
+  if (outer) go({ frame: String(outer.number) });
+}
+
+/** Back to the callee's. */
+export function callee() {
+  const own = frame();
+  const inner = known.state?.frames.findLast((/** @type {any} */ one) => own && one.number < own.number && !one.library);
+  if (inner) go({ frame: String(inner.number) });
+}
+
+/** The buttons. */
+export function moves() {
+  /** @param {string} sign @param {string} title @param {() => any} act */
+  const button = (sign, title, act) => h("button", { type: "button", title, "aria-label": title, onclick: act }, sign);
+  return h("div.moves", { role: "toolbar", "aria-label": "Moves" },
+    button("⇤", "Execution of the line before (C)", () => execution(-1)),
+    button("↖", "Back to the call (F)", () => out(true)),
+    button("←", "Line before, over calls (N)", () => line(true, true)),
+    button("→", "Next line, over calls (n)", () => line(false, true)),
+    button("↘", "Next line, into calls (s)", () => line(false, false)),
+    button("↗", "Out of the call (f)", () => out(false)),
+    button("⇥", "Next execution of the line (c)", () => execution(1)));
+}

@@ -1,0 +1,211 @@
+/** The run at a glance: how it ended, what it printed, where it spent itself. */
+import { ask, Superseded } from "./api.js";
+import { answered, brief, choice, color, counted, empty, failed, fill, grouped, h, loading, panel, share, visible } from "./dom.js";
+import { flame } from "./flame.js";
+import { focus, go } from "./focus.js";
+import { chain } from "./why.js";
+
+/** @type {HTMLElement | null} */
+let made = null;
+let shownRange = "";
+
+/** @param {HTMLElement} into */
+export function overview(into) {
+  const range = `${focus.from ?? ""}-${focus.to ?? ""}`;
+  if (made && made.parentElement === into && shownRange === range) return;
+  shownRange = range;
+  const [ended, output, hot, graph, facts] = ["ended", "output", "hot", "graph", "recording"].map((name) => h(`div.part-${name}`, null, loading()));
+  made = h("div.overview", null, h("h1.sr", null, "Overview"), ended, h("div.columns", null, output, h("div", null, hot, facts)), graph);
+  fill(into, made);
+  void part(ended, showEnded);
+  void part(output, showOutput);
+  void part(hot, showHot);
+  void part(graph, showGraph);
+  void part(facts, showFacts);
+}
+
+/** @param {HTMLElement} into @param {(into: HTMLElement) => Promise<void>} show */
+async function part(into, show) {
+  try { await show(into); } catch (error) { if (!(error instanceof Superseded)) fill(into, failed(error)); }
+}
+
+/** @param {HTMLElement} into */
+async function showEnded(into) {
+  const info = await ask("info", {}, "info");
+  const { ending, program, args } = info.doc;
+  const line = h("p.command", null, h("code", null, [program, ...args].join(" ")));
+  const well = ending === "returned" || ending === null;
+  const title = ending === null ? "The recording was cut off" : well ? "The run returned" : `The run ${ending}`;
+  const card = h(`section.card.${well ? "well" : "ill"}`, { "aria-label": "How the run ended" },
+    h("div.head", null, h("h2", null, title), h("div.aside", null,
+      h("button", { type: "button", onclick: () => go({ view: "source", at: "start" }) }, "Go to the start"),
+      h("button", { type: "button", onclick: () => go({ view: "source", at: "end" }) }, "Go to the end"))), line);
+  fill(into, card);
+  if (well || !/trapped|exited|exception|overflow/.test(ending)) return;
+  const wait = loading("Looking for what led there …");
+  card.append(wait);
+  try {
+    const trap = await ask("why", { trap: true }, "trap");
+    const { death, about } = trap.doc;
+    wait.replaceWith(h("div.death", null,
+      h("p.said", null, death ? death.message ?? death.what : about), chain(trap, 3),
+      h("a.button", { href: "#view=why&about=trap" }, "Follow it to its origin"), answered(trap)));
+  } catch (error) {
+    wait.replaceWith(failed(error));
+  }
+}
+
+/** @param {string} hex */
+const bytesOf = (hex) => Uint8Array.from(hex.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+
+/** @param {HTMLElement} into */
+async function showOutput(into) {
+  const answer = await ask("output", {}, "output");
+  const { writes, totals, complete } = answer.doc;
+  const all = totals.stdout + totals.stderr;
+  const shown = panel("Output", all ? counted(all, "byte") : null);
+  if (!all) shown.append(empty("The program printed nothing."));
+  else shown.append(bytes(writes), complete ? "" : h("p.more", null, "The rest is not shown: it is longer than the page shows, or the values of the run are not built yet (afterimage build --lens full)."));
+  shown.append(answered(answer) ?? "");
+  fill(into, shown);
+}
+
+/** Where the next line begins. @param {{ text: string }[]} units @param {number} chosen */
+function below(units, chosen) {
+  const end = units.findIndex((unit, at) => at >= chosen && unit.text === "\n");
+  return end < 0 ? units.length - 1 : end + 1;
+}
+
+/** Where the line before begins. @param {{ text: string }[]} units @param {number} chosen */
+function above(units, chosen) {
+  const begin = units.findLastIndex((unit, at) => at < chosen && unit.text === "\n");
+  return units.findLastIndex((unit, at) => at < begin && unit.text === "\n") + 1;
+}
+
+/**
+ * Output whose bytes can be chosen, with the mouse or the arrow keys.
+ * @param {any[]} writes
+ */
+function bytes(writes) {
+  /** @type {{ stream: string, number: number, t: number, text: string }[]} */
+  const units = [];
+  const lines = [h("div.line", null)];
+  for (const write of writes) {
+    const raw = bytesOf(write.bytes);
+    // A character of several bytes is one unit, and asks about its first byte.
+    for (let at = 0; at < raw.length;) {
+      const length = raw[at] < 0x80 ? 1 : raw[at] >= 0xf0 ? 4 : raw[at] >= 0xe0 ? 3 : raw[at] >= 0xc0 ? 2 : 1;
+      const text = new TextDecoder().decode(raw.subarray(at, at + length));
+      const unit = h(`span.${write.stream}`, { "data-unit": units.length }, text === "\n" ? "⏎" : visible(text));
+      if (text === "\n") unit.classList.add("end");
+      units.push({ stream: write.stream, number: write.first + at, t: write.t, text });
+      lines[lines.length - 1].append(unit);
+      if (text === "\n") lines.push(h("div.line", null));
+      at += length;
+    }
+  }
+  if (!lines[lines.length - 1].hasChildNodes()) lines.pop();
+  const about = h("div.chosen", { "aria-live": "polite" }, h("span.soft", null, "Click a byte, or choose one with the arrow keys: when it was printed, and why."));
+  let chosen = -1;
+  const box = h("div.printed", { tabindex: 0, role: "group", "aria-label": "What the program printed. Arrow keys choose a byte; Enter explains it", "data-own-keys": "",
+    onclick: (/** @type {MouseEvent} */ clicked) => {
+      const unit = /** @type {HTMLElement} */ (clicked.target).closest("[data-unit]");
+      if (unit) choose(Number(/** @type {HTMLElement} */ (unit).dataset.unit));
+    },
+    ondblclick: () => explain(),
+    onkeydown: (/** @type {KeyboardEvent} */ pressed) => {
+      const step = { ArrowRight: () => chosen + 1, ArrowLeft: () => chosen - 1, ArrowDown: () => below(units, chosen), ArrowUp: () => above(units, chosen), Home: () => 0, End: () => units.length - 1 }[pressed.key];
+      const next = step?.();
+      if (pressed.key === "Enter") explain();
+      else if (next === undefined) return;
+      else choose(Math.min(units.length - 1, Math.max(0, next)));
+      pressed.preventDefault();
+    } }, lines);
+  const explain = () => { if (chosen >= 0) go({ view: "why", about: `${units[chosen].stream}:${units[chosen].number}` }); };
+  /** @param {number} unit */
+  function choose(unit) {
+    box.querySelector(".on")?.classList.remove("on");
+    chosen = unit;
+    const element = box.querySelector(`[data-unit="${unit}"]`);
+    element?.classList.add("on");
+    element?.scrollIntoView({ block: "nearest" });
+    const { stream, number, t, text } = units[unit];
+    fill(about, h("span", null, h("strong", null, JSON.stringify(text)), ` byte ${grouped(number)} of ${stream === "stdout" ? "standard output" : "standard error"}, printed at t=${grouped(t)}`),
+      h("button", { type: "button", onclick: explain }, "Why?"),
+      h("button", { type: "button", onclick: () => go({ view: "source", at: `t=${t}` }) }, "Go there"));
+  }
+  return h("div", null, box, about);
+}
+
+let code = "mine";
+/** @param {HTMLElement} into */
+async function showHot(into) {
+  if (focus.from && focus.to) return showRange(into);
+  const answer = await ask("profile", { sort: "instructions", code }, "hot");
+  const { totals, rows } = answer.doc;
+  const most = rows.filter((/** @type {any} */ row) => row.instructions).slice(0, 14);
+  const executed = rows.filter((/** @type {any} */ row) => row.calls ?? row.entries ?? row.count).length;
+  fill(into, panel("Hottest functions", choice("Whose code", [["mine", "Mine"], ["all", "All"]], code, (value) => { code = value; void part(into, showHot); }),
+    most.length ? h("table.list", null, h("thead", null, h("tr", null, h("th", null, "Function"), h("th.n", null, "Calls"), h("th.n", null, "Instructions"), h("th.n", null, "Share"))),
+      h("tbody", null, most.map((/** @type {any} */ row) => {
+        const bar = h("span.bar", { "aria-hidden": "true" });
+        bar.style.width = `${(100 * row.instructions) / totals.instructions}%`;
+        return h("tr", null, h("td", null, h("a", { href: `#view=function&fn=${encodeURIComponent(`func[${row.function.index}]`)}${focus.at ? `&at=${encodeURIComponent(focus.at)}` : ""}`, title: row.function.name }, row.function.name)),
+          h("td.n", { title: grouped(row.entries ?? row.calls ?? 0) }, brief(row.entries ?? row.calls ?? 0)), h("td.n", null, grouped(row.instructions)), h("td.n.share", null, bar, share(row.instructions, totals.instructions)));
+      }))) : empty("No function of your own code was executed."),
+    h("p.more", null, `${counted(totals.instructions, "instruction")} in ${counted(totals.blocks, "block")}; ${grouped(totals.executed_functions)} of ${counted(totals.functions, "function")} executed`), answered(answer)));
+  void executed;
+}
+
+/** The functions of a range of time. @param {HTMLElement} into */
+async function showRange(into) {
+  const answer = await ask("export", { format: "collapsed", from: `t=${focus.from}`, to: `t=${focus.to}`, code, min: 1 }, "hot");
+  const { total, functions } = sums(answer.text);
+  fill(into, panel("Hottest functions of the range", choice("Whose code", [["mine", "Mine"], ["all", "All"]], code, (value) => { code = value; void part(into, showHot); }),
+    h("table.list", null, h("thead", null, h("tr", null, h("th", null, "Function"), h("th.n", null, "Own blocks"), h("th.n", null, "With callees"))),
+      h("tbody", null, functions.slice(0, 14).map(([name, own, all]) => h("tr", null, h("td", null, h("a", { href: `#view=function&fn=${encodeURIComponent(name)}&from=${focus.from}&to=${focus.to}` }, name)),
+        h("td.n", null, grouped(own)), h("td.n", null, grouped(all)))))), h("p.more", null, `${counted(total, "block")} in the range`), answered(answer)));
+}
+
+/**
+ * Blocks by function, from stacks.
+ * @param {string} text @returns {{ total: number, functions: [string, number, number][] }}
+ */
+export function sums(text) {
+  /** @type {Map<string, [number, number]>} */
+  const all = new Map();
+  let total = 0;
+  for (const line of text.split("\n")) {
+    const end = line.lastIndexOf(" ");
+    if (end < 0) continue;
+    const blocks = Number(line.slice(end + 1));
+    const stack = line.slice(0, end).split(";");
+    total += blocks;
+    for (const name of new Set(stack)) {
+      const known = all.get(name) ?? [0, 0];
+      all.set(name, [known[0] + (name === stack[stack.length - 1] ? blocks : 0), known[1] + blocks]);
+    }
+  }
+  const functions = /** @type {[string, number, number][]} */ ([...all].map(([name, [own, inside]]) => [name, own, inside]));
+  return { total, functions: functions.sort((a, b) => b[1] - a[1]) };
+}
+
+let folded = "mine";
+/** @param {HTMLElement} into */
+async function showGraph(into) {
+  const range = focus.from && focus.to ? { from: `t=${focus.from}`, to: `t=${focus.to}` } : {};
+  const answer = await ask("export", { format: "collapsed", code: folded, ...range }, "flame");
+  fill(into, panel("Flame graph", choice("Whose code", [["mine", "Mine"], ["all", "All"]], folded, (value) => { folded = value; void part(into, showGraph); }),
+    flame(answer.text, (name) => go({ view: "function", fn: name })), answered(answer)));
+}
+
+/** @param {HTMLElement} into */
+async function showFacts(into) {
+  const { doc } = await ask("info", {}, "facts");
+  /** @type {[string, string][]} */
+  const rows = [["Recorded", new Date(doc.recorded_unix * 1000).toLocaleString("en-GB")], ["Host calls", grouped(doc.host_calls ?? 0)],
+    ["File", counted(doc.length, "byte")], ["In it", ["log", ...doc.lenses].join(", ")], ["Engine", doc.engine.split(" ").slice(0, 2).join(" ")]];
+  fill(into, panel("Recording", null, h("dl.facts", null, rows.map(([name, what]) => h("div", null, h("dt", null, name), h("dd", null, what))))));
+}
+
+export { color };

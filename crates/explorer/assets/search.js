@@ -1,0 +1,107 @@
+/** Search: functions, files, lines, values, output; or a moment to go to. */
+import { ask, Superseded } from "./api.js";
+import { base, counted, fill, grouped, h, visible } from "./dom.js";
+import { focus, go } from "./focus.js";
+import { files, text as textOf } from "./source.js";
+
+/** @typedef {{ kind: string, title: string, detail: string, act: () => void }} Hit */
+
+/** Opens the search. @param {string} words */
+export function search(words) {
+  if (document.querySelector("dialog.search")) return;
+  let hits = /** @type {Hit[]} */ ([]);
+  let on = 0;
+  const input = h("input", { type: "text", value: words, placeholder: "A function, a line’s text, bank.c:52#3, t=1234, bank.c:52 where fee < 0 …", "aria-label": "Search", role: "combobox", "aria-expanded": "true", "aria-controls": "hits", autocomplete: "off", spellcheck: "false" });
+  const list = h("ul", { id: "hits", role: "listbox", "aria-label": "Found" });
+  const foot = h("div.foot", { role: "status" }, "Enter opens, the arrow keys choose, Esc closes");
+  const made = h("dialog.search", { "aria-label": "Search" }, input, list, foot);
+  const close = () => made.close();
+  made.addEventListener("close", () => made.remove());
+  made.addEventListener("click", (/** @type {MouseEvent} */ event) => { if (event.target === made) close(); });
+  const draw = () => {
+    on = Math.min(on, Math.max(0, hits.length - 1));
+    fill(list, hits.map((hit, index) => h("li", { role: "option", id: `hit-${index}`, "aria-selected": String(index === on), onclick: () => { close(); hit.act(); } }, h("span.kind", null, hit.kind), h("span.title", null, hit.title), h("span.detail", null, hit.detail))));
+    input.setAttribute("aria-activedescendant", hits.length ? `hit-${on}` : "");
+    list.children[on]?.scrollIntoView({ block: "nearest" });
+  };
+  let asked = 0;
+  const look = async () => {
+    const number = (asked += 1);
+    const query = input.value.trim();
+    const take = (/** @type {Hit[]} */ more) => { if (number === asked) { hits = [...hits, ...more].slice(0, 60); draw(); } };
+    hits = [];
+    if (!query) { fill(list); foot.textContent = "Enter opens, the arrow keys choose, Esc closes"; return; }
+    foot.textContent = "Looking …";
+    const looks = [moments, functions, lines, output].map((look_) => look_(query).then(take, (error) => { if (number === asked && !(error instanceof Superseded) && look_ === moments) foot.textContent = error.message; }));
+    await Promise.all(looks);
+    if (number === asked && foot.textContent === "Looking …") foot.textContent = hits.length ? counted(hits.length, "result") : "Nothing is called so, and nothing reads so.";
+    draw();
+  };
+  let timer = 0;
+  input.addEventListener("input", () => { clearTimeout(timer); timer = window.setTimeout(look, 120); });
+  input.addEventListener("keydown", (/** @type {KeyboardEvent} */ pressed) => {
+    if (pressed.key === "ArrowDown") on = Math.min(hits.length - 1, on + 1);
+    else if (pressed.key === "ArrowUp") on = Math.max(0, on - 1);
+    else if (pressed.key === "Enter") { const hit = hits[on]; if (hit) { close(); hit.act(); } else void look(); return pressed.preventDefault(); }
+    else return;
+    pressed.preventDefault();
+    draw();
+  });
+  document.getElementById("layer")?.append(made);
+  made.showModal();
+  input.select();
+  if (words) void look();
+}
+
+/** Moments, and executions where a condition holds. @param {string} query @returns {Promise<Hit[]>} */
+async function moments(query) {
+  const condition = /^(\S+)\s+where\s+(.+)$/.exec(query);
+  if (condition) {
+    const [, at, where] = condition;
+    const { doc } = await ask("values", { at, where, limit: 50 }, "search-where");
+    return doc.instances.map((/** @type {any} */ one) => ({ kind: "value", title: `${at}#${one.number}`, detail: `${one.values.map((/** @type {any} */ value) => `${value.name} = ${value.value}`).join(", ")} · t=${grouped(one.t)} · ${grouped(doc.holds)} of ${grouped(doc.count)}`, act: () => go({ view: "source", at: `${at}#${one.number}`, file: "", line: "" }) }));
+  }
+  if (!/[:#@=%]|^\d|^start$|^end$/.test(query)) return [];
+  const { doc } = await ask("moment", { at: query }, "search-moment");
+  return [{ kind: "moment", title: query, detail: `t=${grouped(doc.t)} in ${doc.function.name}${doc.line ? ` at ${doc.line}` : ""}`, act: () => go({ view: focus.view === "overview" ? "source" : focus.view, at: query, file: "", line: "" }) }];
+}
+
+/** @param {string} query @returns {Promise<Hit[]>} */
+async function functions(query) {
+  const { doc } = await ask("profile", { sort: "instructions", code: "all" }, "search-functions");
+  const low = query.toLowerCase();
+  return doc.rows.filter((/** @type {any} */ row) => row.function.name.toLowerCase().includes(low)).slice(0, 12).map((/** @type {any} */ row) => ({ kind: "function", title: row.function.name, detail: row.entries ? `${counted(row.entries, "call")}` : "never called", act: () => go({ view: "function", fn: `func[${row.function.index}]`, call: "" }) }));
+}
+
+/** Files, and lines of the user's own. @param {string} query @returns {Promise<Hit[]>} */
+async function lines(query) {
+  const low = query.toLowerCase();
+  const all = await files();
+  const found = /** @type {Hit[]} */ (all.filter((one) => one.file.toLowerCase().includes(low)).slice(0, 6).map((one) => ({ kind: "file", title: one.name, detail: one.file, act: () => go({ view: "source", file: one.file, line: "" }) })));
+  for (const one of all.filter((one) => !one.library).slice(0, 40)) {
+    const answer = await textOf(one.file).catch(() => null);
+    for (const row of answer?.doc.lines ?? []) {
+      if (found.length > 30) return found;
+      if (row.text.toLowerCase().includes(low)) found.push({ kind: "line", title: row.text.trim(), detail: `${base(one.file)}:${row.line}${row.count === null ? "" : ` · ${counted(row.count, "execution")}`}`, act: () => go({ view: "source", file: one.file, line: String(row.line) }) });
+    }
+  }
+  return found;
+}
+
+/** Text that was printed. @param {string} query @returns {Promise<Hit[]>} */
+async function output(query) {
+  const { doc } = await ask("output", {}, "search-output");
+  const found = /** @type {Hit[]} */ ([]);
+  for (const stream of ["stdout", "stderr"]) {
+    const bytes = doc.writes.filter((/** @type {any} */ one) => one.stream === stream).flatMap((/** @type {any} */ one) => one.bytes.match(/../g) ?? []);
+    const wanted = [...new TextEncoder().encode(query)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+    const hex = bytes.join("");
+    for (let at = hex.indexOf(wanted); at >= 0 && found.length < 8; at = hex.indexOf(wanted, at + 2)) {
+      if (at % 2) continue;
+      const byte = at / 2;
+      const around = new TextDecoder().decode(Uint8Array.from(bytes.slice(Math.max(0, byte - 16), byte + 40), (/** @type {string} */ one) => Number.parseInt(one, 16)));
+      found.push({ kind: "output", title: visible(around.replaceAll("\n", "⏎")), detail: `byte ${grouped(byte)} of ${stream}`, act: () => go({ view: "why", about: `${stream}:${byte}` }) });
+    }
+  }
+  return found;
+}

@@ -1,0 +1,297 @@
+/** Source with exact counts, values beside it, and the executions of a line. */
+import { ask, Superseded } from "./api.js";
+import { answered, base, brief, color, counted, empty, failed, fill, grouped, h, loading, sharp, virtual } from "./dom.js";
+import { focus, frame, go, known, onmoment } from "./focus.js";
+import { execution, say } from "./moves.js";
+
+/** @type {Promise<any[]> | null} */
+let listed = null;
+/** The files of the program. @returns {Promise<any[]>} */
+export const files = () => (listed ??= ask("files").then((answer) => answer.doc.files, (error) => { listed = null; throw error; }));
+
+/** @type {Map<string, Promise<import("./api.js").Answer>>} */
+const texts = new Map();
+/** A file with its counts, of the range if there is one. @param {string} file @returns {Promise<import("./api.js").Answer>} */
+export function text(file) {
+  const range = focus.from && focus.to ? { from: `t=${focus.from}`, to: `t=${focus.to}` } : {};
+  const key = `${file} ${focus.from ?? ""} ${focus.to ?? ""}`;
+  let found = texts.get(key);
+  if (!found) {
+    found = ask("source", { file, ...range });
+    texts.set(key, found);
+    found.catch(() => texts.delete(key));
+  }
+  return found;
+}
+
+const HEIGHT = 21;
+/** @type {{ root: HTMLElement, tree: HTMLElement, head: HTMLElement, scroller: HTMLElement, foot: HTMLElement, below: HTMLElement } | null} */
+let made = null;
+/** @type {{ key: string, doc: any, answer: any, tokens: (Node | string)[][], list: ReturnType<typeof virtual>, most: number } | null} */
+let open = null;
+let waits = "";
+
+/** @param {HTMLElement} into */
+export function source(into) {
+  if (!made || made.root.parentElement !== into) {
+    const [tree, head, foot, below] = ["tree", "title", "lines-foot", "executions"].map((name) => h(`div.${name}`, null));
+    const scroller = h("div.code", { tabindex: 0, role: "region", "aria-label": "Source, line by line. The arrow keys choose a line; Enter goes to its first execution", "data-own-keys": "", onkeydown: move });
+    made = { root: h("div.source", null, h("h1.sr", null, "Source"), tree, h("div.text", null, head, scroller, below, foot)), tree, head, scroller, foot, below };
+    fill(into, made.root);
+    open = null;
+    void showTree();
+  }
+  void show();
+}
+onmoment(() => { if (made?.root.isConnected) void show(); });
+
+/** The file and line that are looked at: those that were chosen, or those of the moment. */
+async function wanted() {
+  const own = known.state ? frame() : null;
+  const chosen = focus.file ? { file: focus.file, line: Number(focus.line) || 0 } : null;
+  const stands = own?.source ? { file: own.source.file, line: own.source.line } : null;
+  if (chosen) return chosen;
+  if (stands) return stands;
+  const all = await files();
+  const first = all.find((one) => !one.library && one.executed) ?? all[0];
+  return first ? { file: first.file, line: 0 } : null;
+}
+
+async function show() {
+  if (!made) return;
+  const parts = made;
+  try {
+    const want = await wanted();
+    if (!want) return void fill(parts.scroller, empty("The program has no line tables, so no source is known. Compile it with -g. Functions and their counts are in Overview."));
+    const key = `${want.file} ${focus.from ?? ""} ${focus.to ?? ""}`;
+    if (open?.key !== key) {
+      if (waits === key) return;
+      waits = key;
+      if (!open) fill(parts.scroller, loading("Counting …"));
+      const answer = await text(want.file);
+      waits = "";
+      if (!parts.root.isConnected) return;
+      begin(key, answer);
+    }
+    if (!open) return;
+    const stands = frame()?.source;
+    const line = want.line || (stands?.file === want.file ? stands.line : 0);
+    const index = open.doc.lines.findIndex((/** @type {any} */ row) => row.line === line);
+    if (index >= 0 && shownLine !== `${key} ${line} ${focus.at}`) {
+      shownLine = `${key} ${line} ${focus.at}`;
+      open.list.show(index);
+    } else open.list.draw();
+    mark();
+    void strip(want.file, line);
+  } catch (error) {
+    waits = "";
+    if (!(error instanceof Superseded)) fill(parts.scroller, failed(error));
+  }
+}
+let shownLine = "";
+
+/** @param {string} key @param {import("./api.js").Answer} answer */
+function begin(key, answer) {
+  if (!made) return;
+  const { doc } = answer;
+  const most = doc.lines.reduce((/** @type {number} */ most, /** @type {any} */ row) => Math.max(most, row.instructions), 1);
+  fill(made.head, h("h2", { title: doc.file }, doc.name), doc.library && h("span.tag", null, "library"), doc.range && h("span.tag.range", null, `counts of t=${grouped(doc.range.first_t)} … ${grouped(doc.range.last_t)}`),
+    h("span.grow", null), h("span.soft", null, `${grouped(doc.lines.filter((/** @type {any} */ row) => row.count > 0).length)} of ${counted(doc.lines.filter((/** @type {any} */ row) => row.count !== null).length, "line")} executed`));
+  if (doc.missing) made.head.append(h("p.note", null, doc.missing));
+  const tokens = highlight(doc.lines.map((/** @type {any} */ row) => row.text));
+  // Rows are drawn at once, and read what is open.
+  open = { key, doc, answer, most, tokens, list: /** @type {any} */ (null) };
+  open.list = virtual(made.scroller, HEIGHT, doc.lines.length, row);
+  fill(made.foot, answered(answer));
+  if (!doc.lines.length) fill(made.scroller, empty("This file has no lines."));
+}
+
+/** The name of the file that is open, as commands take it, with a line. @param {number} line */
+const place = (line) => `${open?.doc.name}:${line}`;
+
+/** @param {number} index */
+function row(index) {
+  const { doc, tokens, most } = /** @type {NonNullable<typeof open>} */ (open);
+  const one = doc.lines[index];
+  const stands = frame()?.source;
+  const here = stands?.file === doc.file && stands.line === one.line;
+  const selected = focus.file === doc.file && Number(focus.line) === one.line;
+  const heat = h("span.heat", { "aria-hidden": "true" });
+  heat.style.opacity = one.count ? String(0.08 + 0.92 * Math.sqrt(one.instructions / most)) : "0";
+  const branches = one.branches ?? [];
+  const ways = branches.length === 1 && branches[0].ways.length === 2 && !doc.range ? branches[0].ways : null;
+  const ratio = ways && branches[0].count ? h("span.ratio", { title: branches[0].ways.map((/** @type {any} */ way) => `${way.kind} ${grouped(way.count)}`).join(", ") }) : null;
+  if (ratio) {
+    const part = h("i", null);
+    part.style.width = `${(100 * ways[0].count) / branches[0].count}%`;
+    if (!ways[0].count || !ways[1].count) ratio.classList.add("one");
+    ratio.append(part);
+  }
+  // In a range, a line that ran at another time is no line that never ran.
+  const never = one.count === 0 && !(doc.range && one.instructions);
+  const words = never ? "never ran" : one.count === 0 ? "not executed in the range" : one.count === null ? "" : counted(one.count, "execution");
+  const made = h(`div.row${never ? ".never" : ""}${one.count === null ? ".none" : ""}${here ? ".here" : ""}${selected ? ".on" : ""}`, {
+    role: "listitem", id: `line-${one.line}`, "data-index": index, "aria-current": selected || here ? "true" : null,
+    onclick: (/** @type {MouseEvent} */ clicked) => { if (!/** @type {HTMLElement} */ (clicked.target).closest("button") && !String(getSelection())) go({ file: doc.file, line: String(one.line) }, Boolean(focus.file === doc.file)); },
+    ondblclick: () => { if (one.count) go({ at: `${place(one.line)}#1`, file: "", line: "" }); },
+  }, heat, h("span.count", { title: words }, one.count ? brief(one.count) : ""), h("span.ways", null, ratio), h("span.number", null, one.line),
+    h("span.mark", { "aria-hidden": "true" }, here ? "▸" : ""), h("code.line", null, ...tokens[index].map((token) => (token instanceof Node ? token.cloneNode(true) : token))), beside(one, here),
+    never && h("button.whynot", { type: "button", tabindex: -1, onclick: () => go({ view: "why", about: `not:${place(one.line)}` }) }, "why not?"));
+  return made;
+}
+
+/** The values of variables beside a line: where they are declared, and all that the line names at the moment. @param {any} one @param {boolean} here */
+function beside(one, here) {
+  const own = frame();
+  if (!own?.variables || own.source?.file !== open?.doc.file) return null;
+  const shown = own.variables.filter((/** @type {any} */ variable) => variable.name && variable.value && !variable.shadowed && (here
+    ? new RegExp(`(^|[^\\w.])${variable.name.replace(/[^\w]/g, "\\$&")}(?![\\w])`).test(one.text) : variable.declared === one.line && !variable.inlined));
+  if (!shown.length) return null;
+  return h("span.values", null, shown.slice(0, 4).map((/** @type {any} */ variable) => h("button.value", { type: "button", tabindex: -1, title: `${variable.name}: ${variable.type}. Where did it come from?`,
+    onclick: () => go({ view: "why", about: `var:${variable.name}` }) }, h("span.soft", null, `${variable.name} `), variable.value.length > 34 ? `${variable.value.slice(0, 33)}…` : variable.value)));
+}
+
+/** The arrow keys choose a line; Enter goes to its first execution, or asks why there is none. @param {KeyboardEvent} pressed */
+function move(pressed) {
+  if (!open) return;
+  const { lines, file } = open.doc;
+  const stands = frame()?.source;
+  const line = focus.file === file ? Number(focus.line) : stands?.file === file ? stands.line : 1;
+  const index = lines.findIndex((/** @type {any} */ row) => row.line === line);
+  const next = { ArrowDown: index + 1, ArrowUp: index - 1, PageDown: index + 25, PageUp: index - 25, Home: 0, End: lines.length - 1 }[pressed.key];
+  const one = lines[index];
+  if (pressed.key === "Enter" && one) {
+    if (one.count === 0) go({ view: "why", about: `not:${place(one.line)}` });
+    else if (one.count) go({ at: `${place(one.line)}#1`, file: "", line: "" });
+    else say("This line has no code.");
+  } else if (next === undefined) return;
+  else {
+    const to = Math.min(lines.length - 1, Math.max(0, next));
+    go({ file, line: String(lines[to].line) }, true);
+    open.list.show(to);
+  }
+  pressed.preventDefault();
+  pressed.stopPropagation();
+}
+
+async function showTree() {
+  if (!made) return;
+  try {
+    const all = await files();
+    const own = all.filter((one) => !one.library);
+    const others = all.filter((one) => one.library && one.executed);
+    const link = (/** @type {any} */ one) => h("button.file", { type: "button", title: one.file, "data-file": one.file, onclick: () => go({ file: one.file, line: "" }) }, h("span.name", null, one.name),
+      h("span.part", { title: `${grouped(one.executed)} of ${grouped(one.lines)} lines executed` }, `${Math.round((100 * one.executed) / one.lines)}%`));
+    fill(made.tree, h("h2", null, "Files"), own.length ? own.map(link) : h("p.soft", null, "No code of your own has lines."),
+      others.length ? h("details", null, h("summary", null, `${counted(others.length, "library file")}`), others.map(link)) : null);
+    mark();
+  } catch (error) { if (!(error instanceof Superseded)) fill(made.tree, failed(error)); }
+}
+
+function mark() {
+  for (const one of made?.tree.querySelectorAll("[data-file]") ?? []) one.setAttribute("aria-current", String(/** @type {HTMLElement} */ (one).dataset.file === open?.doc.file));
+}
+
+let stripped = "";
+/** The executions of a line over time. @param {string} file @param {number} line */
+async function strip(file, line) {
+  if (!made || !open) return;
+  const row = open.doc.lines.find((/** @type {any} */ one) => one.line === line);
+  if (!row?.count) { stripped = ""; made.below.hidden = true; return; }
+  made.below.hidden = false;
+  const key = `${file}:${line} ${focus.at ?? ""} ${focus.from ?? ""} ${focus.to ?? ""}`;
+  if (stripped === key) return;
+  stripped = key;
+  const into = made.below;
+  const range = focus.from && focus.to ? { from: `t=${focus.from}`, to: `t=${focus.to}` } : {};
+  try {
+    const answer = await ask("executions", { at: `${file}:${line}`, limit: 2000, by: focus.at, ...range }, "strip");
+    if (stripped !== key) return;
+    const { executions, count, by, within } = answer.doc;
+    const now = known.moment;
+    const onIt = now?.arrives && now.source?.file === file && now.source?.line === line;
+    const canvas = h("canvas", { tabindex: 0, role: "img", "data-own-keys": "", "aria-label": `${counted(within, "execution")} of line ${line} over time; the buttons beside go through them`, onclick: (/** @type {MouseEvent} */ clicked) => {
+      const box = canvas.getBoundingClientRect();
+      const t = first + ((clicked.clientX - box.left) / box.width) * (last - first);
+      const nearest = executions.reduce((/** @type {any} */ best, /** @type {any} */ one) => (Math.abs(one.t - t) < Math.abs(best.t - t) ? one : best), executions[0]);
+      if (nearest) go({ at: `${place(line)}#${nearest.number}`, file: "", line: "" });
+    } });
+    const length = now?.length ?? executions[executions.length - 1]?.t ?? 1;
+    const [first, last] = [Number(focus.from) || 1, Number(focus.to) || length];
+    const draw = () => {
+      if (!canvas.isConnected) return;
+      const width = canvas.parentElement?.clientWidth ?? 400;
+      const to = sharp(canvas, width, 26);
+      to.fillStyle = color("panel-2");
+      to.fillRect(0, 12, width, 2);
+      to.fillStyle = color("accent");
+      const x = (/** @type {number} */ t) => ((t - first) / Math.max(1, last - first)) * (width - 2);
+      to.globalAlpha = executions.length > width ? 0.35 : 0.75;
+      for (const one of executions) to.fillRect(x(one.t), 6, 1.5, 14);
+      to.globalAlpha = 1;
+      if (now) { to.fillStyle = color("moment"); to.fillRect(x(now.t), 1, 2, 24); }
+    };
+    const which = h("input", { type: "text", size: 7, value: onIt ? now.arrival : by ? by : "", inputmode: "numeric", "aria-label": "Which execution", onchange: () => {
+      const number = Number(which.value.replaceAll(",", ""));
+      if (Number.isSafeInteger(number) && number >= 1 && number <= count) go({ at: `${place(line)}#${number}`, file: "", line: "" });
+      else say(`The line has executions 1 to ${grouped(count)}.`);
+    } });
+    const where = h("input.where", { type: "text", placeholder: "where fee < 0", value: condition, "aria-label": "Only executions where a condition holds", spellcheck: "false", oninput: () => { condition = where.value; },
+      onkeydown: (/** @type {KeyboardEvent} */ pressed) => { if (pressed.key === "Enter") void step(pressed.shiftKey ? -1 : 1); } });
+    const step = (/** @type {1 | -1} */ by_) => known.moment ? execution(by_, where.value.trim().replace(/^where\s+/, ""), place(line)) : go({ at: `${place(line)}#${by_ > 0 ? 1 : "last"}`, file: "", line: "" });
+    const button = (/** @type {string} */ sign, /** @type {string} */ title, /** @type {() => any} */ act) => h("button", { type: "button", title, "aria-label": title, onclick: act }, sign);
+    fill(into, h("div.controls", null, h("strong", null, place(line)), button("⇤", "First execution", () => go({ at: `${place(line)}#1`, file: "", line: "" })), button("◂", "Execution before (C)", () => step(-1)),
+      h("label", null, "# ", which), h("span.soft", null, `of ${grouped(count)}${within < count ? `, ${grouped(within)} in the range` : ""}`), button("▸", "Next execution (c)", () => step(1)), button("⇥", "Last execution", () => go({ at: `${place(line)}#last`, file: "", line: "" })),
+      where, executions.length < within && h("span.soft", null, `${grouped(executions.length)} shown, evenly`)), h("div.plot", null, canvas));
+    draw();
+    new ResizeObserver(draw).observe(/** @type {Element} */ (canvas.parentElement));
+  } catch (error) {
+    if (!(error instanceof Superseded)) fill(into, failed(error));
+  }
+}
+let condition = "";
+
+const WORDS = new Set(("alignas auto bool break case catch char class const constexpr continue crate default delete do double else enum explicit export extern false float fn for friend goto if impl in inline int let long loop match mod move mut namespace new nullptr NULL operator private protected pub public ref register return self Self short signed sizeof static struct super switch template this throw trait true try type typedef typename union unsafe unsigned use using virtual void volatile where while i8 i16 i32 i64 u8 u16 u32 u64 usize isize f32 f64 str size_t").split(" "));
+
+/**
+ * Words, texts and remarks of C, C++ and Rust in their colors.
+ * @param {string[]} lines @returns {(Node | string)[][]}
+ */
+function highlight(lines) {
+  let inside = false;
+  return lines.map((line) => {
+    const parts = /** @type {(Node | string)[]} */ ([]);
+    const token = /\/\/.*|\/\*|"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])'|^\s*#\s*\w+|[A-Za-z_]\w*|\d[\w.]*/g;
+    let at = 0;
+    const put = (/** @type {string} */ kind, /** @type {number} */ from, /** @type {number} */ to) => {
+      if (from > at) parts.push(h("span", null, line.slice(at, from)));
+      parts.push(kind ? h(`span.${kind}`, null, line.slice(from, to)) : h("span", null, line.slice(from, to)));
+      at = to;
+    };
+    if (inside) {
+      const end = line.indexOf("*/");
+      if (end < 0) { put("remark", 0, line.length); return parts; }
+      put("remark", 0, end + 2);
+      inside = false;
+      token.lastIndex = end + 2;
+    }
+    for (let found = token.exec(line); found; found = token.exec(line)) {
+      const [text] = found;
+      if (text === "/*") {
+        const end = line.indexOf("*/", found.index + 2);
+        inside = end < 0;
+        put("remark", found.index, inside ? line.length : end + 2);
+        token.lastIndex = at;
+        if (inside) break;
+      } else if (text.startsWith("//")) put("remark", found.index, line.length);
+      else if (/^["']/.test(text)) put("string", found.index, found.index + text.length);
+      else if (/^\s*#/.test(text)) put("word", found.index, found.index + text.length);
+      else if (/^\d/.test(text)) put("digit", found.index, found.index + text.length);
+      else if (WORDS.has(text)) put("word", found.index, found.index + text.length);
+    }
+    if (at < line.length) parts.push(h("span", null, line.slice(at)));
+    return parts;
+  });
+}
+
+export { base };

@@ -1,0 +1,168 @@
+/** What there is at the moment: the call stack, the variables, memory. It stands beside every view. */
+import { ask, Superseded } from "./api.js";
+import { answered, base, choice, empty, failed, fill, grouped, h, loading } from "./dom.js";
+import { called, focus, frame, go, goto, known, onmoment } from "./focus.js";
+import { say, write } from "./moves.js";
+
+let tab = "variables";
+let library = false;
+/** @type {HTMLElement} */
+let body;
+
+/** @param {HTMLElement} into */
+export function dock(into) {
+  body = h("div.body", null);
+  fill(into, h("div.head", null, h("h2", null, "State"), choice("What of it", [["variables", "Variables"], ["memory", "Memory"]], tab, (value) => { tab = value; show(); })), body);
+  onmoment(show);
+  window.addEventListener("popstate", show);
+  show();
+}
+
+function show() {
+  body.classList.toggle("waits", known.waits && Boolean(known.state));
+  if (!focus.at) return fill(body, empty("No moment is chosen yet."));
+  if (known.error) return fill(body, failed(known.error));
+  if (!known.state) return fill(body, loading("Following the run to the moment …"));
+  if (tab === "memory") return void memory();
+  fill(body, stack(), variables(), answered(known.answer));
+}
+
+function stack() {
+  const { frames, open } = known.state;
+  const own = frame();
+  const hidden = frames.filter((/** @type {any} */ one) => one.library && one !== own).length;
+  const list = h("ol.stack", { "aria-label": "Call stack, innermost first" });
+  for (const one of frames) {
+    if (one.library && !library && one !== own) continue;
+    const where = one.source ? `${base(one.source.file)}:${one.source.line}` : `@0x${one.offset.toString(16)}`;
+    const given = (one.variables ?? []).filter((/** @type {any} */ variable) => variable.parameter).map((/** @type {any} */ variable) => `${variable.name}=${short(variable.value)}`).join(", ");
+    list.append(h("li", null, h("button.frame", { type: "button", "aria-current": one === own ? "true" : null, title: `${one.function.name}(${given})`, onclick: () => go({ frame: String(one.number) }) },
+      h("span.number", null, one.number), h("span.name", null, short(one.function.name, 60), given && h("span.soft", null, `(${short(given, 60)})`)), h("span.where", null, where)),
+    (one.inlined ?? []).map((/** @type {string} */ name) => h("div.inlined", null, `inlined ${name}`))));
+  }
+  if (hidden || library) list.append(h("li", null, h("button.quiet", { type: "button", onclick: () => { library = !library; show(); } }, library ? "Fold library code" : `${grouped(hidden)} in library code`)));
+  if (open > frames.length) list.append(h("li.soft", null, `and ${grouped(open - frames.length)} more`));
+  return list;
+}
+
+/** @param {string | null | undefined} text @param {number} [most] */
+const short = (text, most = 28) => (!text ? "" : text.length > most ? `${text.slice(0, most - 1)}…` : text);
+
+function variables() {
+  const own = frame();
+  if (!own) return empty("Nothing is executed here.");
+  const all = own.variables ?? [];
+  if (!all.length) {
+    const locals = own.locals ?? [];
+    return h("div", null, own.why && h("p.note", null, own.why), locals.length ? h("table.variables", null, h("tbody", null, locals.map((/** @type {any} */ local) =>
+      h("tr", null, h("th", { scope: "row" }, local.name ?? `local ${local.index}`), h("td.value", null, local.text ?? "not known")))))
+      : empty("This function has no variables here."));
+  }
+  const chosen = focus.about?.startsWith("var:") ? focus.about.slice(4) : null;
+  // The moment of an outer activation is that of its call.
+  const at = own.number === 0 ? focus.at : null;
+  return h("table.variables", { "aria-label": `Variables of ${own.function.name}` }, h("tbody", null, all.map((/** @type {any} */ one) => {
+    const asked = async (/** @type {string} */ about) => at ? go({ view: "why", about }) : goto(own.t, own.offset, { view: "why", about });
+    return h("tr", { class: one.name === chosen ? "on" : null }, h("th", { scope: "row", title: one.type }, one.name, one.parameter ? h("span.soft", { title: "parameter" }, " ᵖ") : null),
+      h("td.value", null, value(one, (name) => asked(`var:${name}`)), one.written ? h("span.soft", { title: "Its place may hold something else" }, " ?") : null),
+      h("td.acts", null,
+        h("button.quiet.icon", { type: "button", title: `Last write of ${one.name}`, "aria-label": `Last write of ${one.name}`, onclick: () => { go({ about: `var:${one.name}` }, true); void write(-1, one.name); } }, "↤"),
+        h("button.quiet.icon", { type: "button", title: `Next write of ${one.name}`, "aria-label": `Next write of ${one.name}`, onclick: () => { go({ about: `var:${one.name}` }, true); void write(1, one.name); } }, "↦")));
+  })));
+}
+
+/**
+ * A value, whose members can be opened.
+ * @param {any} variable @param {(name: string) => void} asked
+ */
+function value(variable, asked) {
+  const text = variable.value;
+  if (text === null || text === undefined) return h("span.soft", null, variable.unavailable ?? "not known here");
+  const button = h("button.link", { type: "button", title: `${variable.type}: where did it come from?`, onclick: () => asked(variable.name) }, short(text, 90));
+  const members = parts(text);
+  if (!members && text.length <= 90) return button;
+  const whole = members
+    ? h("dl.members", null, members.map(([name, what]) => h("div", null, h("dt", null, name), h("dd", null, name && /^[\w]+$/.test(name) && variable.type && !/\d/.test(name[0])
+      ? h("button.link", { type: "button", onclick: () => asked(`${variable.name}.${name}`) }, what) : what))))
+    : h("p.whole", null, text);
+  whole.hidden = true;
+  const open = h("button.quiet.opens", { type: "button", "aria-expanded": "false", "aria-label": `Members of ${variable.name}`, onclick: () => {
+    whole.hidden = !whole.hidden;
+    open.setAttribute("aria-expanded", String(!whole.hidden));
+    open.textContent = whole.hidden ? "▸" : "▾";
+  } }, "▸");
+  return h("div", null, open, button, whole);
+}
+
+/** The members of a value as text: `{a = 1, b = {2, 3}}`. @param {string} text @returns {[string, string][] | null} */
+function parts(text) {
+  const open = text.search(/[[{]/);
+  if (open < 0 || !/[\]}]$/.test(text)) return null;
+  const found = /** @type {[string, string][]} */ ([]);
+  let [depth, from, quoted] = [0, open + 1, ""];
+  for (let at = open; at < text.length; at += 1) {
+    const char = text[at];
+    if (quoted) { if (char === "\\") at += 1; else if (char === quoted) quoted = ""; continue; }
+    if (char === '"') quoted = char;
+    else if ("{[(".includes(char)) depth += 1;
+    else if ("}])".includes(char)) depth -= 1;
+    if ((char === "," && depth === 1) || (depth === 0 && at > open)) {
+      const part = text.slice(from, at).trim();
+      const match = /^(\w+)\s*[=:]\s*(.*)$/s.exec(part);
+      if (part) found.push(match ? [match[1], match[2]] : [String(found.length), part]);
+      from = at + 1;
+      if (depth === 0) break;
+    }
+  }
+  return found.length > 1 ? found : null;
+}
+
+let address = "";
+/** Memory around an address, with who wrote each byte. */
+async function memory() {
+  const own = frame();
+  const pointer = (own?.variables ?? []).map((/** @type {any} */ one) => /^0x[0-9a-f]+/.exec(one.value ?? "")?.[0]).find((/** @type {any} */ one) => one && Number(one) > 0);
+  if (!address) address = pointer ?? "0x400";
+  const table = h("div", null, loading());
+  const input = h("input", { type: "text", value: address, "aria-label": "Address", size: 10, spellcheck: "false" });
+  const form = h("form.address", { onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); address = input.value.trim(); void look(); } }, h("label", null, "From ", input), h("button", { type: "submit" }, "Show"),
+    h("button.quiet", { type: "button", "aria-label": "64 bytes before", onclick: () => step(-64) }, "−64"), h("button.quiet", { type: "button", "aria-label": "64 bytes further", onclick: () => step(64) }, "+64"));
+  const step = (/** @type {number} */ by) => { address = `0x${Math.max(0, Number(address) + by).toString(16)}`; input.value = address; void look(); };
+  fill(body, form, table);
+  const look = async () => {
+    const from = Number(address);
+    if (!Number.isSafeInteger(from) || from < 0) return fill(table, failed(new Error(`${address} is no address: write a number, such as 0x1040`)));
+    try {
+      const answer = await ask("memory", { address: `0x${from.toString(16)}..0x${(from + 63).toString(16)}`, at: focus.at }, "memory");
+      fill(table, hex(answer.doc), answered(answer));
+    } catch (error) { if (!(error instanceof Superseded)) fill(table, failed(error)); }
+  };
+  await look();
+}
+
+/** @param {any} doc */
+function hex(doc) {
+  const bytes = doc.contents.match(/../g) ?? [];
+  const writers = new Array(bytes.length).fill(null);
+  doc.parts.forEach((/** @type {any} */ part) => { for (let at = 0; at < part.bytes; at += 1) writers[part.address - doc.address + at] = part; });
+  const kinds = [...new Set(doc.parts.map((/** @type {any} */ part) => part.written && `${part.written.function?.name}${part.written.t}`))];
+  const told = h("div.writer", { "aria-live": "polite" }, "Choose a byte: who wrote it.");
+  /** @param {number} at */
+  const tell = (at) => {
+    const { written, next_read: read, next_written: next } = writers[at] ?? {};
+    const place = (/** @type {any} */ one) => one.source ? `${base(one.source.file)}:${one.source.line}` : one.function?.name ?? one.kind;
+    const link = (/** @type {string} */ what, /** @type {any} */ one) => one && h("p", null, `${what} `, h("button.link", { type: "button", onclick: () => goto(one.t, one.offset ?? null).catch((error) => say(error.message)) }, `${place(one)} at t=${grouped(one.t)}`), one.value ? ` ${one.value.text}` : "");
+    fill(told, h("p", null, h("code", null, `0x${(doc.address + at).toString(16)}`)), written ? link("written by", written) : h("p.soft", null, "not written before this moment"), link("next read by", read), link("next written by", next));
+  };
+  const rows = [];
+  for (let from = 0; from < bytes.length; from += 8)
+    rows.push(h("tr", null, h("th", { scope: "row" }, `0x${(doc.address + from).toString(16)}`), bytes.slice(from, from + 8).map((/** @type {string} */ byte, /** @type {number} */ index) => {
+      const at = from + index;
+      const part = writers[at]?.written;
+      const shade = part ? kinds.indexOf(`${part.function?.name}${part.t}`) % 5 : "none";
+      return h("td", null, h(`button.byte.by-${shade}`, { type: "button", onclick: () => tell(at), onfocus: () => tell(at) }, byte));
+    }), h("td.text", { "aria-hidden": "true" }, bytes.slice(from, from + 8).map((/** @type {string} */ byte) => { const code = Number.parseInt(byte, 16); return code >= 32 && code < 127 ? String.fromCharCode(code) : "·"; }).join(""))));
+  return h("div", null, h("table.hex", { "aria-label": "Memory" }, h("tbody", null, rows)), told);
+}
+
+export { called };

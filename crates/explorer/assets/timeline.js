@@ -1,0 +1,225 @@
+/** Calls over time. A range that is dragged is what every view counts. */
+import { ask, Superseded } from "./api.js";
+import { answered, choice, color, counted, empty, failed, fill, grouped, h, loading, panel, share, sharp } from "./dom.js";
+import { focus, go, known, onmoment } from "./focus.js";
+import { sums } from "./overview.js";
+
+/** @typedef {{ name: string, from: number, to: number, depth: number, merged: number }} Call */
+
+/** What is seen of the run. @type {{ from: number, to: number } | null} */
+let seen = null;
+let length = 0;
+/** @type {Call[]} */
+let calls = [];
+/** @type {any} */
+let parts = null;
+let asked = "";
+let drag = /** @type {{ from: number, to: number } | null} */ (null);
+
+/** @param {HTMLElement} into */
+export function timeline(into) {
+  if (!parts || parts.root.parentElement !== into) {
+    const canvas = h("canvas", { tabindex: 0, role: "img", "data-own-keys": "", "aria-label": "Calls over time. Plus and minus zoom, the arrow keys move, r takes what is seen as the range" });
+    const holder = h("div.tracks", null, canvas);
+    const tip = h("div.tip", { "aria-live": "polite" });
+    const [note, table] = [h("div", null), h("div", null)];
+    const button = (/** @type {string} */ text, /** @type {() => any} */ act) => h("button", { type: "button", onclick: act }, text);
+    parts = { canvas, holder, tip, note, table, root: h("div.timeline", null, h("h1.sr", null, "Timeline"), panel("Calls over time", [
+      button("Whole run", () => zoom(1, length)), button("−", () => scale(2)), button("+", () => scale(0.5)), button("Zoom to range", () => focus.from && zoom(Number(focus.from), Number(focus.to))), button("Clear range", () => go({ from: "", to: "" }))],
+    holder, tip, note), table) };
+    fill(into, parts.root);
+    listen(canvas);
+    new ResizeObserver(() => draw()).observe(holder);
+    void look();
+  } else draw();
+  void counts();
+}
+window.addEventListener("themechange", () => parts?.root.isConnected && draw());
+onmoment(() => parts?.root.isConnected && draw());
+
+/** @param {number} factor */
+function scale(factor) {
+  if (!seen) return;
+  const middle = known.moment && known.moment.t >= seen.from && known.moment.t <= seen.to ? known.moment.t : (seen.from + seen.to) / 2;
+  const wide = Math.max(8, (seen.to - seen.from) * factor);
+  zoom(Math.round(middle - (middle - seen.from) * (wide / (seen.to - seen.from || 1))), Math.round(middle + (seen.to - middle) * (wide / (seen.to - seen.from || 1))));
+}
+
+/** @param {number} from @param {number} to */
+function zoom(from, to) {
+  seen = { from: Math.max(1, Math.min(from, length)), to: Math.max(Math.max(1, from) + 1, Math.min(to, length)) };
+  draw();
+  void look();
+}
+
+let timer = 0;
+async function look() {
+  clearTimeout(timer);
+  timer = window.setTimeout(async () => {
+    try {
+      if (!length) {
+        fill(parts.note, loading("Following the path …"));
+        length = (await ask("moment", { at: "end" }, "length")).doc.length;
+        seen ??= { from: 1, to: length };
+      }
+      const { from, to } = /** @type {{ from: number, to: number }} */ (seen);
+      const key = `${from} ${to}`;
+      if (asked === key) return;
+      asked = key;
+      // A call that is narrower than a pixel is merged with its neighbors, and says how many they are.
+      const least = Math.max(1, Math.floor((to - from) / 900));
+      const answer = await ask("export", { format: "perfetto", from: `t=${from}`, to: `t=${to}`, min: least, depth: 48 }, "timeline");
+      calls = read(JSON.parse(answer.text), from, to);
+      fill(parts.note, h("p.more", null, `${counted(calls.length, "bar")}; calls shorter than ${counted(least, "block")} are merged`), answered(answer));
+      draw();
+    } catch (error) {
+      asked = "";
+      if (!(error instanceof Superseded)) fill(parts.note, failed(error));
+    }
+  }, 60);
+}
+
+/** @param {any} doc @param {number} first @param {number} last @returns {Call[]} */
+function read(doc, first, last) {
+  const found = /** @type {Call[]} */ ([]);
+  const open = /** @type {Call[]} */ ([]);
+  for (const event of doc.traceEvents) {
+    if (event.ph === "B") {
+      const call = { name: event.name, from: event.ts, to: last + 1, depth: open.length, merged: 0 };
+      open.push(call);
+      found.push(call);
+    } else if (event.ph === "E") {
+      const call = open.pop();
+      if (call) call.to = event.ts;
+    } else if (event.ph === "X") found.push({ name: `${counted(event.args.calls, "short call")}`, from: event.ts, to: event.ts + event.dur, depth: open.length, merged: event.args.calls });
+  }
+  return found.filter((call) => call.to >= first);
+}
+
+const HEIGHT = 20;
+/** @param {number} t @param {number} width */
+const x = (t, width) => (seen ? ((t - seen.from) / (seen.to + 1 - seen.from)) * width : 0);
+/** @param {MouseEvent} event */
+const timeAt = (event) => {
+  const box = parts.canvas.getBoundingClientRect();
+  return seen ? Math.round(seen.from + ((event.clientX - box.left) / box.width) * (seen.to + 1 - seen.from)) : 1;
+};
+
+function draw() {
+  if (!parts || !seen) return;
+  const width = parts.holder.clientWidth || 800;
+  const depth = calls.reduce((most, call) => Math.max(most, call.depth), 0);
+  const height = Math.max(120, (depth + 1) * HEIGHT + 30);
+  const to = sharp(parts.canvas, width, height);
+  to.clearRect(0, 0, width, height);
+  to.font = "11px ui-monospace, SFMono-Regular, Menlo, monospace";
+  to.textBaseline = "middle";
+  to.fillStyle = color("soft");
+  const step = nice((seen.to - seen.from) / Math.max(2, width / 130));
+  for (let t = Math.ceil(seen.from / step) * step; t <= seen.to; t += step) {
+    to.fillStyle = color("line");
+    to.fillRect(Math.round(x(t, width)), 18, 1, height);
+    to.fillStyle = color("soft");
+    to.fillText(grouped(t), Math.min(width - 60, x(t, width) + 4), 9);
+  }
+  let hue = 0;
+  for (const call of calls) {
+    const left = Math.max(0, x(call.from, width));
+    const right = Math.min(width, x(call.to, width));
+    if (right <= 0 || left >= width) continue;
+    const wide = Math.max(0.8, right - left - 0.6);
+    hue = 0;
+    for (const char of call.name) hue = (hue * 31 + (char.codePointAt(0) ?? 0)) | 0;
+    to.fillStyle = call.merged ? color("flame-x") : color(`flame-${Math.abs(hue) % 6}`);
+    to.fillRect(left, 22 + call.depth * HEIGHT, wide, HEIGHT - 2);
+    if (wide > 40) {
+      to.fillStyle = color("flame-ink");
+      const room = Math.floor((wide - 8) / 6.7);
+      to.fillText(call.name.length > room ? `${call.name.slice(0, Math.max(1, room - 1))}…` : call.name, left + 4, 21 + call.depth * HEIGHT + HEIGHT / 2);
+    }
+  }
+  const range = drag ?? (focus.from && focus.to ? { from: Number(focus.from), to: Number(focus.to) } : null);
+  if (range) {
+    to.fillStyle = color("range");
+    to.globalAlpha = 0.2;
+    to.fillRect(x(Math.min(range.from, range.to), width), 18, Math.max(1, x(Math.max(range.from, range.to) + 1, width) - x(Math.min(range.from, range.to), width)), height);
+    to.globalAlpha = 1;
+  }
+  if (known.moment) { to.fillStyle = color("moment"); to.fillRect(x(known.moment.t, width) - 1, 0, 2, height); }
+}
+
+/** A round step. @param {number} least */
+function nice(least) {
+  const power = 10 ** Math.floor(Math.log10(Math.max(1, least)));
+  return Math.max(1, [1, 2, 5, 10].map((one) => one * power).find((one) => one >= least) ?? power);
+}
+
+/** @param {HTMLCanvasElement} canvas */
+function listen(canvas) {
+  /** @param {MouseEvent} event */
+  const under = (event) => {
+    const box = canvas.getBoundingClientRect();
+    const depth = Math.floor((event.clientY - box.top - 22) / HEIGHT);
+    const t = timeAt(event);
+    return calls.find((call) => call.depth === depth && t >= call.from && t < Math.max(call.to, call.from + 1)) ?? null;
+  };
+  canvas.addEventListener("mousedown", (event) => { if (event.button === 0) drag = { from: timeAt(event), to: timeAt(event) }; });
+  canvas.addEventListener("mousemove", (event) => {
+    if (drag) { drag.to = timeAt(event); draw(); }
+    const call = under(event);
+    parts.tip.textContent = drag && Math.abs(drag.to - drag.from) > 1 ? `t=${grouped(Math.min(drag.from, drag.to))} … ${grouped(Math.max(drag.from, drag.to))}: ${counted(Math.abs(drag.to - drag.from) + 1, "block")}`
+      : call ? `${call.name} · t=${grouped(call.from)} … ${grouped(call.to - 1)} · ${counted(call.to - call.from, "block")}` : `t=${grouped(timeAt(event))}`;
+  });
+  window.addEventListener("mouseup", (event) => {
+    if (!drag) return;
+    const { from, to } = drag;
+    drag = null;
+    const box = canvas.getBoundingClientRect();
+    const moved = Math.abs(x(to, box.width) - x(from, box.width)) > 3;
+    if (moved) go({ from: String(Math.max(1, Math.min(from, to))), to: String(Math.min(length, Math.max(from, to))) });
+    else if (event.target === canvas) go({ at: `t=${Math.max(1, Math.min(length, to))}` });
+    draw();
+  });
+  canvas.addEventListener("dblclick", (event) => { const call = under(event); if (call) zoom(call.from, call.to - 1); });
+  canvas.addEventListener("wheel", (event) => {
+    if (!seen) return;
+    event.preventDefault();
+    const t = timeAt(event);
+    const by = event.deltaY > 0 ? 1.25 : 0.8;
+    if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+      const move = Math.round(((event.deltaX || event.deltaY) / 600) * (seen.to - seen.from));
+      return zoom(seen.from + move, seen.to + move);
+    }
+    zoom(Math.round(t - (t - seen.from) * by), Math.round(t + (seen.to - t) * by));
+  }, { passive: false });
+  canvas.addEventListener("keydown", (event) => {
+    if (!seen) return;
+    const wide = seen.to - seen.from;
+    const acts = /** @type {Record<string, () => void>} */ ({ "+": () => scale(0.5), "=": () => scale(0.5), "-": () => scale(2), 0: () => zoom(1, length),
+      ArrowRight: () => seen && zoom(seen.from + Math.ceil(wide / 5), seen.to + Math.ceil(wide / 5)), ArrowLeft: () => seen && zoom(seen.from - Math.ceil(wide / 5), seen.to - Math.ceil(wide / 5)),
+      r: () => seen && go({ from: String(seen.from), to: String(seen.to) }) });
+    const act = acts[event.key];
+    if (!act) return;
+    event.preventDefault();
+    event.stopPropagation();
+    act();
+  });
+}
+
+let code = "mine";
+let counted_ = "";
+async function counts() {
+  const key = `${focus.from ?? ""} ${focus.to ?? ""} ${code}`;
+  if (counted_ === key && parts.table.hasChildNodes()) return;
+  counted_ = key;
+  const ranged = focus.from && focus.to;
+  if (!ranged) return fill(parts.table, empty(h("p", null, "Drag over the calls to choose a range of time. Every count, here and in the source, is then of exactly that range.")));
+  try {
+    const answer = await ask("export", { format: "collapsed", from: `t=${focus.from}`, to: `t=${focus.to}`, code, min: 1 }, "range");
+    const { total, functions } = sums(answer.text);
+    fill(parts.table, panel(`Functions from t=${grouped(Number(focus.from))} to t=${grouped(Number(focus.to))}`, choice("Whose code", [["mine", "Mine"], ["all", "All"]], code, (value) => { code = value; void counts(); }),
+      h("table.list", null, h("thead", null, h("tr", null, h("th", null, "Function"), h("th.n", null, "Own blocks"), h("th.n", null, "Share"), h("th.n", null, "With callees"))),
+        h("tbody", null, functions.slice(0, 200).map(([name, own, all]) => h("tr", null, h("td", null, h("button.link", { type: "button", onclick: () => go({ view: "function", fn: name }) }, name)), h("td.n", null, grouped(own)), h("td.n", null, share(own, total)), h("td.n", null, grouped(all)))))),
+      answered(answer)));
+  } catch (error) { if (!(error instanceof Superseded)) fill(parts.table, failed(error)); }
+}

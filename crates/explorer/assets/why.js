@@ -1,0 +1,144 @@
+/** Where a value came from: the way back, step by step; what it held over time; who used it next; why a line did not run. */
+import { ask, Superseded } from "./api.js";
+import { answered, base, choice, counted, empty, failed, fill, grouped, h, loading, panel } from "./dom.js";
+import { focus, frame, go, known, onmoment } from "./focus.js";
+import { plot } from "./plot.js";
+
+let key = "";
+let library = false;
+let form = "origin";
+
+/** @param {HTMLElement} into */
+export function why(into) {
+  const now = `${focus.about ?? ""} ${/^(trap|std|not)/.test(focus.about ?? "") ? "" : focus.at ?? ""}`;
+  if (into.hasChildNodes() && key === now) return;
+  key = now;
+  void show(into);
+}
+onmoment(() => { /* what is asked is in the address */ });
+
+/** The question that an address asks. @returns {{ command: string, options: Record<string, any>, title: string } | null} */
+function question() {
+  const about = focus.about ?? "";
+  const [kind, rest] = [about.split(":")[0], about.slice(about.indexOf(":") + 1)];
+  if (kind === "trap") return { command: "why", options: { trap: true }, title: "Why did the run end like this?" };
+  if (kind === "stdout" || kind === "stderr") return { command: "why", options: { [kind]: rest }, title: `Why was byte ${rest} of ${kind} printed?` };
+  if (kind === "not") return { command: "why-not", options: { at: rest }, title: `Why did ${rest} not run?` };
+  if (!focus.at) return null;
+  if (kind === "var") return { command: "why", options: { at: focus.at, var: rest }, title: `Where did ${rest} come from?` };
+  return { command: "why", options: { at: focus.at }, title: `Where did the value at ${focus.at} come from?` };
+}
+
+/** @param {HTMLElement} into */
+async function show(into) {
+  const asked = question();
+  if (!asked) return fill(into, h("h1.sr", null, "Why"), empty(h("strong", null, "Nothing is asked yet."), h("p", null, "Click a value beside the source, a byte of the output, or a line that never ran.")));
+  const body = h("div.body", null, loading("Following the run back …"));
+  const isVariable = asked.options.var;
+  fill(into, h("div.why", null, h("div.title", null, h("h1", null, asked.title), asked.command === "why" && asked.options.at && choice("What about it", /** @type {[string, string][]} */ ([["origin", "Origin"], ...(isVariable ? [["history", "History"]] : []), ["uses", "Uses"]]), form, (value) => { form = value; void answer(); })), body));
+  const answer = async () => {
+    fill(body, loading("Following the run …"));
+    try {
+      if (asked.command === "why-not") return await whyNot(body, asked.options.at);
+      if (asked.options.at && form === "uses") return await uses(body);
+      if (isVariable && form === "history") return await history(body, isVariable);
+      const found = await ask("why", asked.options, "why");
+      fill(body, head(found.doc), chain(found), answered(found));
+    } catch (error) {
+      if (error instanceof Superseded) return;
+      fill(body, failed(error));
+    }
+  };
+  await answer();
+}
+
+/** @param {any} doc */
+const head = (doc) => h("div.about", null, h("p.said", null, doc.about), doc.death?.message && h("p.soft", null, doc.death.message));
+
+/** Where something is, and a way to go there. @param {any} place @param {string} [label] */
+function goes(place, label) {
+  const at = place.around ?? place.source;
+  return h("button.place", { type: "button", title: `${place.operator} at ${place.at} in ${place.function.name}, t=${grouped(place.t)}`, onclick: () => go({ view: "source", at: place.at, file: "", line: "" }) },
+    h("span.where", null, at ? `${base(at.file)}:${at.line}` : place.at), h("code", null, place.text?.trim() ?? label ?? `${place.operator} in ${place.function.name}`));
+}
+
+/** A value beside a place. @param {string} value @param {boolean} [made] */
+const held = (value, made = false) => h(made ? "span.val.made" : "span.val", { title: value }, value.length > 48 ? `${value.slice(0, 47)}…` : value);
+
+/** The way back, what happens in libraries folded. @param {import("./api.js").Answer} found @param {number} [most] */
+export function chain(found, most) {
+  const steps = found.rows.flatMap(entry).filter(Boolean);
+  const own = steps.filter((step) => library || !step.library);
+  const shown = own.slice(0, most ?? own.length);
+  const list = h("ol.chain", { "aria-label": "The way back, the value first" }, shown.map((step) => h(`li.step.${step.kind}`, null, h("span.dot", { "aria-hidden": "true" }), step.made)));
+  const hidden = steps.length - own.length;
+  return h("div", null, list, most && own.length > most ? h("p.soft", null, `and ${counted(own.length - most, "step")} more`) : null,
+    !most && (hidden || library) ? h("button.quiet", { type: "button", onclick: (/** @type {MouseEvent} */ event) => { library = !library; /** @type {HTMLElement} */ (event.target).parentElement?.replaceWith(chain(found)); } }, library ? "Fold library code" : `${counted(hidden, "step")} in library code`) : null);
+}
+
+/** The steps of an entry. @param {any} entry @returns {{ kind: string, library: boolean, made: any }[]} */
+function entry(entry) {
+  if (entry.step === "led") {
+    return entry.frames.map((/** @type {any} */ one) => ({ kind: "led", library: Boolean(one.place.library), made: h("div", null, goes(one.place), one.branch && h("p.detail", null, "led there by ", goes(one.branch.place), one.branch.value && ` decided by ${one.branch.value}`)) }));
+  }
+  if (entry.step === "moved") {
+    // Moves in the same line are one step for a reader.
+    const groups = /** @type {any[]} */ ([]);
+    for (const move of entry.moves) {
+      const at = move.place.around ?? move.place.source;
+      const line = at ? `${at.file}:${at.line}` : move.place.at;
+      const last = groups[groups.length - 1];
+      if (last?.line === line && last.value === move.value) last.moves.push(move);
+      else groups.push({ line, value: move.value, moves: [move] });
+    }
+    return groups.map((group) => ({ kind: "moved", library: group.moves.every((/** @type {any} */ move) => move.place.library), made: h("div.moved", { title: [...new Set(group.moves.map((/** @type {any} */ move) => move.what))].join(" · ") },
+      h("span.verb", null, [...new Set(group.moves.map((/** @type {any} */ move) => move.how))].join(", ")), goes(group.moves[0].place), group.value && held(group.value)) }));
+  }
+  if (entry.step === "end") {
+    return [{ kind: "end", library: false, made: h("div", null, h("p.what", null, entry.kind !== "stopped" && !entry.what.startsWith("…") && h("span.verb", null, "it comes from"), h("span.val", null, entry.what)), entry.place && goes(entry.place), entry.led && h("p.detail", null, "led there by ", goes(entry.led.place), entry.led.value && ` decided by ${entry.led.value}`), entry.remark && h("p.detail", null, entry.remark)) }];
+  }
+  if (entry.step === "again")
+    return [{ kind: "again", library: Boolean(entry.back.place?.library), made: h("div", null, h("p.what", null, h("span.verb", null, `the last ${counted(entry.steps, "step")} repeat ${grouped(entry.times)} times, back to`), h("span.val", null, entry.back.value)), goes(entry.back.place)) }];
+  return [{ kind: "computed", library: Boolean(entry.place.library), made: h("div.moved", null, h("span.verb", null, entry.step), goes(entry.place), held(entry.value, true),
+    h("p.detail", null, "from ", entry.operands.map((/** @type {any} */ operand, /** @type {number} */ index) => [index ? ", " : "", h(`span.operand${operand.followed ? ".followed" : ""}`, { title: operand.followed ? "What comes next is about this" : operand.constant ? "a constant" : "" }, operand.constant || !entry.place.at ? `${operand.role} ${operand.value}` : `${operand.role} ${operand.value}`)]))) }];
+}
+
+/** What a variable held, each time that the run was at this line. @param {HTMLElement} body @param {string} name */
+async function history(body, name) {
+  const place = known.moment?.line ?? focus.at?.replace(/#.*/, "");
+  if (!place || place.startsWith("t=")) return fill(body, empty("Choose a moment at a line first: history is what the variable held each time that the run came there."));
+  const found = await ask("values", { at: place, var: name, limit: 2000 }, "history");
+  const { instances, count } = found.doc;
+  fill(body, h("p.about", null, `What ${name} held before each of ${counted(count, "arrival")} at ${place}`),
+    plot(name, instances.map((/** @type {any} */ one) => ({ number: one.number, t: one.t, text: one.value ?? one.why ?? one.unavailable ?? "not known" })), known.moment?.t ?? null, (number) => go({ at: `${place}#${number}` })),
+    found.doc.more ? h("p.soft", null, `and ${counted(found.doc.more, "arrival")} more`) : null, answered(found));
+}
+
+/** Who used the value next. @param {HTMLElement} body */
+async function uses(body) {
+  const found = await ask("deps", { at: focus.at, forward: true, limit: 100 }, "uses");
+  const list = found.doc.statements.map((/** @type {any} */ statement) => panel(`${statement.operator}`, statement.values?.[0]?.text ?? null,
+    statement.uses?.length ? h("ol.chain", null, statement.uses.map((/** @type {any} */ use) => h("li.step.computed", null, h("span.dot", null), h("div", null,
+      h("p.what", null, h("span.verb", null, use.to === "block" ? "let it run" : `as ${use.role} of`), h("span.val", null, use.operator ?? counted(use.statements ?? 0, "statement")), use.values?.[0] && h("span.val", null, `→ ${use.values[0].text}`)),
+      h("button.place", { type: "button", onclick: () => import("./focus.js").then(({ goto }) => goto(use.t, use.offset ?? null, { view: "why", about: "value" })) }, h("span.where", null, use.source ? `${base(use.source.file)}:${use.source.line}` : use.function?.name ?? ""), h("code", null, `t=${grouped(use.t)}`))))))
+      : empty("Nobody used it."), statement.more ? h("p.soft", null, `and ${grouped(statement.more)} more`) : null));
+  fill(body, h("p.about", null, `What depends directly on what ${focus.at} computed`), list.length ? list : empty("Nothing was computed here."), answered(found));
+}
+
+/** @param {HTMLElement} body @param {string} at */
+async function whyNot(body, at) {
+  const found = await ask("why-not", { at }, "why");
+  const { cause, others, before } = found.doc;
+  const told = [before && h("p.soft", null, `It was executed ${grouped(before.times)} times, the last at t=${grouped(before.t)}.`), told_(cause), others.map((/** @type {any} */ other) => told_(other))];
+  fill(body, h("div.about", null, told), h("h2", null, "Where what decided it came from"), found.doc.why.length ? chain({ ...found, rows: found.doc.why }) : empty("Nothing decided it but where the run ended."), answered(found));
+}
+
+/** @param {any} cause */
+function told_(cause) {
+  const place = cause.place ?? cause.call ?? null;
+  const text = cause.kind === "branch" ? `This branch was executed ${counted(cause.times, "time")} and never went there${cause.value ? `: it was decided by ${cause.value}, and needed ${({ nonzero: "another value than 0", zero: "0" })[/** @type {string} */ (cause.needs)] ?? "something else"}` : ""}.`
+    : cause.kind === "table" ? `The call through a table never called ${cause.function.name}.` : cause.ending ? `The run ${cause.ending} before it came there.` : `${cause.kind}`;
+  return h("div.cause", null, h("p.said", null, text), place && goes(place), cause.went?.place && h("p.detail", null, "it went to ", goes(cause.went.place)));
+}
+
+export { frame };

@@ -1,0 +1,678 @@
+//! Questions as commands have them: the same options, and the JSON that the command writes.
+
+use std::sync::Arc;
+
+use afterimage::check;
+use afterimage::explain::explain_with;
+use afterimage::explore::{ExecutionsQuery, MomentQuery, OutputQuery, SourceQuery};
+use afterimage::export::{ExportFormat, ExportQuery, Least};
+use afterimage::files::Loaded;
+use afterimage::info::info;
+use afterimage::memory::{MemoryBytes, MemoryQuery, addresses};
+use afterimage::named::{NamedProgram, with_names};
+use afterimage::path::{GraphOf, dynamic_graph, numbering, which_call};
+use afterimage::present::document::{Document, begin};
+use afterimage::present::{
+    CallReport, CallView, CfgView, DepsAlong, DepsDirection, DynamicCfgView, Format,
+    ProfileDocument, Render, Scene, Style, Whole, WhyNotView, render,
+};
+use afterimage::profile::location::{Occurrence, number};
+use afterimage::profile::{By, CodeFilter, Sort};
+use afterimage::rows::{Form, Output};
+use afterimage::trace::{Bounds, Level, StepInto, TraceQuery};
+use afterimage::values::{ConditionQuery, Detail, Instances, Wanted};
+use afterimage::why::show;
+use afterimage::why::{Byte, WhyAbout, WhyQuery};
+use afterimage::{
+    DepsQuery, PathsAbout, PathsQuery, ProfileQuery, Session, StateQuery, ValuesQuery,
+    VariableQuery, WhyNotQuery,
+};
+use afterimage_replay::paths::{CountOrder, GraphNodes, Places, kth_call};
+use anyhow::{Context, Result, anyhow, bail};
+
+use crate::parameters::Parameters;
+
+/// What is asked at the same time does not wait for each other if it is in different lanes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lane {
+    /// What the file says, and counts.
+    Counts,
+    /// What follows from the path.
+    Path,
+    /// What follows from values.
+    Values,
+}
+
+impl Lane {
+    pub const COUNT: usize = 3;
+}
+
+/// An answer.
+pub(crate) struct Answer {
+    pub content_type: &'static str,
+    pub body: Vec<u8>,
+    /// The same question will have the same answer.
+    pub is_final: bool,
+}
+
+/// The lane of a question; `None` if there is no such question.
+pub(crate) fn lane(command: &str, parameters: &Parameters) -> Option<Lane> {
+    Some(match command {
+        "info" | "profile" | "files" => Lane::Counts,
+        "source" | "cfg"
+            if !parameters.has("from") && !parameters.has("to") && !parameters.has("dynamic") =>
+        {
+            Lane::Counts
+        }
+        "source" | "cfg" | "calls" | "paths" | "export" => Lane::Path,
+        "executions" if !parameters.has_limit(ExecutionsQuery::FEW) => Lane::Path,
+        "executions" | "moment" | "trace" | "state" | "why" | "why-not" | "deps" | "values"
+        | "memory" | "output" => Lane::Values,
+        _ => return None,
+    })
+}
+
+/// The command that answers the same.
+pub(crate) fn as_command(command: &str, parameters: &Parameters, file: &str) -> String {
+    match command {
+        // What only the page asks is shown by the command that is nearest.
+        "files" => format!(
+            "{} --by line",
+            Parameters::default().command("profile", file)
+        ),
+        "source" => format!(
+            "{} --annotate",
+            Parameters::default().command("profile", file)
+        ),
+        "output" => Parameters::default().command("info", file),
+        "executions" | "moment" => {
+            let mut parameters = parameters.clone();
+            let at = parameters.text("at").unwrap_or_default();
+            Parameters::of(&[("at", &at)]).command("state", file)
+        }
+        _ => parameters.command(command, file),
+    }
+}
+
+/// The lines of an answer, as JSON.
+///
+/// # Errors
+/// As [`answer`].
+pub(crate) fn told(
+    session: &Session,
+    command: &str,
+    options: &[(&str, &str)],
+) -> Result<Vec<serde_json::Value>> {
+    let answer = answer(session, command, Parameters::of(options))?;
+    let lines = serde_json::Deserializer::from_slice(&answer.body).into_iter();
+    Ok(lines.collect::<Result<_, _>>()?)
+}
+
+/// Answers a question.
+///
+/// # Errors
+/// If it has no answer, or is none.
+pub(crate) fn answer(session: &Session, command: &str, parameters: Parameters) -> Result<Answer> {
+    let mut asked = Asked {
+        session,
+        parameters,
+        out: Vec::new(),
+    };
+    match command {
+        "info" => asked.info()?,
+        "profile" => asked.profile()?,
+        "files" => {
+            asked.parameters.finish()?;
+            let document = session.files()?;
+            asked.document(&document)?;
+        }
+        "source" => asked.source()?,
+        "cfg" => asked.cfg()?,
+        "calls" => asked.calls()?,
+        "paths" => asked.paths()?,
+        "export" => asked.export()?,
+        "executions" => asked.executions()?,
+        "moment" => asked.moment()?,
+        "trace" => asked.trace()?,
+        "state" => asked.state()?,
+        "why" => asked.why()?,
+        "why-not" => asked.why_not()?,
+        "deps" => asked.deps()?,
+        "values" => asked.values()?,
+        "memory" => asked.memory()?,
+        "output" => asked.output()?,
+        other => bail!("there is no question {other}"),
+    }
+    Ok(Answer {
+        content_type: match command {
+            "export" => "text/plain; charset=utf-8",
+            _ => "application/json",
+        },
+        body: asked.out,
+        // More of the output may be told when values are built.
+        is_final: !matches!(command, "info" | "output"),
+    })
+}
+
+/// A question and its answer.
+struct Asked<'s> {
+    session: &'s Session,
+    parameters: Parameters,
+    out: Vec<u8>,
+}
+
+/// Keeps what a report writes.
+struct InMemory<'o>(&'o std::sync::Mutex<Vec<u8>>);
+
+impl Output for InMemory<'_> {
+    fn write(
+        &self,
+        _: bool,
+        report: &mut dyn FnMut(&mut dyn std::io::Write) -> Result<()>,
+    ) -> Result<()> {
+        let mut out = self
+            .0
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        report(&mut *out)
+    }
+}
+
+fn occurrence(text: &str) -> Result<Occurrence> {
+    match (text, number(text)) {
+        ("last", _) => Ok(Occurrence::Last),
+        (_, Some(number)) if number > 0 => Ok(Occurrence::Kth(number)),
+        _ => bail!("call {text}: give a number from 1 on, or last"),
+    }
+}
+
+impl Asked<'_> {
+    fn named<T>(&self, found: Result<T>) -> Result<T> {
+        found.with_context(|| self.session.at().display().to_string())
+    }
+
+    fn document<D: Document>(&mut self, document: &D) -> Result<()> {
+        Ok(begin(&mut self.out, document)?)
+    }
+
+    fn report(&mut self, report: &impl Render) -> Result<()> {
+        Ok(render(
+            &mut self.out,
+            report,
+            Format::Json,
+            Style::default(),
+        )?)
+    }
+
+    fn bounds(&mut self) -> Bounds {
+        Bounds {
+            from: self.parameters.text("from"),
+            to: self.parameters.text("to"),
+        }
+    }
+
+    fn info(&mut self) -> Result<()> {
+        self.parameters.finish()?;
+        // What was built meanwhile is in the newest state of the file.
+        let file = afterimage::files::recording(self.session.at())?;
+        let loaded = Loaded::of(self.session);
+        let found = info(
+            self.session.at(),
+            &file,
+            &loaded,
+            (false, false),
+            self.session.monitor(),
+        );
+        let report = self.named(found)?;
+        self.report(&report)
+    }
+
+    fn profile(&mut self) -> Result<()> {
+        let by = [
+            ("function", By::Function),
+            ("line", By::Line),
+            ("block", By::Block),
+            ("edge", By::Edge),
+            ("instruction", By::Instruction),
+        ];
+        let sort = [
+            ("instructions", Sort::Instructions),
+            ("count", Sort::Count),
+            ("name", Sort::Name),
+            ("program", Sort::Program),
+        ];
+        let parameters = &mut self.parameters;
+        let query = ProfileQuery {
+            by: parameters.word("by", &by)?.unwrap_or_default(),
+            sort: parameters.word("sort", &sort)?,
+            top: parameters.number("limit")?.map(|top| top as usize),
+            functions: parameters.text("function").into_iter().collect(),
+            code: parameters.parsed::<CodeFilter>("code", "mine, all or a glob")?,
+        };
+        parameters.finish()?;
+        let document: ProfileDocument = self.session.execution_counts(&[], &query)?;
+        self.document(&document)
+    }
+
+    fn source(&mut self) -> Result<()> {
+        let query = SourceQuery {
+            file: self.parameters.needed("file")?,
+            bounds: self.bounds(),
+        };
+        self.parameters.finish()?;
+        let document = self.session.source(&query)?;
+        self.document(&document)
+    }
+
+    fn output(&mut self) -> Result<()> {
+        let limit = self.parameters.number("limit")?;
+        self.parameters.finish()?;
+        let limit = limit.unwrap_or(OutputQuery::LIMIT);
+        let document = self.session.output(&OutputQuery { limit })?;
+        self.document(&document)
+    }
+
+    fn executions(&mut self) -> Result<()> {
+        let query = ExecutionsQuery {
+            at: self.parameters.needed("at")?,
+            bounds: self.bounds(),
+            limit: self
+                .parameters
+                .number("limit")?
+                .unwrap_or(1000)
+                .min(100_000),
+            by: self.parameters.text("by"),
+        };
+        self.parameters.finish()?;
+        let document = self.session.executions(&query)?;
+        self.document(&document)
+    }
+
+    fn moment(&mut self) -> Result<()> {
+        let query = MomentQuery {
+            at: self.parameters.needed("at")?,
+            offset: self.parameters.parsed("offset", "a number")?,
+        };
+        self.parameters.finish()?;
+        let document = self.session.moment(&query)?;
+        self.document(&document)
+    }
+
+    fn cfg(&mut self) -> Result<()> {
+        let name = self.parameters.needed("function")?;
+        let dynamic = self.parameters.flag("dynamic")?;
+        let call = self.parameters.text("call");
+        let trace = self.parameters.number("trace")?;
+        let nodes = [("dbb", GraphNodes::Dynamic), ("blocks", GraphNodes::Blocks)];
+        let nodes = self.parameters.word("nodes", &nodes)?;
+        self.parameters.finish()?;
+        let call = call.as_deref().map(occurrence).transpose()?;
+        let loaded = Loaded::of(self.session);
+        let source = self.session.source_map();
+        let names = self.session.module().names(&source);
+        let id = self.named(Ok(names.find(&name, &source)?))?;
+        let name = names.function(id);
+        let function = loaded.program.function(id);
+        let function = function.ok_or_else(|| anyhow!("{name} is imported, so it has no graph"))?;
+        if !dynamic {
+            let counters = None;
+            return self.report(&CfgView {
+                function,
+                name,
+                counters,
+            });
+        }
+        let path = self.session.ensure_path()?;
+        let whose = match (trace, call) {
+            (Some(trace), _) => GraphOf::Trace(trace as usize),
+            (None, call) => GraphOf::Call(call.unwrap_or(Occurrence::Kth(1))),
+        };
+        let nodes = nodes.unwrap_or(GraphNodes::Dynamic);
+        let graph = self.named(dynamic_graph(path, (id, name), whose, nodes))?;
+        self.report(&DynamicCfgView {
+            graph,
+            function,
+            name,
+            whole: Whole::Beginning,
+        })
+    }
+
+    fn calls(&mut self) -> Result<()> {
+        let function = self.parameters.text("function");
+        let call = self.parameters.text("call");
+        self.parameters.finish()?;
+        let call = call.as_deref().map(occurrence).transpose()?;
+        let session = self.session;
+        session.ensure_path()?;
+        let found = with_names(session, |program| {
+            let function = function
+                .as_deref()
+                .map(|text| program.function(text))
+                .transpose()?;
+            match (function, call) {
+                (Some(function), Some(which)) => self.one_call(program, function, which),
+                (None, Some(_)) => bail!("call needs a function"),
+                (only, None) => {
+                    let path = session.path()?;
+                    let graph = path.call_graph()?;
+                    let totals = graph.totals();
+                    let totals = totals.context("there are more calls than can be counted")?;
+                    self.report(&CallReport {
+                        graph: &graph,
+                        totals: &totals,
+                        length: path.length(),
+                        names: program.names,
+                        left_out: &path.segments().directory().left_out,
+                        only,
+                        top: usize::MAX,
+                    })
+                }
+            }
+        });
+        found.with_context(|| session.at().display().to_string())
+    }
+
+    fn one_call(
+        &mut self,
+        program: NamedProgram<'_>,
+        function: afterimage_ids::FuncId,
+        which: Occurrence,
+    ) -> Result<()> {
+        let session = self.session;
+        let path = session.path()?;
+        let name = program.names.function(function);
+        let (kept, _) = which_call(path, function, name, which)?;
+        let number = numbering(path).of_kept(function, kept).unwrap_or(kept);
+        self.report(&CallView {
+            calls: kth_call(path, function, kept)?,
+            number,
+            scene: Scene {
+                path,
+                names: program.names,
+                places: &Places::new(session.program(), session.bytes(), program.source),
+                sources: &**session.sources(),
+                left_out: &path.segments().directory().left_out,
+                style: Style::default(),
+            },
+        })
+    }
+
+    fn paths(&mut self) -> Result<()> {
+        let query = PathsQuery {
+            about: match (self.parameters.text("find"), self.parameters.flag("hot")?) {
+                (Some(text), _) => PathsAbout::Occurrences(text),
+                (None, true) => PathsAbout::Hot,
+                (None, false) => PathsAbout::Traces(CountOrder::Calls),
+            },
+            function: self.parameters.text("function"),
+            top: self.parameters.number("limit")?.map(|top| top as usize),
+        };
+        self.parameters.finish()?;
+        let document = self.session.paths(&query)?;
+        self.document(&document)
+    }
+
+    fn export(&mut self) -> Result<()> {
+        let formats = [
+            ("collapsed", ExportFormat::Collapsed),
+            ("perfetto", ExportFormat::Perfetto),
+        ];
+        let format = self.parameters.word("format", &formats)?;
+        let query = ExportQuery {
+            format: format.context("format is missing: give collapsed or perfetto")?,
+            bounds: self.bounds(),
+            depth: self
+                .parameters
+                .number("depth")?
+                .map_or(ExportQuery::DEPTH, |depth| depth as usize),
+            least: self
+                .parameters
+                .parsed::<Least>("min", "a number of blocks, or a share such as 1%")?,
+            code: self
+                .parameters
+                .parsed("code", "mine, all or a glob")?
+                .unwrap_or(CodeFilter::All),
+            inlined: !self.parameters.flag("no-inlined")?,
+        };
+        self.parameters.finish()?;
+        self.session.ensure_path()?;
+        let out = std::sync::Mutex::default();
+        self.named(query.write(self.session, &InMemory(&out)))?;
+        self.out = out.into_inner().unwrap_or_default();
+        Ok(())
+    }
+
+    fn trace(&mut self) -> Result<()> {
+        let levels = [
+            ("block", Level::Block),
+            ("path", Level::Path),
+            ("call", Level::Call),
+            ("line", Level::Line),
+            ("statement", Level::Statement),
+            ("memory", Level::Memory),
+        ];
+        let parameters = &mut self.parameters;
+        let query = TraceQuery {
+            last: parameters.number("last")?,
+            reverse: parameters.flag("reverse")?,
+            function: parameters.text("function"),
+            level: parameters.word("level", &levels)?.unwrap_or(Level::Block),
+            depth: parameters
+                .number("depth")?
+                .map_or(usize::MAX, |depth| depth as usize),
+            into: match (parameters.text("into"), parameters.flag("over")?) {
+                (Some(function), _) => StepInto::Function(function),
+                (None, true) => StepInto::Nothing,
+                (None, false) => StepInto::Calls,
+            },
+            limit: Some(parameters.number("limit")?.unwrap_or(ROWS).min(MOST_ROWS)),
+            bounds: self.bounds(),
+        };
+        self.parameters.finish()?;
+        query.check()?;
+        let (session, sources) = (self.session, Arc::clone(self.session.sources()));
+        let shown = (&*sources as _, Style::default());
+        let mut write = |session: &Session| {
+            self.out.clear();
+            query.write(session, false, Form::Json, shown, |tell| {
+                tell(&mut self.out)
+            })
+        };
+        let answered = match check::is_built(session, check::Needs::Path) {
+            true => None,
+            false => session.ask_stretches(&mut write)?,
+        };
+        if answered.is_none() {
+            session.ensure_path()?;
+            let written = write(session);
+            self.named(written)?;
+        }
+        Ok(())
+    }
+
+    fn state(&mut self) -> Result<()> {
+        let parameters = &mut self.parameters;
+        let query = StateQuery {
+            at: parameters.needed("at")?,
+            depth: parameters
+                .number("depth")?
+                .map_or(StateQuery::DEPTH, |depth| depth as usize),
+            frame: parameters.parsed("frame", "a number from 0 on")?,
+            globals: parameters.flag("globals")?,
+        };
+        parameters.finish()?;
+        let view = self.session.state(&query)?;
+        self.report(&view)
+    }
+
+    fn why(&mut self) -> Result<()> {
+        let parameters = &mut self.parameters;
+        let (at, name) = (parameters.text("at"), parameters.text("var"));
+        let operand = parameters.text("operand");
+        let (stdout, stderr) = (parameters.text("stdout"), parameters.text("stderr"));
+        let byte = |text: &str| text.parse::<Byte>().map_err(|why| anyhow!("{text}: {why}"));
+        let about = match (at, name, parameters.flag("trap")?, stdout, stderr) {
+            (Some(at), Some(name), false, None, None) => WhyAbout::Variable { at, name },
+            (Some(at), None, false, None, None) => WhyAbout::Statement { at, operand },
+            (None, None, true, None, None) => WhyAbout::Trap,
+            (None, None, false, Some(text), None) => WhyAbout::Output(byte(&text)?),
+            (None, None, false, None, Some(text)) => WhyAbout::Error(byte(&text)?),
+            _ => bail!("give one of at, stdout, stderr and trap"),
+        };
+        let query = WhyQuery {
+            about,
+            steps: parameters.number("steps")?.unwrap_or(WhyQuery::STEPS),
+            digit: parameters.flag("digit")?,
+        };
+        parameters.finish()?;
+        if query.about == WhyAbout::Trap {
+            check::killed(self.session, "click a byte of its output instead")?;
+        }
+        let session = self.session;
+        let ask = |session: &Session| {
+            let mut told = Vec::new();
+            explain_with(session, recorded, |scene| {
+                let start = query.start(scene)?;
+                start.show(&mut told, scene, query.steps, show::Form::Json)
+            })?;
+            Ok(told)
+        };
+        let early = self.named(session.ask_stretches(ask))?;
+        self.out = match early {
+            Some(told) => told,
+            None => self.named(ask(session))?,
+        };
+        Ok(())
+    }
+
+    fn why_not(&mut self) -> Result<()> {
+        let parameters = &mut self.parameters;
+        let query = WhyNotQuery {
+            at: parameters.needed("at")?,
+            after: parameters.text("after"),
+            steps: parameters.number("steps")?.unwrap_or(WhyNotQuery::STEPS),
+        };
+        parameters.finish()?;
+        let report = self.session.why_not(&query)?;
+        let file = afterimage::text::pasted(self.session.at());
+        self.report(&WhyNotView {
+            report: &report,
+            file,
+        })
+    }
+
+    fn deps(&mut self) -> Result<()> {
+        let parameters = &mut self.parameters;
+        let query = DepsQuery {
+            at: parameters.needed("at")?,
+            direction: match parameters.flag("forward")? {
+                true => DepsDirection::Forward,
+                false => DepsDirection::Backward,
+            },
+            along: match (parameters.flag("data")?, parameters.flag("control")?) {
+                (true, _) => DepsAlong::Data,
+                (_, true) => DepsAlong::Control,
+                _ => DepsAlong::Both,
+            },
+            depth: parameters
+                .number("depth")?
+                .map_or(1, |depth| depth.min(u64::from(DepsQuery::DEEPEST)) as u32),
+            limit: parameters.number("limit")?.unwrap_or(DepsQuery::LIMIT),
+        };
+        parameters.finish()?;
+        let report = self.session.deps(&query)?;
+        self.report(&report)
+    }
+
+    fn values(&mut self) -> Result<()> {
+        let parameters = &mut self.parameters;
+        let condition = parameters.text("where");
+        let name = parameters.text("var");
+        let wanted = match (
+            parameters.flag("first")?,
+            parameters.flag("last")?,
+            parameters.flag("count")?,
+        ) {
+            (true, ..) => Wanted::First,
+            (_, true, _) => Wanted::Last,
+            (.., true) => Wanted::Count,
+            _ => Wanted::All,
+        };
+        let values = ValuesQuery {
+            at: parameters.needed("at")?,
+            instances: match parameters.text("instances") {
+                None => Instances::All,
+                Some(text) => text
+                    .parse()
+                    .map_err(|why| anyhow!("instances {text}: {why}"))?,
+            },
+            detail: match (parameters.flag("stats")?, parameters.flag("histogram")?) {
+                (true, _) => Detail::Stats,
+                (_, true) => Detail::Histogram,
+                _ => Detail::Each,
+            },
+            limit: parameters
+                .number("limit")?
+                .unwrap_or(ValuesQuery::LIMIT)
+                .min(MOST_ROWS),
+        };
+        parameters.finish()?;
+        match (condition, name) {
+            (Some(condition), None) => {
+                let query = ConditionQuery {
+                    condition,
+                    values,
+                    wanted,
+                };
+                let report = self.session.condition(&query)?;
+                self.report(&report)
+            }
+            (None, Some(name)) => {
+                let report = self
+                    .session
+                    .variable_values(&VariableQuery { name, values })?;
+                self.report(&report)
+            }
+            (None, None) => {
+                let report = self.session.statement_values(&values)?;
+                self.report(&report)
+            }
+            (Some(_), Some(_)) => bail!("give var or where, not both"),
+        }
+    }
+
+    fn memory(&mut self) -> Result<()> {
+        let parameters = &mut self.parameters;
+        let memory = parameters
+            .parsed("memory", "the number of a memory")?
+            .unwrap_or(0);
+        let bytes = match (parameters.text("var"), parameters.text("address")) {
+            (Some(name), None) => MemoryBytes::Variable(name),
+            (None, Some(text)) => {
+                let (address, bytes) =
+                    addresses(&text).map_err(|why| anyhow!("address {text}: {why}"))?;
+                MemoryBytes::Range {
+                    memory,
+                    address,
+                    bytes,
+                }
+            }
+            _ => bail!("give var or address"),
+        };
+        let at = parameters.text("at");
+        parameters.finish()?;
+        let report = self.session.memory(&MemoryQuery { bytes, at })?;
+        self.report(&report)
+    }
+}
+
+/// Rows of a trace if nothing else is asked for.
+const ROWS: u64 = 1000;
+/// The most rows of one answer: a page shows no more.
+const MOST_ROWS: u64 = 100_000;
+
+/// The values of a recording, built if they are not there yet.
+fn recorded(session: &Session) -> Result<afterimage_replay::values::RecordedValues<'_>> {
+    session.ensure_values(session.cancel())?;
+    Ok(session.values()?)
+}

@@ -1,0 +1,247 @@
+//! The server.
+
+use std::io;
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use afterimage::profile::CodeFilter;
+use afterimage::sources::SourcePaths;
+use anyhow::Result;
+use serde_json::json;
+
+use crate::assets::asset;
+use crate::desk::Desk;
+use crate::guard::Guard;
+use crate::http::{Connection, NoRequest, Request, Response};
+use crate::notes::{self, Notes};
+
+/// How a page is served.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The port; the next free one from [`Explorer::PORT`] on if it is not said.
+    pub port: Option<u16>,
+    /// Notes are shown, and not written.
+    pub read_only: bool,
+    /// Which code is the user's own.
+    pub code: CodeFilter,
+    /// Where sources are. Others are read only from the recording, below the current folder, and below the recording's.
+    pub sources: SourcePaths,
+}
+
+/// Why no page is served.
+#[derive(Debug, thiserror::Error)]
+pub enum ExplorerError {
+    /// The port is in use, or may not be used.
+    #[error(
+        "port {port} of the loopback address cannot be used: {why}; choose another with --port, or leave it out"
+    )]
+    Port {
+        /// Which.
+        port: u16,
+        /// Why.
+        why: io::Error,
+    },
+    /// None of the ports that are tried is free.
+    #[error(
+        "no port from {first} to {last} of the loopback address is free; choose one with --port"
+    )]
+    NoPort {
+        /// The first that was tried.
+        first: u16,
+        /// The last.
+        last: u16,
+    },
+    /// The system gives no random numbers for the token.
+    #[error("the system gives no random numbers: {0}")]
+    Random(io::Error),
+}
+
+/// So many connections may be open at once: a browser opens six.
+const CONNECTIONS: usize = 64;
+/// So many ports are tried.
+const TRIED: u16 = 100;
+
+/// A recording as a page.
+pub struct Explorer {
+    listener: TcpListener,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    desk: Desk,
+    guard: Guard,
+    read_only: bool,
+    open: AtomicUsize,
+}
+
+impl Explorer {
+    /// The first port that is tried.
+    pub const PORT: u16 = 7380;
+
+    /// Opens a recording, and a port for its page.
+    ///
+    /// # Errors
+    /// If it is no recording, is damaged, or no port is free.
+    pub fn open(at: &Path, options: Options) -> Result<Self> {
+        let beside = at
+            .parent()
+            .map(|folder| match folder.as_os_str().is_empty() {
+                true => PathBuf::from("."),
+                false => folder.to_owned(),
+            });
+        let roots = std::env::current_dir().into_iter().chain(beside);
+        let desk = Desk::open(at, options.code, options.sources.within(roots))?;
+        let listener = listener(options.port)?;
+        let port = listener.local_addr()?.port();
+        let guard = Guard::new(port).map_err(ExplorerError::Random)?;
+        Ok(Self {
+            listener,
+            shared: Arc::new(Shared {
+                desk,
+                guard,
+                read_only: options.read_only,
+                open: AtomicUsize::new(0),
+            }),
+        })
+    }
+
+    /// Where the page is. Whoever knows this may ask.
+    pub fn url(&self) -> String {
+        self.shared.guard.url()
+    }
+
+    /// Answers until the process ends.
+    pub fn serve(self) {
+        for stream in self.listener.incoming() {
+            // A client that went away while it waited is none.
+            let Ok(stream) = stream else { continue };
+            let open = Open::of(&self.shared);
+            if open.count > CONNECTIONS {
+                let busy = Response::refused(503, "too many connections at once; ask again");
+                let _ = stream.set_nonblocking(true);
+                let _ = busy.write(&mut &stream, false, false);
+                continue;
+            }
+            // Where no thread can be had, the client is told nothing, and may ask again.
+            let _ = thread::Builder::new().spawn(move || open.shared.converse(stream));
+        }
+    }
+}
+
+/// The port that was asked for, or the next free one.
+fn listener(port: Option<u16>) -> Result<TcpListener, ExplorerError> {
+    let bind = |port| TcpListener::bind((Ipv4Addr::LOCALHOST, port));
+    if let Some(port) = port {
+        return bind(port).map_err(|why| ExplorerError::Port { port, why });
+    }
+    let (first, last) = (Explorer::PORT, Explorer::PORT + TRIED - 1);
+    let mut all = (first..=last).filter_map(|port| bind(port).ok());
+    all.next().ok_or(ExplorerError::NoPort { first, last })
+}
+
+/// A connection that counts.
+struct Open {
+    shared: Arc<Shared>,
+    count: usize,
+}
+
+impl Open {
+    fn of(shared: &Arc<Shared>) -> Self {
+        Self {
+            count: shared.open.fetch_add(1, Ordering::SeqCst) + 1,
+            shared: Arc::clone(shared),
+        }
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.shared.open.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Shared {
+    /// Answers the requests of a connection, one after the other.
+    fn converse(&self, stream: TcpStream) {
+        let Ok(mut connection) = Connection::new(stream) else {
+            return;
+        };
+        loop {
+            let request = match connection.next() {
+                Ok(request) => request,
+                Err(NoRequest::Gone) => return,
+                Err(NoRequest::Refused(response)) => {
+                    let _ = connection.answer(&response, false, false);
+                    return;
+                }
+            };
+            let response = match self.guard.admit(&request) {
+                Ok(path) => self.answer(path, &request),
+                Err(response) => response,
+            };
+            let keeps = response.status != 403 && request.header("connection") != Some("close");
+            let is_head = request.method == "HEAD";
+            if connection.answer(&response, is_head, keeps).is_err() || !keeps {
+                return;
+            }
+        }
+    }
+
+    fn answer(&self, path: &str, request: &Request) -> Response {
+        if let Some(question) = path.strip_prefix("api/") {
+            return match question {
+                "page" => self.page(),
+                "progress" => self.desk.progress(),
+                "cancel" => self.desk.cancel(),
+                "notes" => self.notes(request),
+                _ => self
+                    .desk
+                    .ask(question, &request.query, request.header("x-view")),
+            };
+        }
+        match asset(path) {
+            Some(asset) => Response::of(asset.content_type, asset.bytes),
+            None => Response::refused(404, "the page has no such part; open it anew"),
+        }
+    }
+
+    /// What the page cannot know of itself.
+    fn page(&self) -> Response {
+        let at = self.desk.at.display().to_string();
+        let told = json!({
+            "file": at,
+            "command": format!("afterimage explore {}", afterimage::text::pasted(&self.desk.at)),
+            "read_only": self.read_only,
+            "notes": notes::beside(&self.desk.at).display().to_string(),
+            "version": env!("CARGO_PKG_VERSION"),
+        });
+        Response::of("application/json", told.to_string())
+    }
+
+    fn notes(&self, request: &Request) -> Response {
+        let told = if request.method == "POST" {
+            if self.read_only {
+                return Response::refused(
+                    403,
+                    "notes are not kept: afterimage explore was started with --read-only",
+                );
+            }
+            match serde_json::from_slice::<Notes>(&request.body) {
+                Ok(notes) => notes::save(&self.desk.at, &notes),
+                Err(error) => {
+                    return Response::refused(400, format!("these are no notes: {error}"));
+                }
+            }
+        } else {
+            notes::load(&self.desk.at)
+        };
+        let told = told.and_then(|notes| Ok(serde_json::to_vec(&notes)?));
+        match told {
+            Ok(told) => Response::of("application/json", told),
+            Err(error) => Response::refused(422, afterimage::text::sentence(&error)),
+        }
+    }
+}

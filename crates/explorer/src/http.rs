@@ -1,0 +1,269 @@
+//! Requests and responses, as far as a page of one's own machine needs them.
+//!
+//! What comes in is bounded in size and time, whoever sends it.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+/// The most bytes of a request's head.
+const HEAD: usize = 16 << 10;
+/// The most headers.
+const HEADERS: usize = 64;
+/// The most bytes that a note is sent with.
+pub(crate) const BODY: usize = 1 << 20;
+/// So long may a request take to arrive.
+const ARRIVES: Duration = Duration::from_secs(10);
+/// So long is a connection kept open without a request.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// A request.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub method: String,
+    /// The path, which begins with `/`.
+    pub path: String,
+    /// What stands after `?`.
+    pub query: String,
+    headers: Vec<(String, Vec<u8>)>,
+    pub body: Vec<u8>,
+}
+
+impl Request {
+    /// The value of a header, if it comes once and is text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let mut all = self
+            .headers
+            .iter()
+            .filter(|(known, _)| known.eq_ignore_ascii_case(name));
+        let (_, value) = all.next()?;
+        match all.next() {
+            None => std::str::from_utf8(value).ok(),
+            Some(_) => None,
+        }
+    }
+
+    /// Whether a header is there.
+    pub fn has(&self, name: &str) -> bool {
+        self.headers
+            .iter()
+            .any(|(known, _)| known.eq_ignore_ascii_case(name))
+    }
+}
+
+/// Why there is no request.
+#[derive(Debug)]
+pub(crate) enum NoRequest {
+    /// The other side closed the connection, or said nothing.
+    Gone,
+    /// What it said is refused.
+    Refused(Response),
+}
+
+impl From<io::Error> for NoRequest {
+    fn from(_: io::Error) -> Self {
+        Self::Gone
+    }
+}
+
+/// A response.
+#[derive(Debug)]
+pub(crate) struct Response {
+    pub status: u16,
+    pub content_type: &'static str,
+    /// More headers, whose values are plain text.
+    pub headers: Vec<(&'static str, String)>,
+    pub body: Vec<u8>,
+}
+
+impl Response {
+    /// A page, or a part of it.
+    pub fn of(content_type: &'static str, body: impl Into<Vec<u8>>) -> Self {
+        Self {
+            status: 200,
+            content_type,
+            headers: Vec::new(),
+            body: body.into(),
+        }
+    }
+
+    /// Why something is refused, as one sentence.
+    pub fn refused(status: u16, why: impl AsRef<str>) -> Self {
+        let body = serde_json::json!({ "error": why.as_ref() }).to_string();
+        Self {
+            status,
+            content_type: "application/json",
+            headers: Vec::new(),
+            body: body.into(),
+        }
+    }
+
+    fn reason(&self) -> &'static str {
+        match self.status {
+            200 => "OK",
+            400 => "Bad Request",
+            403 => "Forbidden",
+            404 => "Not Found",
+            405 => "Method Not Allowed",
+            408 => "Request Timeout",
+            409 => "Conflict",
+            413 => "Content Too Large",
+            422 => "Unprocessable Content",
+            431 => "Request Header Fields Too Large",
+            503 => "Service Unavailable",
+            _ => "Error",
+        }
+    }
+
+    /// Writes it. `is_head`: without its body. `keeps`: the connection stays open.
+    pub fn write(&self, out: &mut impl Write, is_head: bool, keeps: bool) -> io::Result<()> {
+        let mut head = format!(
+            "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: {}\r\n{SAFE}",
+            self.status,
+            self.reason(),
+            self.content_type,
+            self.body.len(),
+            if keeps { "keep-alive" } else { "close" },
+        );
+        for (name, value) in &self.headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        head.push_str("\r\n");
+        out.write_all(head.as_bytes())?;
+        if !is_head {
+            out.write_all(&self.body)?;
+        }
+        out.flush()
+    }
+}
+
+/// What each response has. The page loads its own files and nothing else, and nobody may show it in a frame.
+const SAFE: &str = "\
+Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n\
+X-Content-Type-Options: nosniff\r\n\
+Referrer-Policy: no-referrer\r\n\
+Cross-Origin-Resource-Policy: same-origin\r\n\
+Cross-Origin-Opener-Policy: same-origin\r\n\
+Cache-Control: no-store\r\n";
+
+/// A connection, and what came of the next request already.
+pub(crate) struct Connection {
+    stream: TcpStream,
+    ahead: Vec<u8>,
+}
+
+impl Connection {
+    pub fn new(stream: TcpStream) -> io::Result<Self> {
+        stream.set_nodelay(true)?;
+        stream.set_write_timeout(Some(ARRIVES))?;
+        Ok(Self {
+            stream,
+            ahead: Vec::new(),
+        })
+    }
+
+    /// Reads more of what comes, until a time.
+    fn more(&mut self, until: Instant) -> Result<(), NoRequest> {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return match self.ahead.is_empty() {
+                true => Err(NoRequest::Gone),
+                false => Err(NoRequest::Refused(Response::refused(
+                    408,
+                    "the request did not arrive within 10 seconds; send it at once",
+                ))),
+            };
+        }
+        self.stream.set_read_timeout(Some(left))?;
+        let mut part = [0; 8192];
+        match self.stream.read(&mut part) {
+            Ok(0) => Err(NoRequest::Gone),
+            Ok(read) => {
+                self.ahead.extend_from_slice(&part[..read]);
+                Ok(())
+            }
+            Err(error) => match error.kind() {
+                // The next call finds that the time is over.
+                io::ErrorKind::WouldBlock
+                | io::ErrorKind::TimedOut
+                | io::ErrorKind::Interrupted => Ok(()),
+                _ => Err(NoRequest::Gone),
+            },
+        }
+    }
+
+    /// The next request.
+    pub fn next(&mut self) -> Result<Request, NoRequest> {
+        let refused = |status, why: &str| NoRequest::Refused(Response::refused(status, why));
+        let idle = Instant::now() + IDLE;
+        while self.ahead.is_empty() {
+            self.more(idle)?;
+        }
+        let until = Instant::now() + ARRIVES;
+        let (mut request, head) = loop {
+            let mut headers = [httparse::EMPTY_HEADER; HEADERS];
+            let mut parsed = httparse::Request::new(&mut headers);
+            match parsed.parse(&self.ahead) {
+                Ok(httparse::Status::Complete(length)) => break (read(&parsed), length),
+                Ok(httparse::Status::Partial) if self.ahead.len() > HEAD => {
+                    return Err(refused(431, "the request's head is longer than 16 KiB"));
+                }
+                Ok(httparse::Status::Partial) => self.more(until)?,
+                Err(httparse::Error::TooManyHeaders) => {
+                    return Err(refused(431, "the request has more than 64 headers"));
+                }
+                Err(error) => {
+                    return Err(refused(
+                        400,
+                        &format!("this is no request of HTTP/1.1: {error}"),
+                    ));
+                }
+            }
+        };
+        if request.has("transfer-encoding") {
+            return Err(refused(
+                400,
+                "send the body with Content-Length, not in chunks",
+            ));
+        }
+        let length = match request.has("content-length") {
+            false => 0,
+            true => {
+                let length = request.header("content-length");
+                let Some(length) = length.and_then(|text| text.parse::<usize>().ok()) else {
+                    return Err(refused(400, "Content-Length is no number"));
+                };
+                length
+            }
+        };
+        if length > BODY {
+            return Err(refused(413, "what is sent is longer than 1 MiB"));
+        }
+        while self.ahead.len() < head + length {
+            self.more(until)?;
+        }
+        request.body = self.ahead[head..head + length].to_vec();
+        self.ahead.drain(..head + length);
+        Ok(request)
+    }
+
+    /// Answers.
+    pub fn answer(&mut self, response: &Response, is_head: bool, keeps: bool) -> io::Result<()> {
+        response.write(&mut self.stream, is_head, keeps)
+    }
+}
+
+fn read(parsed: &httparse::Request<'_, '_>) -> Request {
+    let target = parsed.path.unwrap_or_default();
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let headers = parsed.headers.iter();
+    Request {
+        method: parsed.method.unwrap_or_default().to_owned(),
+        path: path.to_owned(),
+        query: query.to_owned(),
+        headers: headers
+            .map(|header| (header.name.to_owned(), header.value.to_vec()))
+            .collect(),
+        body: Vec::new(),
+    }
+}

@@ -1,0 +1,22 @@
+//! A recorded run as a page to walk in, `afterimage explore`, and as one to send, `afterimage report`.
+//!
+//! In: a recording. Out: a server on the loopback address, for the browser of the same user. The page is a client of the documented JSON: each question is a
+//! command with its options (`GET TOKEN/api/state?at=parser.c:42%237`), and the answer is what the command writes with `--format json`. Nothing here decides
+//! anything about a run.
+//!
+//! Invariant: nobody gets an answer who does not know the token, which is in the address that only the user sees.
+
+mod ask;
+mod assets;
+mod desk;
+mod explorer;
+mod guard;
+mod http;
+mod notes;
+mod parameters;
+mod report;
+mod standing;
+mod works;
+
+pub use explorer::{Explorer, ExplorerError, Options};
+pub use report::{Report, written};

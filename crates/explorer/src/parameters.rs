@@ -1,0 +1,179 @@
+//! The options of a question: those of the command, as parameters of an address.
+
+use std::str::FromStr;
+
+use afterimage::present::{shell_name, shell_word};
+use anyhow::{Result, anyhow, bail};
+
+/// Options, in the order in which they came. One without a value is a flag.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Parameters(Vec<(String, String)>);
+
+/// Reads what `%` and two hexadecimal digits stand for, and `+`. `None` if it is no UTF-8 then, or a `%` has no digits.
+pub(crate) fn decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let digit = |byte: u8| char::from(byte).to_digit(16);
+                let high = rest.next().and_then(digit)?;
+                let low = rest.next().and_then(digit)?;
+                (high * 16 + low) as u8
+            }
+            other => other,
+        });
+    }
+    String::from_utf8(bytes).ok()
+}
+
+impl Parameters {
+    /// Reads what stands after `?`.
+    ///
+    /// # Errors
+    /// If it is none, or an option comes twice.
+    pub fn read(query: &str) -> Result<Self> {
+        let mut all: Vec<(String, String)> = Vec::new();
+        for part in query.split('&').filter(|part| !part.is_empty()) {
+            let (name, value) = part.split_once('=').unwrap_or((part, ""));
+            let (Some(name), Some(value)) = (decoded(name), decoded(value)) else {
+                bail!("the address is not encoded as addresses are; ask with NAME=VALUE&…");
+            };
+            if all.iter().any(|(known, _)| *known == name) {
+                bail!("{name} is given twice");
+            }
+            all.push((name, value));
+        }
+        Ok(Self(all))
+    }
+
+    /// These options.
+    pub fn of(all: &[(&str, &str)]) -> Self {
+        let all = all
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Self(all.collect())
+    }
+
+    /// Whether an option is given.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(known, _)| known == name)
+    }
+
+    /// Whether at most so many rows are wanted.
+    pub fn has_limit(&self, most: u64) -> bool {
+        let limit = self.0.iter().find(|(known, _)| known == "limit");
+        limit.is_some_and(|(_, value)| value.parse::<u64>().is_ok_and(|limit| limit <= most))
+    }
+
+    /// A text, if it is given.
+    pub fn text(&mut self, name: &str) -> Option<String> {
+        let at = self.0.iter().position(|(known, _)| known == name)?;
+        Some(self.0.remove(at).1)
+    }
+
+    /// A text that must be given.
+    pub fn needed(&mut self, name: &str) -> Result<String> {
+        self.text(name).ok_or_else(|| anyhow!("{name} is missing"))
+    }
+
+    /// Whether a flag is given.
+    pub fn flag(&mut self, name: &str) -> Result<bool> {
+        match self.text(name) {
+            None => Ok(false),
+            Some(text) if text.is_empty() => Ok(true),
+            Some(text) => bail!("{name} is a flag: leave {text:?} out"),
+        }
+    }
+
+    /// Something that a text stands for, if it is given.
+    pub fn parsed<T: FromStr>(&mut self, name: &str, what: &str) -> Result<Option<T>> {
+        let Some(text) = self.text(name) else {
+            return Ok(None);
+        };
+        let parsed = text.parse();
+        parsed
+            .map(Some)
+            .map_err(|_| anyhow!("{name} {text}: give {what}"))
+    }
+
+    /// A number from 1 on, if it is given.
+    pub fn number(&mut self, name: &str) -> Result<Option<u64>> {
+        match self.parsed(name, "a number from 1 on")? {
+            Some(0) => bail!("{name} 0: give a number from 1 on"),
+            number => Ok(number),
+        }
+    }
+
+    /// One of some words, if it is given.
+    pub fn word<T: Copy>(&mut self, name: &str, words: &[(&str, T)]) -> Result<Option<T>> {
+        let Some(text) = self.text(name) else {
+            return Ok(None);
+        };
+        match words.iter().find(|(word, _)| *word == text) {
+            Some((_, value)) => Ok(Some(*value)),
+            None => {
+                let words = Vec::from_iter(words.iter().map(|(word, _)| *word));
+                bail!("{name} {text}: give {}", words.join(" or "))
+            }
+        }
+    }
+
+    /// Refuses what nobody took.
+    ///
+    /// # Errors
+    /// If something is left.
+    pub fn finish(&self) -> Result<()> {
+        match self.0.first() {
+            None => Ok(()),
+            Some((name, _)) => bail!("{name} has no meaning here"),
+        }
+    }
+
+    /// The command that asks the same.
+    pub fn command(&self, command: &str, file: &str) -> String {
+        let mut text = format!("afterimage {command}");
+        for (name, value) in &self.0 {
+            text.push_str(&format!(" --{}", shell_word(name)));
+            if !value.is_empty() {
+                // A value that begins with - must not be taken for an option.
+                text.push(if value.starts_with('-') { '=' } else { ' ' });
+                text.push_str(&shell_word(value));
+            }
+        }
+        format!("{text} {}", shell_name(file))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_says_what_a_command_line_does() {
+        let mut all = Parameters::read("at=a%20b.c%3A4%237&reverse&limit=3").unwrap();
+        assert_eq!(
+            all.command("trace", "run.aft"),
+            "afterimage trace --at 'a b.c:4#7' --reverse --limit 3 run.aft"
+        );
+        assert_eq!(all.needed("at").unwrap(), "a b.c:4#7");
+        assert!(all.flag("reverse").unwrap());
+        assert_eq!(all.number("limit").unwrap(), Some(3));
+        all.finish().unwrap();
+    }
+
+    #[test]
+    fn what_is_no_option_is_refused() {
+        for bad in ["a=%", "a=%f", "a=%ff", "a=1&a=2"] {
+            assert!(Parameters::read(bad).is_err(), "{bad}");
+        }
+        let mut all = Parameters::read("limit=0&reverse=1&x=2").unwrap();
+        assert!(all.number("limit").is_err());
+        assert!(all.flag("reverse").is_err());
+        assert_eq!(
+            all.finish().unwrap_err().to_string(),
+            "x has no meaning here"
+        );
+    }
+}

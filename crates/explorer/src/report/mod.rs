@@ -1,0 +1,304 @@
+//! A run as one page that opens from disk: `afterimage report`.
+//!
+//! In: a recording, and what else is asked of it. Out: a page without a script, which loads nothing. It is made of the same documents as the page that `explore` serves.
+
+mod flame;
+mod way;
+
+use std::io::Write;
+
+use afterimage::present::grouped;
+use afterimage::present::page::{self, escaped};
+use afterimage::slice::{Wanted, find};
+use afterimage::why::WhyQuery;
+use afterimage::{Session, text};
+use anyhow::{Result, anyhow};
+use serde_json::Value;
+
+use crate::ask::{answer, told};
+use crate::notes;
+use crate::parameters::Parameters;
+
+/// What a report holds besides what all hold.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Values that are explained: `trap`, `stdout:12`, `parser.c:42#7`, `fee at parser.c:42#7`.
+    pub why: Vec<String>,
+    /// Slices that were kept, by name.
+    pub slices: Vec<String>,
+}
+
+/// What only this page needs.
+const STYLE: &str = "
+.soft, small { color: var(--soft) } pre { font: 12.5px/1.6 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; background: var(--panel); border: 1px solid var(--line); border-radius: 6px; padding: .6rem .8rem; overflow: auto; max-height: 28rem; white-space: pre-wrap; overflow-wrap: anywhere; margin: .4rem 0 }
+.ended { border-left: 3px solid var(--good); padding: .1rem 0 .1rem .9rem; margin: 1rem 0 } .ended.ill { border-color: var(--bad) } .ended p { margin: .3rem 0 } .ended strong { font-size: 1.05rem }
+.list { width: 100% } .list td, .list th { padding: .22rem .6rem; border-bottom: 1px solid var(--line); vertical-align: top } .list td:last-child { overflow-wrap: anywhere }
+.flame { position: relative; overflow: hidden; border-radius: 4px } .flame div { position: absolute; height: 19px; font: 11px/19px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; overflow: hidden; white-space: nowrap; padding: 0 4px; background: #f0c48a; color: #33240e; border-right: 1px solid var(--page) } .flame div:nth-child(3n) { background: #edd7a0 } .flame div:nth-child(3n+1) { background: #e9bd9f }
+.way { list-style: none; padding: 0; margin: .6rem 0 } .way li { padding: .2rem 0 .2rem 1rem; border-left: 2px solid var(--line); overflow-wrap: anywhere } .way .where { color: var(--link) } .way .value { font-weight: 600 } code { font: 12.5px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace }
+.code tr.miss { background: var(--bad-page) } .code tr.miss td:first-child { box-shadow: inset 3px 0 var(--bad) } .code tr.in { background: var(--some-page) } .contents { columns: 3 14rem; padding: 0; list-style: none }
+";
+
+/// Functions and hot paths that are listed.
+const LISTED: &str = "25";
+/// Bytes of output that are shown.
+const OUTPUT: &str = "65536";
+
+/// Writes the page. Everything that it needs of the recording is built if it is not there yet.
+///
+/// # Errors
+/// If the recording is damaged, something that was asked for has no answer, or `out` fails.
+pub fn written(out: &mut dyn Write, session: &Session, report: &Report) -> Result<()> {
+    let info = told(session, "info", &[])?.remove(0);
+    let words = info["args"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str);
+    let program = info["program"].as_str().unwrap_or_default();
+    let title = Vec::from_iter(std::iter::once(program).chain(words)).join(" ");
+    page::begin(out, &format!("Run of {title}"), STYLE)?;
+    writeln!(out, "<h1>{}</h1>", escaped(&title))?;
+    ended(out, session, &info)?;
+    output(out, session)?;
+    functions(out, session)?;
+    let stacks = answer(
+        session,
+        "export",
+        Parameters::of(&[("format", "collapsed"), ("code", "mine")]),
+    )?;
+    flame::written(out, &String::from_utf8_lossy(&stacks.body))?;
+    hot_paths(out, session)?;
+    for about in &report.why {
+        let answered = why(session, about)?;
+        way::written(out, about, &answered)?;
+    }
+    for name in &report.slices {
+        slice(out, session, name)?;
+    }
+    sources(out, session)?;
+    kept(out, session)?;
+    writeln!(
+        out,
+        "<p class=\"soft\">Counts are exact: nothing is sampled. Made by afterimage {} from {}.</p>",
+        env!("CARGO_PKG_VERSION"),
+        escaped(&session.at().display().to_string())
+    )?;
+    Ok(page::end(out)?)
+}
+
+/// How the run ended, and what led there.
+fn ended(out: &mut dyn Write, session: &Session, info: &Value) -> Result<()> {
+    let ending = info["ending"].as_str().unwrap_or("was cut off");
+    let is_ill = !matches!(ending, "returned");
+    let class = if is_ill { " ill" } else { "" };
+    writeln!(
+        out,
+        "<div class=\"ended{class}\"><p><strong>The run {}</strong></p>",
+        escaped(ending)
+    )?;
+    // A run that was stopped from outside has nothing in it that explains that.
+    if is_ill && let Ok(answered) = why(session, "trap") {
+        way::told(out, &answered)?;
+    }
+    Ok(writeln!(out, "</div>")?)
+}
+
+/// What was printed.
+fn output(out: &mut dyn Write, session: &Session) -> Result<()> {
+    let found = told(session, "output", &[("limit", OUTPUT)])?.remove(0);
+    for (stream, name) in [("stdout", "Output"), ("stderr", "Errors")] {
+        let writes = found["writes"].as_array().into_iter().flatten();
+        let mut bytes = Vec::new();
+        for write in writes.filter(|write| write["stream"] == stream) {
+            let hex = write["bytes"].as_str().unwrap_or_default().as_bytes();
+            let digit = |byte: u8| char::from(byte).to_digit(16).unwrap_or(0) as u8;
+            bytes.extend(
+                hex.chunks_exact(2)
+                    .map(|pair| digit(pair[0]) * 16 + digit(pair[1])),
+            );
+        }
+        if bytes.is_empty() {
+            continue;
+        }
+        writeln!(out, "<h2>{name}</h2>\n<pre>")?;
+        for line in String::from_utf8_lossy(&bytes).lines() {
+            writeln!(out, "{}", escaped(line))?;
+        }
+        let all = found["totals"][stream].as_u64().unwrap_or(0);
+        let more = all.saturating_sub(bytes.len() as u64);
+        let more = if more > 0 {
+            format!("<p class=\"soft\">and {} bytes more</p>", grouped(more))
+        } else {
+            String::new()
+        };
+        writeln!(out, "</pre>{more}")?;
+    }
+    Ok(())
+}
+
+fn number(value: &Value) -> String {
+    value.as_u64().map(grouped).unwrap_or_default()
+}
+
+/// The hottest functions.
+fn functions(out: &mut dyn Write, session: &Session) -> Result<()> {
+    let options = [
+        ("sort", "instructions"),
+        ("limit", LISTED),
+        ("code", "mine"),
+    ];
+    let found = told(session, "profile", &options)?.remove(0);
+    writeln!(
+        out,
+        "<h2>Hottest functions</h2><p class=\"soft\">{} instructions in {} blocks</p>\n<table class=\"list\"><tr><th class=\"n\">Calls</th><th class=\"n\">Instructions</th><th>Function</th></tr>",
+        number(&found["totals"]["instructions"]),
+        number(&found["totals"]["blocks"])
+    )?;
+    for row in found["rows"].as_array().into_iter().flatten() {
+        writeln!(
+            out,
+            "<tr><td class=\"n\">{}</td><td class=\"n\">{}</td><td><code>{}</code></td></tr>",
+            number(&row["entries"]),
+            number(&row["instructions"]),
+            escaped(row["function"]["name"].as_str().unwrap_or_default())
+        )?;
+    }
+    Ok(writeln!(out, "</table>")?)
+}
+
+/// A line, with as much of its path as is needed to know it.
+fn line(source: &Value) -> String {
+    let file = source["file"].as_str().unwrap_or_default();
+    let name = file.rsplit('/').next().unwrap_or(file);
+    format!("{name}:{}", source["line"])
+}
+
+/// The hottest acyclic paths.
+fn hot_paths(out: &mut dyn Write, session: &Session) -> Result<()> {
+    let found = told(session, "paths", &[("hot", ""), ("limit", LISTED)])?.remove(0);
+    writeln!(
+        out,
+        "<h2>Hot paths</h2><table class=\"list\"><tr><th class=\"n\">Executions</th><th class=\"n\">Instructions</th><th>Function</th><th>Lines</th></tr>"
+    )?;
+    for row in found["rows"].as_array().into_iter().flatten() {
+        let lines = row["lines"].as_array().into_iter().flatten().map(line);
+        writeln!(
+            out,
+            "<tr><td class=\"n\">{}</td><td class=\"n\">{}</td><td><code>{}</code></td><td>{}</td></tr>",
+            number(&row["count"]),
+            number(&row["instructions"]),
+            escaped(row["function"]["name"].as_str().unwrap_or_default()),
+            escaped(&Vec::from_iter(lines).join(", "))
+        )?;
+    }
+    Ok(writeln!(out, "</table>")?)
+}
+
+/// The answer to `trap`, `stdout:12`, `PLACE#K` or `NAME at PLACE#K`.
+fn why(session: &Session, about: &str) -> Result<Vec<Value>> {
+    let steps = WhyQuery::STEPS.to_string();
+    let mut options = vec![("steps", steps.as_str())];
+    match (about, about.split_once(':'), about.split_once(" at ")) {
+        ("trap", ..) => options.push(("trap", "")),
+        (_, Some((stream @ ("stdout" | "stderr"), byte)), _) => options.push((stream, byte)),
+        (_, _, Some((name, at))) => options.extend([("at", at), ("var", name)]),
+        _ => options.push(("at", about)),
+    }
+    told(session, "why", &options)
+}
+
+/// A slice that was kept.
+fn slice(out: &mut dyn Write, session: &Session, name: &str) -> Result<()> {
+    session.ensure_whole_path()?;
+    let wanted = Wanted::Kept(name.to_owned());
+    let found = find(session, &wanted, None, |found| found.report());
+    let found = found.map_err(|error| anyhow!("--slice {name}: {}", text::sentence(&error)))?;
+    writeln!(
+        out,
+        "<h2>Slice {}</h2><p class=\"soft\">{}</p>",
+        escaped(name),
+        escaped(&found.title)
+    )?;
+    page::begin_source(out, &["times", "of", "line"])?;
+    for one in &found.lines {
+        let text = session
+            .sources()
+            .lines(&one.source.file)
+            .and_then(|mut lines| lines.line(one.source.line));
+        writeln!(
+            out,
+            "<tr class=\"in\"><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}:{}</td><td>{}</td></tr>",
+            grouped(one.sliced),
+            grouped(one.executed),
+            escaped(one.source.file.rsplit('/').next().unwrap_or_default()),
+            one.source.line,
+            escaped(&text.unwrap_or_default())
+        )?;
+    }
+    Ok(page::end_source(out)?)
+}
+
+/// The user's own files, with counts.
+fn sources(out: &mut dyn Write, session: &Session) -> Result<()> {
+    let files = told(session, "files", &[])?.remove(0);
+    let files = files["files"].as_array().into_iter().flatten();
+    let own = files.filter(|file| file["library"] == false && file["executed"].as_u64() > Some(0));
+    for file in own {
+        let path = file["file"].as_str().unwrap_or_default();
+        let found = told(session, "source", &[("file", path)])?.remove(0);
+        writeln!(
+            out,
+            "<h2>{}</h2><p class=\"soft\">{} of {} lines executed{}</p>",
+            escaped(path),
+            number(&file["executed"]),
+            number(&file["lines"]),
+            match found["missing"].as_str() {
+                Some(why) => format!("; {}", escaped(why)),
+                None => String::new(),
+            }
+        )?;
+        page::begin_source(out, &["count", "line"])?;
+        for row in found["lines"].as_array().into_iter().flatten() {
+            let class = if row["count"] == 0 {
+                " class=\"miss\""
+            } else {
+                ""
+            };
+            let count = match row["count"].as_u64() {
+                Some(0) => "×".to_owned(),
+                Some(count) => grouped(count),
+                None => String::new(),
+            };
+            writeln!(
+                out,
+                "<tr{class}><td class=\"n\">{count}</td><td class=\"n\">{}</td><td>{}</td></tr>",
+                row["line"],
+                escaped(row["text"].as_str().unwrap_or_default())
+            )?;
+        }
+        page::end_source(out)?;
+    }
+    Ok(())
+}
+
+/// The notes beside the recording.
+fn kept(out: &mut dyn Write, session: &Session) -> Result<()> {
+    let notes = notes::load(session.at())?.notes;
+    if notes.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "<h2>Notes</h2>")?;
+    for note in notes {
+        let at = note.at.map(|at| format!(" <code>{}</code>", escaped(&at)));
+        writeln!(
+            out,
+            "<p><strong>{}</strong>{}</p>",
+            escaped(&note.title),
+            at.unwrap_or_default()
+        )?;
+        for line in note.text.lines() {
+            writeln!(out, "<p>{}</p>", escaped(line))?;
+        }
+    }
+    Ok(())
+}

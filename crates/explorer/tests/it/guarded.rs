@@ -1,0 +1,215 @@
+//! Who may ask, and what is refused.
+
+use afterimage_explorer::{Explorer, Options};
+
+use crate::{recording, serve, served};
+
+#[test]
+fn the_page_comes_with_what_keeps_it_apart_from_others() {
+    let (_folder, client) = served();
+    let page = client.get("");
+    assert_eq!(page.status, 200);
+    assert!(page.body.starts_with("<!doctype html>"));
+    for header in [
+        "Content-Security-Policy: default-src 'none'; script-src 'self';",
+        "X-Content-Type-Options: nosniff",
+        "Referrer-Policy: no-referrer",
+        "Cache-Control: no-store",
+    ] {
+        assert!(page.head.contains(header), "{header}: {}", page.head);
+    }
+    assert!(client.get("main.js").head.contains("text/javascript"));
+    // All that the page loads is there, and nothing of it is elsewhere.
+    for part in page
+        .body
+        .split(['"', '\''])
+        .filter(|part| part.ends_with(".js") || part.ends_with(".css"))
+    {
+        assert_eq!(client.get(part).status, 200, "{part}");
+        assert!(!part.contains("//"), "{part}");
+    }
+}
+
+#[test]
+fn the_token_has_128_bits_and_is_another_each_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = recording(&folder);
+    let open = || Explorer::open(&at, Options::default()).unwrap().url();
+    let (one, other) = (open(), open());
+    let token = |url: &str| {
+        url.trim_end_matches('/')
+            .rsplit('/')
+            .next()
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!(token(&one).len(), 32);
+    assert!(token(&one).bytes().all(|byte| byte.is_ascii_hexdigit()));
+    assert_ne!(token(&one), token(&other));
+}
+
+#[test]
+fn whoever_does_not_know_the_token_gets_nothing() {
+    let (_folder, client) = served();
+    let host = format!("Host: {}", client.host);
+    let wrong = format!("/{}/api/info", "0".repeat(32));
+    for path in ["/", "/api/info", &wrong, "//", "/../", &client.path[..20]] {
+        let answer = client.send("GET", path, &[&host], "");
+        answer.refusal(403, "token");
+    }
+}
+
+#[test]
+fn another_host_another_page_and_another_site_are_refused() {
+    let (_folder, client) = served();
+    let info = format!("{}api/info", client.path);
+    let host = format!("Host: {}", client.host);
+    let get = |headers: &[&str]| client.send("GET", &info, headers, "");
+    get(&[]).refusal(403, "another host");
+    get(&["Host: evil.example"]).refusal(403, "another host");
+    get(&[&host, &host]).refusal(403, "another host");
+    get(&[&host, "Origin: http://evil.example"]).refusal(403, "another page");
+    get(&[&host, "Origin: null"]).refusal(403, "another page");
+    get(&[&host, "Sec-Fetch-Site: cross-site"]).refusal(403, "another page");
+    get(&[&host, "Sec-Fetch-Site: same-site"]).refusal(403, "another page");
+    let own = format!("Origin: http://{}", client.host);
+    assert_eq!(
+        get(&[&host, &own, "Sec-Fetch-Site: same-origin"]).status,
+        200
+    );
+    // The page itself may be opened from a link.
+    let page = client.send(
+        "GET",
+        &client.path,
+        &[&host, "Sec-Fetch-Site: cross-site"],
+        "",
+    );
+    assert_eq!(page.status, 200);
+}
+
+#[test]
+fn methods_and_paths_that_are_none_are_refused() {
+    let (_folder, client) = served();
+    let host = format!("Host: {}", client.host);
+    let send =
+        |method, path: &str| client.send(method, &format!("{}{path}", client.path), &[&host], "");
+    for method in ["PUT", "DELETE", "OPTIONS", "PATCH"] {
+        send(method, "api/info").refusal(405, "GET");
+    }
+    send("POST", "api/info").refusal(405, "notes");
+    for path in ["../Cargo.toml", "%2e%2e/secret", "style.css/", "nothing.js"] {
+        send("GET", path).refusal(404, "no such part");
+    }
+    send("GET", "api/nothing").refusal(404, "no question");
+    let head = send("HEAD", "style.css");
+    assert_eq!((head.status, head.body.as_str()), (200, ""));
+}
+
+#[test]
+fn questions_that_are_none_are_refused_in_one_sentence() {
+    let (_folder, client) = served();
+    client.get("api/state").refusal(422, "at is missing");
+    client.get("api/state?at=nowhere").refusal(422, "nowhere");
+    client.get("api/state?at=1&depth=x").refusal(422, "depth x");
+    client.get("api/state?at=1&at=2").refusal(400, "twice");
+    client.get("api/state?at=%ff").refusal(400, "encoded");
+    client
+        .get("api/state?at=1&frame=0&colour=red")
+        .refusal(422, "colour has no meaning");
+    client
+        .get("api/trace?level=lines")
+        .refusal(422, "block or path");
+    client.get("api/why").refusal(422, "one of at, stdout");
+    client
+        .get("api/source?file=/etc/passwd")
+        .refusal(422, "no code of the program comes from");
+}
+
+#[test]
+fn requests_that_are_too_large_or_none_are_refused() {
+    let (_folder, client) = served();
+    client.raw(b"nonsense\r\n\r\n").refusal(400, "no request");
+    let long = format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(40_000));
+    client.raw(long.as_bytes()).refusal(431, "16 KiB");
+    let many = format!("GET / HTTP/1.1\r\n{}\r\n", "A: b\r\n".repeat(100));
+    client.raw(many.as_bytes()).refusal(431, "64 headers");
+    client
+        .raw(b"POST / HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n")
+        .refusal(413, "1 MiB");
+    client
+        .raw(b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n")
+        .refusal(400, "no number");
+    client
+        .raw(b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n")
+        .refusal(400, "chunks");
+}
+
+#[test]
+fn notes_are_kept_for_the_page_alone() {
+    let (folder, client) = served();
+    let notes = format!("{}api/notes", client.path);
+    let host = format!("Host: {}", client.host);
+    let own = format!("Origin: http://{}", client.host);
+    let body = r#"{"notes":[{"title":"Here","at":"t=3","text":"It counts."}],"before":""}"#;
+    client
+        .send("POST", &notes, &[&host], body)
+        .refusal(403, "no Origin");
+    let other = "Origin: http://evil.example";
+    client
+        .send("POST", &notes, &[&host, other], body)
+        .refusal(403, "another page");
+    client
+        .send("POST", &notes, &[&host, &own], "{}")
+        .refusal(400, "no notes");
+    assert_eq!(
+        client.send("POST", &notes, &[&host, &own], body).status,
+        200
+    );
+    let kept = std::fs::read_to_string(folder.path().join("forever.aft.notes.md")).unwrap();
+    assert_eq!(
+        kept,
+        "# Notes on forever.aft\n\n## Here\nat: `t=3`\n\nIt counts.\n\n"
+    );
+    // Who did not see what is there does not overwrite it.
+    client
+        .send("POST", &notes, &[&host, &own], body)
+        .refusal(422, "changed by somebody else");
+    assert!(client.get("api/notes").body.contains("It counts."));
+
+    let options = Options {
+        read_only: true,
+        ..Options::default()
+    };
+    let client = serve(&folder.path().join("forever.aft"), options);
+    let own = format!("Origin: http://{}", client.host);
+    let (notes, host) = (
+        format!("{}api/notes", client.path),
+        format!("Host: {}", client.host),
+    );
+    client
+        .send("POST", &notes, &[&host, &own], body)
+        .refusal(403, "--read-only");
+}
+
+#[test]
+fn a_port_that_is_in_use_is_named_and_the_next_one_is_taken_otherwise() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = recording(&folder);
+    let first = Explorer::open(&at, Options::default()).unwrap();
+    let second = Explorer::open(&at, Options::default()).unwrap();
+    assert_ne!(first.url(), second.url());
+    let port = first
+        .url()
+        .split([':', '/'])
+        .nth(4)
+        .unwrap()
+        .parse()
+        .unwrap();
+    let options = Options {
+        port: Some(port),
+        ..Options::default()
+    };
+    let refused = Explorer::open(&at, options).err().unwrap().to_string();
+    assert!(refused.contains(&format!("port {port}")), "{refused}");
+    assert!(refused.contains("--port"), "{refused}");
+}

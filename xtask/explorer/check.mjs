@@ -1,0 +1,205 @@
+/**
+ * Opens each view of the explorer's page in a browser, clicks through it, and says what is wrong: errors in the console, what axe-core finds serious, text that became
+ * markup. Prints how long clicks take until the page is painted again.
+ *
+ *     node check.mjs URL CHROMIUM FOLDER_FOR_PICTURES
+ */
+import { mkdirSync } from "node:fs";
+import { createRequire } from "node:module";
+
+// The packages are where the command that starts this is run.
+const require = createRequire(`${process.cwd()}/`);
+const { chromium } = require("playwright-core");
+const axe = require.resolve("axe-core/axe.min.js");
+
+const [url, executablePath, pictures] = process.argv.slice(2);
+mkdirSync(pictures, { recursive: true });
+const wrong = [];
+const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+
+/** @type {Record<string, number[]>} */
+const took = {};
+const known = new Set();
+
+/** Does something, and waits until all that was asked is answered and painted. */
+async function timed(page, what, act) {
+  const begun = await page.evaluate(() => performance.now());
+  await act();
+  await settled(page);
+  const ended = await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => done(performance.now()))));
+  (took[what] ??= []).push(ended - begun);
+}
+
+async function settled(page) {
+  await page.waitForFunction(() => !document.querySelector(".loading, .waits"), null, { timeout: 60_000 });
+}
+
+async function look(page, name) {
+  await settled(page);
+  const failed = await page.locator(".failed").allInnerTexts();
+  if (failed.length) wrong.push(`${name}: ${failed.join("; ")}`);
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth + 1);
+  if (wide) wrong.push(`${name}: the page is wider than the window`);
+  await page.screenshot({ path: `${pictures}/${name}.png` });
+  // The policy of the page allows no foreign script: axe-core is put in beside it.
+  const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+  for (const one of found.violations.filter((one) => ["serious", "critical"].includes(one.impact))) {
+    const text = `${one.id}: ${one.help}: ${one.nodes.slice(0, 3).map((node) => node.target.join(" ")).join(", ")}`;
+    if (!known.has(text)) wrong.push(`${name}: ${text}`);
+    known.add(text);
+  }
+}
+
+async function open(theme, width, height) {
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme: theme, permissions: ["clipboard-read", "clipboard-write"] });
+  await context.addInitScript({ path: axe });
+  const page = await context.newPage();
+  page.on("console", (message) => { if (["error", "warning"].includes(message.type())) wrong.push(`${theme} ${width}: console: ${message.text()}`); });
+  page.on("pageerror", (error) => wrong.push(`${theme} ${width}: ${error.stack}`));
+  page.on("dialog", (dialog) => { wrong.push(`a dialog was opened: ${dialog.message()}`); void dialog.dismiss(); });
+  page.on("request", (request) => { if (!request.url().startsWith(url)) wrong.push(`something else is loaded: ${request.url()}`); });
+  await page.goto(url);
+  await page.waitForSelector(".printed");
+  return page;
+}
+
+/** All views, as somebody clicks through them. */
+async function walk(theme, width, height) {
+  const page = await open(theme, width, height);
+  const name = (what) => `${what}-${theme}-${width}`;
+  const nav = (what) => page.locator(`#nav a[href*="view=${what}"]`).click();
+  await look(page, name("overview"));
+  if (await page.evaluate(() => document.querySelectorAll(".printed img, .printed script, table img").length)) wrong.push("text of the program became markup");
+
+  // From a byte of the output to where it came from, and on to the source.
+  await page.locator(".printed .line", { hasText: "total" }).first().locator("[data-unit]").nth(8).click();
+  await timed(page, "why of a printed byte", () => page.locator(".chosen button", { hasText: "Why?" }).click());
+  await look(page, name("why-output"));
+  await timed(page, "a step of why", () => page.locator(".chain .place").first().click());
+  await look(page, name("source"));
+
+  // A line, its executions, steps from one to the next.
+  await timed(page, "search", async () => {
+    await page.keyboard.press("/");
+    await page.keyboard.type("bank.rs:25#9");
+    await page.waitForSelector(".search li");
+    await page.keyboard.press("Enter");
+  });
+  await settled(page);
+  for (const key of ["n", "n", "s", "N", "S", "f", "c", "c", "C", "F"]) await timed(page, `key ${key}`, () => page.keyboard.press(key));
+  await look(page, name("moves"));
+  await page.locator("#moment strong").waitFor();
+
+  // A value beside the source: where it came from, what it held, who used it.
+  await timed(page, "go to a moment", () => page.evaluate(() => { location.hash = "#view=source&at=bank.rs%3A25%2311"; }));
+  await page.waitForSelector(".row.here");
+  await timed(page, "why of a variable", () => page.locator(".variables .value button").last().click());
+  await look(page, name("why-variable"));
+  await timed(page, "history", () => page.locator(".choice button", { hasText: "History" }).click());
+  await look(page, name("history"));
+  await page.locator(".choice button", { hasText: "Table" }).click();
+  await timed(page, "uses", () => page.locator(".choice button", { hasText: "Uses" }).click());
+  await look(page, name("uses"));
+  await page.locator(".choice button", { hasText: "Origin" }).click();
+  await settled(page);
+
+  // Why a line did not run.
+  await nav("source");
+  await settled(page);
+  await page.evaluate(() => { location.hash = `${location.hash}&file=${encodeURIComponent([...document.querySelectorAll("[data-file]")].find((one) => one.dataset.file.endsWith("bank.rs")).dataset.file)}&line=29`; });
+  await page.locator(".row.never .whynot").first().waitFor();
+  await timed(page, "why not", () => page.locator(".row.never .whynot").first().click());
+  await look(page, name("why-not"));
+
+  // Memory, and who wrote it.
+  await nav("source");
+  await settled(page);
+  await timed(page, "memory", () => page.locator("#dock .choice button", { hasText: "Memory" }).click());
+  await page.locator(".byte").nth(3).click();
+  await look(page, name("memory"));
+  await page.locator("#dock .choice button", { hasText: "Variables" }).click();
+
+  // Calls over time: a range, which the source counts.
+  await timed(page, "timeline", () => nav("timeline"));
+  await page.waitForSelector(".tracks canvas");
+  await page.waitForTimeout(300); // The calls are asked for when nobody zooms for a moment.
+  const box = await page.locator(".tracks canvas").boundingBox();
+  await page.mouse.move(box.x + box.width * 0.3, box.y + 60);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.6, box.y + 60, { steps: 4 });
+  await timed(page, "counts of a range", () => page.mouse.up());
+  await page.waitForSelector(".timeline .list");
+  await look(page, name("timeline"));
+  await timed(page, "source of a range", () => nav("source"));
+  await page.waitForSelector(".tag.range");
+  await look(page, name("range"));
+  await page.locator(".under button").click();
+
+  // A function.
+  await page.evaluate(() => { location.hash = `${location.hash.replace(/&(fn|file|line)=[^&]*/g, "")}&view=function&fn=transfer`.replace("view=source&", ""); });
+  await page.waitForSelector(".cfg");
+  await look(page, name("function"));
+  for (const part of ["Paths", "Calls"]) {
+    await timed(page, part.toLowerCase(), () => page.locator(".title .choice button", { hasText: part }).click());
+    await look(page, name(part.toLowerCase()));
+  }
+
+  // A note, help, the address.
+  await page.keyboard.press("b");
+  await page.locator(".write input").first().fill(`Seen <b>here</b> ${theme} ${width}`);
+  await page.locator(".write button.primary").click();
+  await nav("notes");
+  await page.waitForSelector(".note h2");
+  await look(page, name("notes"));
+  await page.keyboard.press("?");
+  await page.waitForSelector("dialog.help");
+  await look(page, name("help"));
+  await page.keyboard.press("Escape");
+  await page.keyboard.press(".");
+  const link = await page.evaluate(() => navigator.clipboard.readText());
+  if (!link.startsWith("afterimage explore ") || /[0-9a-f]{32}/.test(link)) wrong.push(`Copy link gives ${link}`);
+  const before = await page.evaluate(() => location.hash);
+  await nav("overview");
+  await page.goBack();
+  if ((await page.evaluate(() => location.hash)) !== before) wrong.push("Back does not go back");
+  await page.context().close();
+}
+
+/** From a wrong byte of output to the line that is to blame, with the keyboard alone. */
+async function keyboard() {
+  const page = await open("light", 1280, 800);
+  await page.locator(".printed").focus();
+  await page.keyboard.press("Home");
+  while (!(await page.locator(".line", { hasText: "total" }).first().locator(".on").count())) await page.keyboard.press("ArrowDown");
+  for (let step = 0; step < 8; step += 1) await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".chain .place");
+  await settled(page);
+  await page.locator(".chain .place").first().focus();
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".row.here");
+  const here = await page.locator(".row.here").innerText();
+  if (!here.trim()) wrong.push("the keyboard leads to no line");
+  await page.context().close();
+}
+
+for (const theme of ["light", "dark"]) for (const [width, height] of [[1280, 800], [800, 900]]) await walk(theme, width, height);
+await keyboard();
+// Twice as large: half as much room.
+const zoomed = await open("light", 640, 400);
+await look(zoomed, "overview-200-percent");
+await browser.close();
+
+const all = Object.values(took).flat().sort((a, b) => a - b);
+const part = (values, share) => values[Math.min(values.length - 1, Math.floor(values.length * share))].toFixed(0);
+console.log("\nfrom a click to paint, milliseconds (the check itself takes some of them)\n");
+for (const [what, values] of [...Object.entries(took), ["all", all]]) {
+  const sorted = [...values].sort((a, b) => a - b);
+  console.log(`${what.padEnd(24)} median ${part(sorted, 0.5).padStart(5)}   95th percentile ${part(sorted, 0.95).padStart(5)}   of ${sorted.length}`);
+}
+if (wrong.length) {
+  console.log(`\n${wrong.length} wrong:`);
+  for (const one of new Set(wrong)) console.log(`  ${one}`);
+  process.exit(1);
+}
+console.log("\nnothing is wrong");
