@@ -1,5 +1,7 @@
 //! Finds where a source variable is in memory.
 
+use std::cell::Cell;
+
 use afterimage_ids::FuncId;
 use afterimage_present::document::objects;
 use afterimage_present::{CallThere, VariableThere, grouped, shell_word};
@@ -7,7 +9,8 @@ use afterimage_program::{Function, Names};
 use afterimage_replay::paths::{At as When, Window};
 use afterimage_replay::state::{
     Activation, Bodies, Limits, Machine, Nothing, Object, Occasion, Path, PathError, Place, Shape,
-    Unavailable, VariableKind, Variables, Watch, WatchError, Watched, Word, Written, follow_to,
+    TypeKind, Unavailable, VariableKind, Variables, Watch, WatchError, Watched, Word, Written,
+    follow_to,
 };
 use afterimage_replay::steps::{At, LARGEST_RANGE, MemoryAnswer, Range};
 use afterimage_replay::values::RecordedValues;
@@ -25,6 +28,31 @@ pub(super) struct VariableInMemory<'a> {
     pub variable: VariableThere,
     variables: Variables<'a>,
     object: Object,
+    /// The value as text, read from the whole memory, if the variable may have contents outside its own bytes.
+    contents: Option<String>,
+}
+
+/// What a pointer points to is not among the bytes.
+fn limits() -> Limits {
+    Limits {
+        pointed: false,
+        ..Limits::default()
+    }
+}
+
+/// Whether an object is a structure. The contents of a container are elsewhere in memory.
+fn is_record(variables: &Variables<'_>, object: &Object) -> bool {
+    let described = variables
+        .plain(object.type_ref)
+        .and_then(|plain| variables.describe(plain));
+    described.is_ok_and(|described| matches!(described.kind, TypeKind::Record(_)))
+}
+
+/// The text of a structure with all that it contains. `None` for other types.
+fn contents(variables: &Variables<'_>, object: &Object, machine: &dyn Machine) -> Option<String> {
+    let rendered =
+        is_record(variables, object).then(|| variables.render(object, &limits(), machine))?;
+    (!matches!(rendered.shape, Shape::Missing(_))).then(|| rendered.to_string())
 }
 
 impl VariableInMemory<'_> {
@@ -34,13 +62,13 @@ impl VariableInMemory<'_> {
             address: self.range.address,
             answer,
             names,
+            elsewhere: Cell::new(false),
         };
-        // What it points to is not among the bytes.
-        let limits = Limits {
-            pointed: false,
-            ..Limits::default()
-        };
-        let rendered = self.variables.render(&self.object, &limits, &held);
+        let rendered = self.variables.render(&self.object, &limits(), &held);
+        if held.elsewhere.get() {
+            let unknown = || "its contents are elsewhere in memory; afterimage state and values --var show them";
+            return self.contents.clone().ok_or_else(|| unknown().to_owned());
+        }
         match rendered.shape {
             Shape::Missing(why) => Err(why.to_string()),
             _ => Ok(rendered.to_string()),
@@ -53,6 +81,8 @@ struct Held<'b> {
     address: u64,
     answer: &'b MemoryAnswer,
     names: &'b Names,
+    /// Whether something outside these bytes was asked for.
+    elsewhere: Cell<bool>,
 }
 
 impl Machine for Held<'_> {
@@ -72,7 +102,11 @@ impl Machine for Held<'_> {
         let first = address.checked_sub(self.address);
         let first = first.and_then(|first| usize::try_from(first).ok());
         let held = first.and_then(|first| self.answer.bytes.get(first..)?.get(..into.len()));
-        held.map(|held| into.copy_from_slice(held)).is_some()
+        match held {
+            Some(held) => into.copy_from_slice(held),
+            None => self.elsewhere.set(true),
+        }
+        held.is_some()
     }
 
     fn function(&self, index: u64) -> Option<String> {
@@ -100,6 +134,7 @@ struct Seen {
     local: bool,
     /// If its place may hold something else, the reason.
     written: Option<Written>,
+    contents: Option<String>,
 }
 
 /// Finds a variable, a part of it, or what it points to.
@@ -190,6 +225,7 @@ pub(super) fn find<'a>(
         },
         variables: known,
         object: seen.object,
+        contents: seen.contents,
     })
 }
 
@@ -214,7 +250,8 @@ fn seen<'a>(
         None => Some(Activation::at_call(values, &bodies, time)?.op),
     };
     let mut found = None;
-    for op in [Some(op), later.map(Some)].into_iter().flatten() {
+    let moments = [Some((op, false)), later.map(|op| (Some(op), true))];
+    for (op, is_later) in moments.into_iter().flatten() {
         let number = 1;
         let occasion = Occasion { number, time, op };
         let rows = watch.each(
@@ -235,7 +272,13 @@ fn seen<'a>(
             break;
         };
         let value = match row.value {
-            Ok(seen) => Ok(seen?),
+            Ok(seen) => {
+                let mut seen = seen?;
+                if is_later {
+                    seen.contents = None;
+                }
+                Ok(seen)
+            }
             Err(why) => Err(why),
         };
         let is_early = matches!(
@@ -278,6 +321,7 @@ fn look(watched: &Watched<'_, '_>, path: &Path) -> Result<Seen, PathError> {
         object: object.clone(),
         local: !is_static && inside,
         written: None,
+        contents: contents(variables, object, *moment),
     })
 }
 
@@ -323,6 +367,10 @@ fn global<'a>(
         ),
         NotInMemory::Size(why) => anyhow!(why),
     })?;
+    let contents = match is_record(&variables, &object) {
+        true => at_end(traced, |ended| contents(&variables, &object, ended))?,
+        false => None,
+    };
     Ok(VariableInMemory {
         range,
         variable: VariableThere {
@@ -335,6 +383,7 @@ fn global<'a>(
         },
         variables,
         object,
+        contents,
     })
 }
 
