@@ -9,8 +9,16 @@ use std::process::{ExitCode, Stdio};
 
 /// A program: its source, its level of optimisation, what its standard input would be, and the text of the line to stop at.
 const PROGRAMS: [(&str, &str, &str); 3] = [
-    ("crates/dap/tests/guests/ledger.rs", "0", "account.entries.push"),
-    ("crates/dap/tests/guests/ledger.rs", "1", "account.entries.push"),
+    (
+        "crates/dap/tests/guests/ledger.rs",
+        "0",
+        "account.entries.push",
+    ),
+    (
+        "crates/dap/tests/guests/ledger.rs",
+        "1",
+        "account.entries.push",
+    ),
     ("xtask/dap/words.rs", "0", "*seen += 1;"),
 ];
 
