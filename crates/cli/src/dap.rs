@@ -25,10 +25,7 @@ use crate::exit::Exit;
 Configurations (launch.json):
   { \"type\": \"afterimage\", \"request\": \"attach\", \"recording\": \"app.aft\" }
   { \"type\": \"afterimage\", \"request\": \"launch\", \"program\": \"app.wasm\",
-    \"args\": [\"input.txt\"], \"dirs\": [\"data::/data\"] }
-
-Examples:
-  afterimage dap")]
+    \"args\": [\"input.txt\"], \"dirs\": [\"data::/data\"] }")]
 pub(crate) struct Arguments {}
 
 pub(crate) fn run(_: &Arguments) -> Result<Exit> {
