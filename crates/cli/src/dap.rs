@@ -94,10 +94,10 @@ impl Recorder for ByCommand {
         let status = child.wait().context("waiting for afterimage record")?;
         match status.code() {
             Some(125..=127) => {
-                let own = errors
+                let mut own = errors
                     .lines()
                     .filter_map(|line| line.strip_prefix("afterimage: "));
-                let why = own.last().unwrap_or("afterimage record failed");
+                let why = own.next_back().unwrap_or("afterimage record failed");
                 bail!("{program} cannot be recorded: {why}")
             }
             _ if asked => bail!("{program}: recording was interrupted"),
