@@ -25,10 +25,7 @@ use crate::exit::Exit;
 Configurations (launch.json):
   { \"type\": \"afterimage\", \"request\": \"attach\", \"recording\": \"app.aft\" }
   { \"type\": \"afterimage\", \"request\": \"launch\", \"program\": \"app.wasm\",
-    \"args\": [\"input.txt\"], \"dirs\": [\"data::/data\"] }
-
-Examples:
-  afterimage dap")]
+    \"args\": [\"input.txt\"], \"dirs\": [\"data::/data\"] }")]
 pub(crate) struct Arguments {}
 
 pub(crate) fn run(_: &Arguments) -> Result<Exit> {
@@ -41,6 +38,9 @@ struct ByCommand;
 
 /// How often it is looked whether the client waits no longer.
 const LOOK: Duration = Duration::from_millis(50);
+
+/// So much of what is printed as an error is looked through for the reason of a failure.
+const MOST_ERRORS: usize = 1 << 16;
 
 /// What `record` finds its cache and folders by. The guest gets none of it.
 const OWN: [&str; 6] = [
@@ -74,19 +74,18 @@ impl Recorder for ByCommand {
             }
         }
         drop(sender);
-        let (mut asked, mut last) = (false, String::new());
+        let (mut asked, mut errors) = (false, String::new());
         loop {
             match said.recv_timeout(LOOK) {
                 Ok((category, text)) => {
-                    if category == Category::Stderr {
-                        last = text.trim().lines().last().unwrap_or_default().to_owned();
+                    if category == Category::Stderr && errors.len() < MOST_ERRORS {
+                        errors.push_str(&text);
                     }
                     output(category, &text);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            // The recording then holds the run up to that moment.
             if cancelled.load(Ordering::Relaxed) && !std::mem::replace(&mut asked, true) {
                 let pid = Pid::from_child(&child);
                 let _ = kill_process(pid, Signal::INT);
@@ -95,9 +94,13 @@ impl Recorder for ByCommand {
         let status = child.wait().context("waiting for afterimage record")?;
         match status.code() {
             Some(125..=127) => {
-                let last = last.strip_prefix("afterimage: ").unwrap_or(&last);
-                bail!("{program} cannot be recorded: {last}")
+                let mut own = errors
+                    .lines()
+                    .filter_map(|line| line.strip_prefix("afterimage: "));
+                let why = own.next_back().unwrap_or("afterimage record failed");
+                bail!("{program} cannot be recorded: {why}")
             }
+            _ if asked => bail!("{program}: recording was interrupted"),
             None => bail!("{program}: recording was killed ({status})"),
             Some(_) if !to.exists() => bail!("{program}: nothing was recorded"),
             Some(_) => Ok(()),

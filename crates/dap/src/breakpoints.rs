@@ -265,7 +265,7 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
         self.points.remove(&kind);
         let mut breakpoints = Vec::new();
         for one in &all {
-            let line = self.numbering.from_client(one.line);
+            let line = self.numbering.number_of(one.line);
             let found = match (&path, &line) {
                 (Ok(path), &Ok(line)) => {
                     let at = StopAt::Line {
@@ -402,9 +402,9 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
     /// The lines that have code.
     pub(crate) fn locations(&self, wanted: &Locations) -> Result<Value> {
         let path = self.file_of(&wanted.source)?;
-        let first = self.numbering.from_client(wanted.line)?;
+        let first = self.numbering.number_of(wanted.line)?;
         let last = match wanted.end_line {
-            Some(line) => self.numbering.from_client(line)?,
+            Some(line) => self.numbering.number_of(line)?,
             None => first,
         };
         let lines = self.debugger.lines_with_code(&path, first..=last)?;

@@ -35,7 +35,7 @@ impl Numbering {
     }
 
     /// A line from 1 of what the client says.
-    pub(crate) fn from_client(self, line: i64) -> Result<u32> {
+    pub(crate) fn number_of(self, line: i64) -> Result<u32> {
         let number = line
             .checked_add(1)
             .and_then(|line| line.checked_sub(self.lines));

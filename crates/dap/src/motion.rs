@@ -195,7 +195,7 @@ impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {
     /// The executions of a line that a client may go to.
     pub(crate) fn goto_targets(&mut self, wanted: &GotoTargets) -> Result<Value> {
         let path = self.file_of(&wanted.source)?;
-        let line = self.numbering.from_client(wanted.line)?;
+        let line = self.numbering.number_of(wanted.line)?;
         let moments = self.debugger.moments(&path, line, self.at)?;
         self.targets.clear();
         let mut targets = Vec::new();

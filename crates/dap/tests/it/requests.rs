@@ -295,10 +295,8 @@ fn the_console_has_our_own_commands() {
     let why = client.console("why amount");
     assert!(why.contains("seed"), "{why}");
     let slice = client.console("slice amount");
-    assert!(
-        slice.contains("wrapping_mul(6364136223846793005)"),
-        "{slice}"
-    );
+    assert!(slice.starts_with("what amount = "), "{slice}");
+    assert!(slice.contains(SOURCE), "{slice}");
     let when = client.console("when round == 9");
     assert!(when.contains("looked at 7 executions"), "{when}");
     client.stopped();
