@@ -108,6 +108,8 @@ pub mod recorded;
 #[doc(hidden)]
 pub mod redundancy;
 #[doc(hidden)]
+pub mod requests;
+#[doc(hidden)]
 pub mod rows;
 mod session;
 #[doc(hidden)]

@@ -1,15 +1,14 @@
 //! Signals: which of them stop the current work, and which must not stop the tool.
 //!
 //! One thread receives all signals. It asks the guest or the build to stop, or ends the process.
-//! Invariant: while the current work can stop in an orderly way, only a second Ctrl-C ends the
-//! process, and only if it does not come together with the first. (A shell, `timeout` and a closing
-//! terminal send several signals for one request.)
+//! [`StopRequests`] says which signals belong together.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use afterimage::requests::{Meaning, StopRequests, StopSignal};
 use afterimage_record::Interrupt;
 use afterimage_trace::Interrupter;
 use anyhow::{Context, Result};
@@ -19,12 +18,6 @@ use signal_hook::iterator::Signals;
 
 use crate::exit::Exit;
 use crate::output::say;
-
-/// A second Ctrl-C within this time counts as the first one, sent twice.
-const TWICE: Duration = Duration::from_millis(300);
-
-/// Other signals within this time after a completed request belong to that request.
-const TOGETHER: Duration = Duration::from_secs(1);
 
 /// Makes a write beyond the limit on file sizes an error, like that of a full disk. By default, the
 /// system would kill the process in the middle of its work.
@@ -38,8 +31,7 @@ struct State {
     /// Whether a thread receives the signals.
     listens: bool,
     work: Work,
-    /// The last request to end.
-    request: Option<Request>,
+    requests: StopRequests,
     /// The message to print when a signal ends the process.
     last_words: Option<String>,
     /// A folder to remove when a signal ends the process.
@@ -56,28 +48,6 @@ enum Work {
     Other,
 }
 
-/// Signals that make the same request.
-struct Request {
-    /// The first of them, and its time.
-    signal: i32,
-    at: Instant,
-    /// The time of the first Ctrl-C among them.
-    ctrl_c: Option<Instant>,
-    /// Whether the work that they asked to stop has stopped.
-    met: bool,
-}
-
-/// The meaning of a signal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Meaning {
-    /// Stop the work in an orderly way.
-    Stop,
-    /// The same request as before.
-    Same,
-    /// End the process at once.
-    End,
-}
-
 static STATE: Mutex<State> = Mutex::new(State::new());
 
 fn state() -> MutexGuard<'static, State> {
@@ -89,7 +59,7 @@ impl State {
         Self {
             listens: false,
             work: Work::Other,
-            request: None,
+            requests: StopRequests::new(),
             last_words: None,
             scratch: None,
         }
@@ -98,36 +68,16 @@ impl State {
     /// Begins other work. An earlier request is thereby completed.
     fn begin(&mut self, work: Work) {
         self.work = work;
-        if let Some(request) = &mut self.request {
-            request.met = true;
-        }
-    }
-
-    fn meaning(&mut self, signal: i32, now: Instant) -> Meaning {
-        let is_ctrl_c = signal == SIGINT;
-        if let Some(request) = &mut self.request {
-            let is_second = is_ctrl_c && now - *request.ctrl_c.get_or_insert(now) > TWICE;
-            match request.met {
-                false if is_second => return Meaning::End,
-                false => return Meaning::Same,
-                true if !is_second && now - request.at <= TOGETHER => return Meaning::Same,
-                true => {}
-            }
-        }
-        self.request = Some(Request {
-            signal,
-            at: now,
-            ctrl_c: is_ctrl_c.then_some(now),
-            met: false,
-        });
-        match self.work {
-            Work::Other => Meaning::End,
-            Work::Guest { .. } | Work::Build(_) => Meaning::Stop,
-        }
+        self.requests.complete();
     }
 
     fn handle(&mut self, signal: i32) {
-        match self.meaning(signal, Instant::now()) {
+        let kind = match signal {
+            SIGINT => StopSignal::CtrlC,
+            _ => StopSignal::Terminate,
+        };
+        let can_stop = !matches!(self.work, Work::Other);
+        match self.requests.meaning(kind, can_stop, Instant::now()) {
             Meaning::Same => {}
             Meaning::Stop => self.stop(signal),
             Meaning::End => {
@@ -205,9 +155,9 @@ impl StopFlag {
 
     /// The exit code of a process that was stopped by it.
     pub(crate) fn exit(&self) -> Exit {
-        match state().request {
-            Some(Request { signal: SIGINT, .. }) | None => Exit::Interrupted,
-            Some(_) => Exit::Terminated,
+        match state().requests.last() {
+            Some(StopSignal::CtrlC) | None => Exit::Interrupted,
+            Some(StopSignal::Terminate) => Exit::Terminated,
         }
     }
 }
@@ -243,74 +193,5 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         state().begin(Work::Other);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at_work() -> State {
-        State {
-            work: Work::Build(Arc::default()),
-            ..State::new()
-        }
-    }
-
-    /// The meanings of signals that arrive after these numbers of milliseconds.
-    fn meanings(state: &mut State, signals: &[(i32, u64)]) -> Vec<Meaning> {
-        let start = Instant::now();
-        let at = |after| start + Duration::from_millis(after);
-        let all = signals.iter();
-        all.map(|&(signal, after)| state.meaning(signal, at(after)))
-            .collect()
-    }
-
-    #[test]
-    fn only_a_second_ctrl_c_that_comes_later_means_now() {
-        use Meaning::{End, Same, Stop};
-        for first in [SIGTERM, SIGHUP, SIGINT] {
-            for second in [SIGTERM, SIGHUP, SIGINT] {
-                for third in [SIGTERM, SIGHUP, SIGINT] {
-                    let signals = [(first, 0), (second, 100), (third, 300)];
-                    let found = meanings(&mut at_work(), &signals);
-                    assert_eq!(found, [Stop, Same, Same], "{signals:?}");
-                    // The first of several Ctrl-C counts.
-                    let signals = [(first, 0), (second, 1), (third, 302)];
-                    let found = meanings(&mut at_work(), &signals);
-                    let is_now = third == SIGINT && (first == SIGINT || second == SIGINT);
-                    assert_eq!(found[2], if is_now { End } else { Same }, "{signals:?}");
-                }
-            }
-        }
-        let often = [(SIGTERM, 0), (SIGTERM, 5000), (SIGHUP, 60_000)];
-        assert_eq!(meanings(&mut at_work(), &often), [Stop, Same, Same]);
-    }
-
-    #[test]
-    fn what_came_for_one_work_does_not_end_the_next() {
-        use Meaning::{End, Same, Stop};
-        for signal in [SIGTERM, SIGHUP, SIGINT] {
-            for next in [Work::Build(Arc::default()), Work::Other] {
-                let is_build = matches!(next, Work::Build(_));
-                let mut state = at_work();
-                let start = Instant::now();
-                assert_eq!(state.meaning(signal, start), Stop);
-                state.begin(next);
-                let after = |milliseconds| start + Duration::from_millis(milliseconds);
-                assert_eq!(state.meaning(SIGTERM, after(200)), Same);
-                assert_eq!(state.meaning(SIGINT, after(250)), Same);
-                let later = if is_build { Stop } else { End };
-                assert_eq!(state.meaning(signal, after(1400)), later);
-            }
-        }
-    }
-
-    #[test]
-    fn without_work_the_first_signal_ends_the_process() {
-        for signal in [SIGTERM, SIGHUP, SIGINT] {
-            let found = State::new().meaning(signal, Instant::now());
-            assert_eq!(found, Meaning::End);
-        }
     }
 }

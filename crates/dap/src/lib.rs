@@ -8,6 +8,7 @@
 //! | `wire` | messages with `Content-Length`, in and out |
 //! | `protocol` | the messages' fields |
 //! | `client` | whoever is at the other end: responses, events, interruption |
+//! | `recorder` | recording a program first |
 //! | `server` | what comes before there is a run: `initialize`, `launch`, `attach` |
 //! | `debuggee` | the position, and requests about it |
 //! | `breakpoints`, `motion`, `stack`, `variables`, `evaluate`, `console`, `code` | the requests, by what they are about |
@@ -23,6 +24,7 @@ mod debuggee;
 mod evaluate;
 mod motion;
 mod protocol;
+mod recorder;
 mod server;
 mod stack;
 mod variables;
@@ -30,4 +32,5 @@ mod wire;
 
 pub use client::Category;
 pub use protocol::Launch;
+pub use recorder::ByCommand;
 pub use server::{Recorder, serve};
