@@ -120,9 +120,9 @@ function parts(text) {
 let address = "";
 /** Memory around an address, with who wrote each byte. */
 async function memory() {
-  const own = frame();
-  const pointer = (own?.variables ?? []).map((/** @type {any} */ one) => /^0x[0-9a-f]+/.exec(one.value ?? "")?.[0]).find((/** @type {any} */ one) => one && Number(one) > 0);
-  if (!address) address = pointer ?? "0x400";
+  if (!address) fill(body, loading());
+  if (!address) address = await place();
+  if (tab !== "memory") return;
   const table = h("div", null, loading());
   const input = h("input", { type: "text", value: address, "aria-label": "Address", size: 10, spellcheck: "false" });
   const form = h("form.address", { onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); address = input.value.trim(); void look(); } }, h("label", null, "From ", input), h("button", { type: "submit" }, "Show"),
@@ -138,6 +138,18 @@ async function memory() {
     } catch (error) { if (!(error instanceof Superseded)) fill(table, failed(error)); }
   };
   await look();
+}
+
+/** Where to begin: where the variable is that is looked at, or the first one that is in memory. */
+async function place() {
+  const own = frame();
+  const chosen = focus.about?.startsWith("var:") ? [focus.about.slice(4)] : [];
+  const names = [...chosen, ...(own?.variables ?? []).filter((/** @type {any} */ one) => one.value).map((/** @type {any} */ one) => one.name)];
+  for (const name of names.slice(0, 4)) {
+    const found = await ask("memory", { var: name, at: focus.at }, "memory").catch(() => null);
+    if (found) return `0x${(found.doc.address - (found.doc.address % 8)).toString(16)}`;
+  }
+  return "0x400";
 }
 
 /** @param {any} doc */

@@ -12,8 +12,8 @@ const PLACES: &[&str] = &[
 /// How the names of files end that are cited without a folder.
 const ENDINGS: &[&str] = &[".md", ".rs", ".toml"];
 
-/// A file of whoever uses the program.
-const SETTINGS: &str = ".afterimage.toml";
+/// Files of whoever uses the program.
+const OF_USERS: [&str; 2] = [".afterimage.toml", "FILE.notes.md"];
 
 /// The violations in the documents and in the comments of the sources.
 ///
@@ -33,7 +33,10 @@ pub fn check(root: &Path) -> Result<Vec<String>> {
         let prose = path.extension().is_some_and(|extension| extension == "md");
         let folder = path.parent().unwrap_or(root);
         for cited in citations(&text, prose) {
-            if cited != SETTINGS && !root.join(&cited).exists() && !folder.join(&cited).exists() {
+            if !OF_USERS.contains(&cited.as_str())
+                && !root.join(&cited).exists()
+                && !folder.join(&cited).exists()
+            {
                 let short = path.strip_prefix(root).unwrap_or(path);
                 violations.push(format!(
                     "{} names {cited}, which does not exist",
