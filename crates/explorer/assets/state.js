@@ -120,9 +120,7 @@ function parts(text) {
 let address = "";
 /** Memory around an address, with who wrote each byte. */
 async function memory() {
-  if (!address) fill(body, loading());
-  if (!address) address = await place();
-  if (tab !== "memory") return;
+  if (!address) address = place();
   const table = h("div", null, loading());
   const input = h("input", { type: "text", value: address, "aria-label": "Address", size: 10, spellcheck: "false" });
   const form = h("form.address", { onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); address = input.value.trim(); void look(); } }, h("label", null, "From ", input), h("button", { type: "submit" }, "Show"),
@@ -140,16 +138,10 @@ async function memory() {
   await look();
 }
 
-/** Where to begin: where the variable is that is looked at, or the first one that is in memory. */
-async function place() {
-  const own = frame();
-  const chosen = focus.about?.startsWith("var:") ? [focus.about.slice(4)] : [];
-  const names = [...chosen, ...(own?.variables ?? []).filter((/** @type {any} */ one) => one.value).map((/** @type {any} */ one) => one.name)];
-  for (const name of names.slice(0, 4)) {
-    const found = await ask("memory", { var: name, at: focus.at }, "memory").catch(() => null);
-    if (found) return `0x${(found.doc.address - (found.doc.address % 8)).toString(16)}`;
-  }
-  return "0x400";
+/** Where to begin: what a pointer points to. */
+function place() {
+  const values = (frame()?.variables ?? []).map((/** @type {any} */ one) => /0x[0-9a-f]{3,}/.exec(one.value ?? "")?.[0]);
+  return values.find(Boolean) ?? "0x400";
 }
 
 /** @param {any} doc */
