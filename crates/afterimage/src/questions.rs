@@ -11,6 +11,8 @@ use afterimage_present::{
     paths_document,
 };
 
+use anyhow::bail;
+
 use crate::activation::ActivationQuery;
 use crate::addresses::{self, AddressesQuery};
 use crate::check::{self, Needs};
@@ -33,6 +35,7 @@ use crate::session::Session;
 use crate::simulate::SimulateQuery;
 use crate::slice::{self, NearLine, NearQuery, Wanted};
 use crate::state::StateQuery;
+use crate::text::pasted;
 use crate::trace::{TraceQuery, TraceReport};
 use crate::values::{ConditionQuery, Detail, ValuesQuery, VariableQuery};
 use crate::why::{WhyQuery, WhyReport};
@@ -397,12 +400,25 @@ impl Session {
         self.about(|| query.answer(self))
     }
 
-    /// What did the program print, and when?
+    /// What did the program print, and when? Of a long run whose values are not built, stretches of it tell it, or nothing does.
     ///
     /// # Errors
-    /// If the recording is damaged.
+    /// If it is such a run and they do not, or the recording is damaged.
     pub fn output(&self, query: &OutputQuery) -> Result<OutputDocument, QuestionError> {
-        self.first(|session| session.prepared(|scene| query.answer(scene)))
+        let ask = |session: &Self| session.prepared(|scene| query.answer(scene));
+        self.about(|| {
+            if let Some(found) = self.ask_stretches(|session| Ok(ask(session)?))? {
+                return Ok(found);
+            }
+            // To build the values takes many times as long as the run did, and nobody asked for that.
+            if early::is_long(self)? && !check::is_built(self, Needs::Values) {
+                bail!(
+                    "what this long run printed can be told when its values are built: afterimage build --lens full {}",
+                    pasted(self.at())
+                );
+            }
+            Ok(ask(self)?)
+        })
     }
 
     /// When was a place executed? Builds the path if it is not there yet, and more than a few executions are asked for or stretches of it do not tell.

@@ -59,7 +59,7 @@ export async function copy() {
 
 function nav() {
   fill(the("nav"), Object.entries(VIEWS).map(([id, view]) =>
-    h("a", { href: address({ view: id }), "aria-current": focus.view === id ? "page" : null, "aria-keyshortcuts": view.key, "aria-label": view.name, title: `${view.name} (${view.key})` },
+    h("a", { href: address({ view: id }), "aria-current": focus.view === id ? "page" : null, "aria-keyshortcuts": view.key, title: `${view.name} (${view.key})` },
       h("span.sign", { "aria-hidden": "true" }, view.sign), h("span", null, view.name), h("kbd", { "aria-hidden": "true" }, view.key))));
 }
 

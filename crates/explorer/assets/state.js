@@ -120,9 +120,7 @@ function parts(text) {
 let address = "";
 /** Memory around an address, with who wrote each byte. */
 async function memory() {
-  const own = frame();
-  const pointer = (own?.variables ?? []).map((/** @type {any} */ one) => /^0x[0-9a-f]+/.exec(one.value ?? "")?.[0]).find((/** @type {any} */ one) => one && Number(one) > 0);
-  if (!address) address = pointer ?? "0x400";
+  if (!address) address = place();
   const table = h("div", null, loading());
   const input = h("input", { type: "text", value: address, "aria-label": "Address", size: 10, spellcheck: "false" });
   const form = h("form.address", { onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); address = input.value.trim(); void look(); } }, h("label", null, "From ", input), h("button", { type: "submit" }, "Show"),
@@ -138,6 +136,12 @@ async function memory() {
     } catch (error) { if (!(error instanceof Superseded)) fill(table, failed(error)); }
   };
   await look();
+}
+
+/** Where to begin: what a pointer points to. */
+function place() {
+  const values = (frame()?.variables ?? []).map((/** @type {any} */ one) => /0x[0-9a-f]{3,}/.exec(one.value ?? "")?.[0]);
+  return values.find(Boolean) ?? "0x400";
 }
 
 /** @param {any} doc */

@@ -1,7 +1,7 @@
 //! One recording, asked by many requests.
 //!
 //! Questions about counts, about the path and about values wait in lanes of their own, so that what is quick is not held up by what is long. In a lane one question
-//! is answered after the other: they share what is built. A question that waits is given up when the same view of the page asks a newer one.
+//! is answered after the other: they share what is built. A question that waits is given up when the same view of the page asks a newer one, and so is the building of values for one.
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -40,6 +40,8 @@ pub(crate) struct Desk {
 struct Waiting {
     /// Which lanes are taken.
     taken: [bool; Lane::COUNT],
+    /// Which view's question is answered in each lane.
+    running: [Option<String>; Lane::COUNT],
     /// The number of the newest question of each view.
     newest: HashMap<String, u64>,
     asked: u64,
@@ -83,7 +85,10 @@ struct Taken<'d> {
 
 impl Drop for Taken<'_> {
     fn drop(&mut self) {
-        lock(&self.desk.waiting).taken[self.lane as usize] = false;
+        let mut waiting = lock(&self.desk.waiting);
+        waiting.taken[self.lane as usize] = false;
+        waiting.running[self.lane as usize] = None;
+        drop(waiting);
         self.desk.changed.notify_all();
     }
 }
@@ -149,9 +154,6 @@ impl Desk {
         let Some(_taken) = self.wait(lane, view) else {
             return Response::refused(409, "a newer question of the same view took its place");
         };
-        if lane == Lane::Values {
-            self.session.cancel().store(false, Ordering::SeqCst);
-        }
         let answered = catch_unwind(AssertUnwindSafe(|| {
             ask::answer(&self.session, command, parameters)
         }));
@@ -185,6 +187,10 @@ impl Desk {
         let number = waiting.asked;
         if let Some(view) = view {
             waiting.newest.insert(view.to_owned(), number);
+            // What it builds is kept as far as it is, and whoever needs it goes on from there.
+            if waiting.running[Lane::Values as usize].as_deref() == Some(view) {
+                self.session.cancel().store(true, Ordering::SeqCst);
+            }
             self.changed.notify_all();
         }
         loop {
@@ -194,6 +200,10 @@ impl Desk {
             }
             if !waiting.taken[lane as usize] {
                 waiting.taken[lane as usize] = true;
+                waiting.running[lane as usize] = view.map(str::to_owned);
+                if lane == Lane::Values {
+                    self.session.cancel().store(false, Ordering::SeqCst);
+                }
                 return Some(Taken { desk: self, lane });
             }
             let woken = self.changed.wait(waiting);

@@ -22,8 +22,8 @@ const PLACES: &[&str] = &[
 /// The endings of files that are cited without a folder.
 const ENDINGS: &[&str] = &[".md", ".rs", ".toml"];
 
-/// A file of the program's users.
-const SETTINGS: &str = ".afterimage.toml";
+/// Files of whoever uses the program.
+const OF_USERS: [&str; 2] = [".afterimage.toml", "FILE.notes.md"];
 
 /// The violations in the documents and in the comments of the sources.
 ///
@@ -45,7 +45,9 @@ pub fn check(root: &Path) -> Result<Vec<String>> {
         // Pages of the guide name the programs that they run.
         let places = [root, folder, &root.join("examples/mugs")];
         for cited in citations(&text, prose) {
-            if cited != SETTINGS && !places.iter().any(|place| place.join(&cited).exists()) {
+            if !OF_USERS.contains(&cited.as_str())
+                && !places.iter().any(|place| place.join(&cited).exists())
+            {
                 let short = path.strip_prefix(root).unwrap_or(path);
                 violations.push(format!(
                     "{} names {cited}, which does not exist",

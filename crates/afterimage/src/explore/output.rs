@@ -25,7 +25,8 @@ const PART: usize = 16;
 /// Whether enough stretches were built.
 fn is_far(scene: &Scene<'_, '_>) -> Result<bool> {
     let built = scene.traced.epochs()?.built();
-    Ok(built.is_some_and(|(built, all)| built * PART > all))
+    let is_many = scene.traced.path()?.segments().are_many();
+    Ok(is_many || built.is_some_and(|(built, all)| built * PART > all))
 }
 
 impl OutputQuery {
