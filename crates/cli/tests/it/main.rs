@@ -34,6 +34,7 @@ mod kept_values;
 mod lines_hold;
 mod many_branches;
 mod match_holds;
+mod mcp;
 mod memory;
 mod near_holds;
 mod numbers_hold;
