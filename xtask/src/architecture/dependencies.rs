@@ -71,6 +71,7 @@ const PROFILE: &str = "afterimage-profile";
 const REPLAY: &str = "afterimage-replay";
 const ANALYSES: &str = "afterimage-analyses";
 const PRESENT: &str = "afterimage-present";
+const MCP: &str = "afterimage-mcp";
 /// What only tests may use, and the tests of any crate.
 const TESTKIT: &str = "afterimage-testkit";
 
@@ -125,11 +126,13 @@ const RULES: &[Rule] = &[
         ],
     )
     .tests(&[MACHINE]),
+    // What answers others stands on the library alone.
+    with_engine(MCP, &[AFTERIMAGE]),
     with_engine(
         "afterimage-cli",
         &[
             IDS, PROGRAM, PLACEMENT, TRACE, WET, RECORD, PROFILE, REPLAY, ANALYSES, PRESENT,
-            AFTERIMAGE,
+            AFTERIMAGE, MCP,
         ],
     )
     .tests(&[WPP, DATAFLOW]),
