@@ -73,6 +73,7 @@ const PROFILE: &str = "afterimage-profile";
 const REPLAY: &str = "afterimage-replay";
 const ANALYSES: &str = "afterimage-analyses";
 const PRESENT: &str = "afterimage-present";
+const MCP: &str = "afterimage-mcp";
 /// The crate that only tests may use, and the tests of any crate.
 const TESTKIT: &str = "afterimage-testkit";
 
@@ -129,11 +130,12 @@ const RULES: &[Rule] = &[
     .tests(&[MACHINE]),
     with_engine(DAP, &[IDS, PROGRAM, PROFILE, REPLAY, PRESENT, AFTERIMAGE]).tests(&[RECORD]),
     with_engine(EXPLORER, &[IDS, REPLAY, AFTERIMAGE]),
+    with_engine(MCP, &[AFTERIMAGE]),
     with_engine(
         "afterimage-cli",
         &[
             IDS, PROGRAM, PLACEMENT, TRACE, WET, RECORD, PROFILE, REPLAY, ANALYSES, PRESENT,
-            AFTERIMAGE, DAP, EXPLORER,
+            AFTERIMAGE, DAP, EXPLORER, MCP,
         ],
     )
     .tests(&[WPP, DATAFLOW]),

@@ -89,7 +89,7 @@ const SUBJECTS: [Subject; 5] = [
 ];
 
 /// A mutation that makes no difference is no bug; so many are tried for each that is wanted.
-const TRIED: usize = 20;
+const TRIED: usize = 60;
 
 /// A generator of random numbers (Steele, Lea and Flood 2014), so that the same seed draws the same bugs.
 pub struct Random(pub u64);

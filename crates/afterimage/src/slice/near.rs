@@ -32,7 +32,7 @@ pub struct NearLine {
 /// How far lines are looked for, until there are enough.
 const DISTANCES: [u8; 6] = [4, 8, 13, 20, 32, 60];
 /// Of no larger slice, in executions, the next larger one is made: that would take too long.
-const LARGE: u64 = 2000;
+const LARGE: u64 = 700;
 
 impl NearQuery {
     pub(crate) fn answer(&self, scene: &Scene<'_, '_>) -> Result<Vec<NearLine>> {

@@ -35,6 +35,7 @@ mod kept_values;
 mod lines_hold;
 mod many_branches;
 mod match_holds;
+mod mcp;
 mod memory;
 mod near_holds;
 mod numbers_hold;

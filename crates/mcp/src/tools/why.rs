@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use afterimage::present::document::objects::Position;
 use afterimage::present::{WhyEntry, WhyLed, WhyPlace, WhyText};
 use afterimage::why::Byte;
-use afterimage::{NearLine, NearQuery, WhyAbout, WhyQuery, check};
+use afterimage::{NearLine, NearQuery, StateQuery, WhyAbout, WhyQuery, check};
 use anyhow::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -87,6 +87,8 @@ const FAR: usize = 64;
 const IN_A_ROW: usize = 8;
 /// A way is followed so far beyond what is left out of it.
 const STEPS: u64 = 120;
+/// So many functions of the stack are looked at for one of the user's own.
+const STACK: usize = 64;
 
 impl Question for Arguments {
     const NAME: &'static str = "why";
@@ -134,7 +136,9 @@ impl Question for Arguments {
         let made = |entry: &&WhyEntry| matches!(entry, WhyEntry::Made(_)) && own(entry);
         let first = kept.iter().find(made).or(kept.iter().find(own));
         let first = first.and_then(|entry| places(entry).into_iter().find(|place| !place.library));
-        let near = match first {
+        // Of a value that only libraries moved, the first move leads to who called them.
+        let moved = report.entries.iter().rev().flat_map(places).next();
+        let near = match first.or(moved) {
             Some(first) if self.offset == 0 => near(asked, &first.at, &kept)?,
             _ => Vec::new(),
         };
@@ -191,6 +195,9 @@ impl Question for Arguments {
             },
         );
         found.next = self.next(&entries);
+        if let (None, Some(moved)) = (first, moved) {
+            found.next.extend(self.behind(asked, moved)?);
+        }
         found.more = (until < way.len()).then(|| json!({ "offset": until }));
         Ok(found)
     }
@@ -268,6 +275,34 @@ impl Arguments {
             steps: (self.offset as u64).saturating_mul(8).saturating_add(STEPS),
             ..WhyQuery::new(about)
         })
+    }
+
+    /// What may be asked about a move in a library: the call in the user's own code that led to it, and from where it was moved.
+    fn behind(&self, asked: &Asked<'_>, moved: &WhyPlace) -> Result<Vec<Next>> {
+        let mut all = Vec::new();
+        let query = StateQuery {
+            depth: STACK,
+            ..StateQuery::new(&moved.at)
+        };
+        let state = asked.answered(|session| session.state(&query))?;
+        let mut frames = state.report.frames.iter();
+        if let Some(frame) = frames.find(|frame| !frame.library) {
+            let line = frame
+                .line
+                .as_ref()
+                .map_or(String::new(), |line| format!(" at {line}"));
+            let about = (format!("your own code that called the library{line}"), true);
+            let at = format!("t={}", frame.time);
+            all.push(next("call", &self.recording, json!({ "at": at }), about));
+        }
+        if moved.operator.starts_with("memory.") {
+            for operand in ["from", "length"] {
+                let arguments = json!({ "at": moved.at, "operand": operand });
+                let about = (format!("`{operand}` of the copy at {}", moved.told()), true);
+                all.push(next("why", &self.recording, arguments, about));
+            }
+        }
+        Ok(all)
     }
 
     /// What may be asked next, in the order in which the answer shows it: first the whole call of the first step, then what was not followed.

@@ -27,6 +27,7 @@ pub fn folder() -> TempDir {
     folder
 }
 
+/// The roots that are one folder.
 pub fn roots(folder: &Path) -> Roots {
     Roots::new(&[PathBuf::from(folder)]).unwrap()
 }
@@ -81,6 +82,7 @@ pub struct Connection {
 }
 
 impl Connection {
+    /// Starts a server that may look into a folder.
     pub fn open(folder: &Path) -> Self {
         let (input, to) = io::pipe().unwrap();
         let (from, output) = io::pipe().unwrap();
