@@ -1,6 +1,6 @@
 /** A function: its control flow with counts, the different ways through it, its calls. */
 import { ask, Superseded } from "./api.js";
-import { answered, base, brief, choice, counted, empty, failed, fill, grouped, h, loading, panel, share } from "./dom.js";
+import { answered, brief, choice, counted, empty, failed, fill, grouped, h, loading, panel, share } from "./dom.js";
 import { focus, frame, go, known, onmoment } from "./focus.js";
 import { graph } from "./graph.js";
 
@@ -101,5 +101,3 @@ async function calls(body, id, own) {
     } catch (error) { row.children[2].textContent = String(/** @type {any} */ (error).message); }
   }
 }
-
-export { base };

@@ -1,7 +1,6 @@
 /** Keys, as in gdb and rr, and the list of them. */
-import { ask } from "./api.js";
 import { h } from "./dom.js";
-import { focus, go, known } from "./focus.js";
+import { focus, go } from "./focus.js";
 import { callee, caller, execution, line, out, write } from "./moves.js";
 import { note } from "./notes.js";
 import { search } from "./search.js";
@@ -47,5 +46,3 @@ export function keys(views, copy) {
     void act();
   });
 }
-
-export { ask, known };

@@ -1,6 +1,6 @@
 /** The frame of the page: what stands around the views, and which one is shown. */
-import { ask, keep, onanswer, told } from "./api.js";
-import { copier, counted, fill, grouped, h, time } from "./dom.js";
+import { onanswer, told } from "./api.js";
+import { fill, grouped, h, time } from "./dom.js";
 import { address, called, focus, follow, go, known, onmoment, stand } from "./focus.js";
 import { help, keys } from "./keys.js";
 import { moves } from "./moves.js";
@@ -170,4 +170,3 @@ async function begin() {
 }
 
 void begin();
-export { ask, copier, counted, keep };

@@ -1,6 +1,6 @@
 /** The run at a glance: how it ended, what it printed, where it spent itself. */
 import { ask, Superseded } from "./api.js";
-import { answered, brief, choice, color, counted, empty, failed, fill, grouped, h, loading, panel, share, visible } from "./dom.js";
+import { answered, brief, choice, counted, empty, failed, fill, grouped, h, loading, panel, share, visible } from "./dom.js";
 import { flame } from "./flame.js";
 import { focus, go } from "./focus.js";
 import { chain } from "./why.js";
@@ -144,7 +144,6 @@ async function showHot(into) {
   const answer = await ask("profile", { sort: "instructions", code }, "hot");
   const { totals, rows } = answer.doc;
   const most = rows.filter((/** @type {any} */ row) => row.instructions).slice(0, 14);
-  const executed = rows.filter((/** @type {any} */ row) => row.calls ?? row.entries ?? row.count).length;
   fill(into, panel("Hottest functions", choice("Whose code", [["mine", "Mine"], ["all", "All"]], code, (value) => { code = value; void part(into, showHot); }),
     most.length ? h("table.list", null, h("thead", null, h("tr", null, h("th", null, "Function"), h("th.n", null, "Calls"), h("th.n", null, "Instructions"), h("th.n", null, "Share"))),
       h("tbody", null, most.map((/** @type {any} */ row) => {
@@ -154,7 +153,6 @@ async function showHot(into) {
           h("td.n", { title: grouped(row.entries ?? row.calls ?? 0) }, brief(row.entries ?? row.calls ?? 0)), h("td.n", null, grouped(row.instructions)), h("td.n.share", null, bar, share(row.instructions, totals.instructions)));
       }))) : empty("No function of your own code was executed."),
     h("p.more", null, `${counted(totals.instructions, "instruction")} in ${counted(totals.blocks, "block")}; ${grouped(totals.executed_functions)} of ${counted(totals.functions, "function")} executed`), answered(answer)));
-  void executed;
 }
 
 /** The functions of a range of time. @param {HTMLElement} into */
@@ -207,5 +205,3 @@ async function showFacts(into) {
     ["File", counted(doc.length, "byte")], ["In it", ["log", ...doc.lenses].join(", ")], ["Engine", doc.engine.split(" ").slice(0, 2).join(" ")]];
   fill(into, panel("Recording", null, h("dl.facts", null, rows.map(([name, what]) => h("div", null, h("dt", null, name), h("dd", null, what))))));
 }
-
-export { color };

@@ -1,6 +1,6 @@
 /** Source with exact counts, values beside it, and the executions of a line. */
 import { ask, Superseded } from "./api.js";
-import { answered, base, brief, color, counted, empty, failed, fill, grouped, h, loading, sharp, virtual } from "./dom.js";
+import { answered, brief, color, counted, empty, failed, fill, grouped, h, loading, sharp, virtual } from "./dom.js";
 import { focus, frame, go, known, onmoment } from "./focus.js";
 import { execution, say } from "./moves.js";
 
@@ -293,5 +293,3 @@ function highlight(lines) {
     return parts;
   });
 }
-
-export { base };

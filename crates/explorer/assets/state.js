@@ -1,7 +1,7 @@
 /** What there is at the moment: the call stack, the variables, memory. It stands beside every view. */
 import { ask, Superseded } from "./api.js";
 import { answered, base, choice, empty, failed, fill, grouped, h, loading } from "./dom.js";
-import { called, focus, frame, go, goto, known, onmoment } from "./focus.js";
+import { focus, frame, go, goto, known, onmoment } from "./focus.js";
 import { say, write } from "./moves.js";
 
 let tab = "variables";
@@ -168,5 +168,3 @@ function hex(doc) {
     }), h("td.text", { "aria-hidden": "true" }, bytes.slice(from, from + 8).map((/** @type {string} */ byte) => { const code = Number.parseInt(byte, 16); return code >= 32 && code < 127 ? String.fromCharCode(code) : "·"; }).join(""))));
   return h("div", null, h("table.hex", { "aria-label": "Memory" }, h("tbody", null, rows)), told);
 }
-
-export { called };

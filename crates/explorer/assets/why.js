@@ -1,7 +1,7 @@
 /** Where a value came from: the way back, step by step; what it held over time; who used it next; why a line did not run. */
 import { ask, Superseded } from "./api.js";
 import { answered, base, choice, counted, empty, failed, fill, grouped, h, loading, panel } from "./dom.js";
-import { focus, frame, go, known, onmoment } from "./focus.js";
+import { focus, go, known } from "./focus.js";
 import { plot } from "./plot.js";
 
 let key = "";
@@ -15,7 +15,6 @@ export function why(into) {
   key = now;
   void show(into);
 }
-onmoment(() => { /* what is asked is in the address */ });
 
 /** The question that an address asks. @returns {{ command: string, options: Record<string, any>, title: string } | null} */
 function question() {
@@ -140,5 +139,3 @@ function told_(cause) {
     : cause.kind === "table" ? `The call through a table never called ${cause.function.name}.` : cause.ending ? `The run ${cause.ending} before it came there.` : `${cause.kind}`;
   return h("div.cause", null, h("p.said", null, text), place && goes(place), cause.went?.place && h("p.detail", null, "it went to ", goes(cause.went.place)));
 }
-
-export { frame };
