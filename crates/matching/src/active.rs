@@ -1,9 +1,9 @@
-//! When something was executed, roughly.
+//! Approximate times of executions.
 
-/// Into how many parts a run is divided.
+/// The number of parts into which a run is divided.
 pub(crate) const WINDOWS: usize = 512;
 
-/// In which parts of a run, all equally long, something was executed.
+/// The parts of a run, all equally long, in which something was executed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Active([u64; WINDOWS / 64]);
 
@@ -14,14 +14,14 @@ impl Active {
         ((before / u128::from(length.max(1))) as usize).min(WINDOWS - 1)
     }
 
-    /// The first time behind a part.
+    /// The first time after a part.
     pub fn behind(window: usize, length: u64) -> u64 {
         let before = (window as u128 + 1) * u128::from(length.max(1));
         let before = before.div_ceil(WINDOWS as u128);
         u64::try_from(before).map_or(u64::MAX, |before| before.saturating_add(1))
     }
 
-    /// Notes that it was executed in this part.
+    /// Records an execution in this part.
     #[inline(always)]
     pub fn set(&mut self, window: usize) {
         self.0[window / 64 % (WINDOWS / 64)] |= 1 << (window % 64);

@@ -1,4 +1,4 @@
-//! Both versions, and what does not depend on what is matched.
+//! Both versions, and data that does not depend on the matches.
 
 use std::cmp::Ordering;
 
@@ -13,13 +13,13 @@ use crate::same_code::same_code;
 use crate::set::Set;
 use crate::{Names, Statement, Version};
 
-/// How many candidates are kept for what they did.
+/// The number of candidates kept for their actions alone.
 const LIKELY: usize = 40;
 
-/// By statement of the second version its candidates, each with what counts for it.
+/// By statement of the second version: its candidates, with their scores.
 pub(crate) type Weighed = Vec<Vec<(u32, f32)>>;
 
-/// Both versions, and what does not depend on what is matched.
+/// Both versions, and data that does not depend on the matches.
 pub(crate) struct Both<'v> {
     pub a: &'v Version,
     pub b: &'v Version,
@@ -30,7 +30,7 @@ pub(crate) struct Both<'v> {
     pub index: Index,
     pub of_a: Structure,
     pub of_b: Structure,
-    /// For statements of functions that have the same code: the counterpart.
+    /// For statements of functions with equal code: the counterpart.
     pub certain: Vec<Option<u32>>,
     /// Statements of the first version that are such counterparts.
     pub taken: Vec<bool>,
@@ -71,8 +71,8 @@ impl<'v> Both<'v> {
         }
     }
 
-    /// By statement of the second version the candidates for which most speaks that they did, as a whole, and for how much that counts.
-    /// By stage: what a candidate did has to be looked at once.
+    /// By statement of the second version: the candidates with the best scores for their actions as
+    /// a whole. By stage: each candidate's actions are examined only once.
     pub fn likely(&self) -> [Weighed; 2] {
         let all = parallel::map(self.b.statements.len(), |at| {
             if self.certain[at].is_some() {
@@ -107,22 +107,22 @@ impl<'v> Both<'v> {
         stages
     }
 
-    /// Whether a statement of the first version may be the counterpart of this one.
+    /// Whether a statement of the first version may be this one's counterpart.
     pub fn may_match(&self, a: u32, of_b: &Statement) -> bool {
         let of_a = &self.a.statements[a as usize];
         of_a.class.group() == of_b.class.group() && !self.taken[a as usize]
     }
 }
 
-/// A statement of the second version, to be compared with candidates.
+/// A statement of the second version, with its candidates.
 pub(crate) struct Candidates<'m, 'v> {
     both: &'m Both<'v>,
     pub statement: &'v Statement,
     /// The class of its values.
     class: u32,
-    /// Its place in the order of the first version.
+    /// Its predicted place in the order of the first version.
     place: usize,
-    /// How many statements of the first version would end before it.
+    /// The predicted number of statements of the first version that end before it.
     end: usize,
     /// The parts of the first run that correspond to those in which it was executed.
     parts: Vec<(usize, usize)>,
@@ -143,7 +143,7 @@ impl<'m, 'v> Candidates<'m, 'v> {
         }
     }
 
-    /// Those that the index knows, ascending.
+    /// Adds those in the index, ascending.
     fn by_index(&self, all: &mut Vec<u32>) {
         let both = self.both;
         both.index
@@ -153,14 +153,14 @@ impl<'m, 'v> Candidates<'m, 'v> {
         all.retain(|&a| both.may_match(a, self.statement));
     }
 
-    /// For how much counts what a candidate and this did as a whole.
+    /// The score of a candidate for the actions of both as a whole.
     pub fn weigh(&self, a: u32) -> f32 {
         let mut sum = 0.0;
         self.tell(a, &mut |feature, x| sum += self.weights.of(feature) * x);
         sum
     }
 
-    /// What a candidate and this did as a whole.
+    /// Reports the features of a candidate for the actions of both as a whole.
     pub fn tell(&self, a: u32, told: &mut impl FnMut(Feature, f32)) {
         let (both, of_b) = (self.both, self.statement);
         let of_a = &both.a.statements[a as usize];
@@ -190,7 +190,7 @@ impl<'m, 'v> Candidates<'m, 'v> {
             .filter(|part| of_a.active.any(part.0, part.1));
         let together = together.count() as f32 / self.parts.len().max(1) as f32;
         told(Feature::Together, together - 1.0);
-        // An optimiser makes several statements of one, and leaves out executions, but hardly ever adds some.
+        // An optimiser duplicates statements, and omits executions, but hardly ever adds any.
         match of_b.values.count.cmp(&of_a.values.count) {
             Ordering::Equal => told(Feature::CountEqual, 1.0),
             Ordering::Less => {
@@ -209,7 +209,7 @@ impl<'m, 'v> Candidates<'m, 'v> {
     }
 }
 
-/// Keeps the candidates for which most speaks, the strongest first.
+/// Keeps the candidates with the best scores, the best first.
 pub(crate) fn strongest(all: &mut Vec<(u32, f32)>) {
     let order = |x: &(u32, f32), y: &(u32, f32)| y.1.total_cmp(&x.1).then(x.0.cmp(&y.0));
     if all.len() > LIKELY {

@@ -1,4 +1,4 @@
-//! Which statements of the first version may be the counterpart of one of the second.
+//! Finds statements of the first version that may be the counterpart of one of the second.
 
 use rustc_hash::FxHashMap;
 
@@ -6,23 +6,24 @@ use crate::order::Order;
 use crate::set::{Filter, Set};
 use crate::{Producer, Statement, Version};
 
-/// Most candidates that are taken from one index.
+/// The maximal number of candidates from one index.
 const MOST: usize = 48;
-/// How many statements around the place that the order predicts are candidates.
+/// The number of candidates around the place that the order predicts.
 const AROUND: usize = 12;
 
-/// Parts of the run that are one here.
+/// The number of parts of the run that are merged here.
 const COARSE: usize = 8;
-/// Most candidates that are taken because they were executed at the same time, of each of these parts.
+/// The maximal number of candidates, per merged part, that are included because they were executed
+/// at the same time.
 const ACTIVE: usize = 128;
 
-/// Statements of the first version by what they did.
+/// Statements of the first version, indexed by their actions.
 pub(crate) struct Index {
     sequences: FxHashMap<(u8, u64, u64), Vec<u32>>,
     steps: FxHashMap<(u8, u64, u64), Vec<u32>>,
     multisets: FxHashMap<(u8, u64, u64), Vec<u32>>,
     samples: FxHashMap<(u8, u64), Vec<u32>>,
-    /// By operator and part of the run, of which there are fewer here.
+    /// By operator and merged part of the run.
     active: FxHashMap<(u64, usize), Vec<u32>>,
 }
 
@@ -63,7 +64,8 @@ impl Index {
         index
     }
 
-    /// The candidates for a statement by what it did and by the order, each once at least. `predicted` is its place in the order.
+    /// The candidates for a statement by its actions and by the order, each at least once.
+    /// `predicted` is its place in the order.
     pub fn candidates(&self, of: &Statement, order: &Order, predicted: usize, into: &mut Vec<u32>) {
         let values = of.telling();
         let group = of.class.group();
@@ -91,7 +93,7 @@ impl Index {
     }
 }
 
-/// Those that are first executed nearest to a place.
+/// The statements first executed nearest to a place.
 fn nearest<'i>(all: &'i [u32], order: &Order, place: usize, most: usize) -> &'i [u32] {
     let at = all.partition_point(|&statement| (order.place[statement as usize] as usize) < place);
     let first = at.saturating_sub(most / 2);
@@ -99,7 +101,7 @@ fn nearest<'i>(all: &'i [u32], order: &Order, place: usize, most: usize) -> &'i 
     &all[last.saturating_sub(most)..last]
 }
 
-/// Who makes the operands of statements and who uses what they give.
+/// The makers of statements' operands, and the users of their results.
 pub(crate) struct Structure {
     /// By statement, the statements among its producers.
     pub makers: Vec<Set>,
@@ -107,7 +109,7 @@ pub(crate) struct Structure {
     pub constants: Vec<Vec<u64>>,
     /// The users.
     pub users: Vec<Set>,
-    /// The loads that read what a store wrote, ascending, and for how much that counts.
+    /// The loads that read what a store wrote, ascending, with the strength of the link.
     pub readers: Vec<Vec<(u32, f32)>>,
     /// The stores that wrote what a load reads, or the loads that read what a store wrote.
     pub written: Vec<Filter>,

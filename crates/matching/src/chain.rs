@@ -1,24 +1,28 @@
-//! Matches of all statements of a function chosen together, so that what follows in one version follows in the other.
+//! Chooses the matches of a function's statements together, so that successive statements in one
+//! version are successive in the other.
 //!
-//! Each statement by itself takes the candidate for which most speaks, given what the others took in the round before. Where values say little, as of a row of stores of 0,
-//! whole stretches can stay one place off: none of them gains by moving alone. The best sequence of candidates is found by dynamic programming (Viterbi 1967).
+//! Each statement by itself takes the candidate with the best score, given the other matches of the
+//! previous round. Where values say little, as in a row of stores of 0, whole stretches can stay
+//! one place off: no statement gains by moving alone. Dynamic programming finds the best sequence
+//! of candidates (Viterbi 1967).
 
 use crate::rounds::Judged;
 
-/// So many candidates of a statement, those for which most speaks, take part.
+/// The number of a statement's best candidates that take part.
 const CANDIDATES: usize = 8;
-/// How far behind the counterpart of the statement before is shortly behind, in statements.
+/// The maximal distance, in statements, that counts as shortly after the previous statement's
+/// counterpart.
 const SHORTLY: i64 = 12;
-/// And how far is behind it at all.
+/// The maximal distance that counts as after it at all.
 const BEHIND: i64 = 40;
 /// For how much counts that a counterpart is shortly behind that of the statement before, behind it, or far from it in the same function. Twice as much is as good (`docs/lessons/matching.md`).
 const FOLLOWS: [f32; 3] = [1.0, 0.5, 0.2];
 
-/// The candidates of a statement, and by how much each is followed best so far.
+/// The candidates of a statement, with the best sequence up to each.
 #[derive(Default)]
 struct Link {
     candidates: Vec<Judged>,
-    /// By candidate: the sum up to here, and which candidate of the link before it comes from.
+    /// By candidate: the total up to here, and the predecessor in the previous link.
     sums: Vec<(f32, usize)>,
 }
 
@@ -29,7 +33,8 @@ pub(crate) struct Chain {
 }
 
 impl Chain {
-    /// Adds the next statement with its candidates, of which there is at least one. `function` is in which function of the first version a statement is.
+    /// Adds the next statement with its candidates, at least one. `function` returns the function
+    /// of a statement in the first version.
     pub fn push(&mut self, mut candidates: Vec<Judged>, function: impl Fn(u32) -> u32) {
         let by_score = |x: &Judged, y: &Judged| y.score.total_cmp(&x.score).then(x.a.cmp(&y.a));
         candidates.sort_by(by_score);
@@ -51,7 +56,8 @@ impl Chain {
         self.links.push(Link { candidates, sums });
     }
 
-    /// The sequence of candidates for which most speaks, one for each statement. O(statements × candidates²), with [`push`](Self::push).
+    /// The sequence of candidates with the best total, one for each statement. O(statements ×
+    /// candidates²), including [`push`](Self::push).
     pub fn best(mut self) -> Vec<Judged> {
         let mut best = Vec::with_capacity(self.links.len());
         let last = self.links.last().map_or(0, |last| {
@@ -67,7 +73,7 @@ impl Chain {
     }
 }
 
-/// For how much counts where a counterpart lies behind that of the statement before.
+/// The score for the position of a counterpart relative to that of the previous statement.
 fn follows(before: u32, a: u32) -> f32 {
     match i64::from(a) - i64::from(before) {
         distance if !(-BEHIND..=BEHIND).contains(&distance) => FOLLOWS[2],
@@ -77,7 +83,7 @@ fn follows(before: u32, a: u32) -> f32 {
     }
 }
 
-/// The largest of some numbers and where the first of them is.
+/// The largest number, with the position of its first occurrence.
 fn first_of_most(all: impl Iterator<Item = f32>) -> (usize, f32) {
     all.enumerate().fold(
         (0, f32::MIN),
@@ -95,7 +101,7 @@ mod tests {
         Judged { a, score, around }
     }
 
-    /// The best sum over all sequences, by trying each.
+    /// The best total over all sequences, by trying each.
     fn naive(all: &[Vec<(u32, f32)>], before: Option<u32>) -> f32 {
         let Some((first, rest)) = all.split_first() else {
             return 0.0;
@@ -117,7 +123,7 @@ mod tests {
     fn a_row_of_equal_statements_is_matched_in_order() {
         let mut chain = Chain::default();
         for at in 0..5u32 {
-            // Nothing tells which is which, but for the last.
+            // Only the last statement is distinguishable.
             let score = |a| if at == 4 && a == 4 { 3.5 } else { 3.0 };
             let candidates = (0..5).map(|a| candidate(a, score(a))).collect();
             chain.push(candidates, |_| 0);

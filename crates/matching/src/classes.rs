@@ -1,14 +1,14 @@
-//! Statements that gave the same values.
+//! Statements with equal values.
 
 use rustc_hash::FxHashMap;
 
 use crate::Version;
 
-/// For each statement of two versions a number: the same for those whose sequences of values are the same.
+/// A number for each statement of two versions, equal for those with equal sequences of values.
 pub(crate) struct Classes {
     pub a: Vec<u32>,
     pub b: Vec<u32>,
-    /// By number, how many statements of the first version have it.
+    /// By number: how many statements of the first version have it.
     pub size: Vec<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! What speaks for a pair of statements.
+//! The evidence for a pair of statements.
 
 use rustc_hash::FxHashMap;
 
@@ -6,49 +6,52 @@ use crate::features::Feature;
 use crate::sample::Overlap;
 use crate::{Class, Sketch, Statement};
 
-/// How the values of two statements compare, the strongest that holds.
+/// How the values of two statements compare; the strongest relation counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Values {
-    /// They have nothing in common as far as is known.
+    /// They have nothing in common, as far as is known.
     Different,
-    /// Nothing is known: of what was sampled of one nothing could be in the other's sample.
+    /// Nothing is known: no element of one sample could be in the other.
     Unknown,
     /// Some of the sampled values of the second version's statement occur in the first's.
     Some,
-    /// All sampled values of the second version's statement occur in the first's, as often at least.
+    /// All sampled values of the second version's statement occur in the first's, at least as
+    /// often.
     Part,
     /// At least half of the shorter sequence begins the other.
     Prefix,
     /// The same multiset in another order.
     Permuted,
-    /// The same sequence, with the same number added to all: an object lies elsewhere.
+    /// The same sequence with a constant added: an object lies elsewhere.
     Shifted,
     /// The same sequence.
     Same,
 }
 
-/// What speaks for a match.
+/// The evidence for a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Evidence {
     /// How the values compare.
     pub values: Values,
     /// Both are the same operator.
     pub operator: bool,
-    /// Of how many operands of the second version's statement the makers correspond, and how many there are.
+    /// The number of operands of the second version's statement whose makers correspond, and the
+    /// number of all.
     pub operands: (u32, u32),
-    /// The same for the users of what it gives.
+    /// The same for the users of its result.
     pub users: (u32, u32),
-    /// The same for the statements around it.
+    /// The same for the surrounding statements.
     pub neighbours: (u32, u32),
     /// The functions have the same name.
     pub name: bool,
-    /// The functions have the same code, and only these two of those that stand by themselves.
+    /// The functions have the same code, and are the only such pair among those that stand by
+    /// themselves.
     pub same_code: bool,
 }
 
 #[cfg(test)]
 impl Evidence {
-    /// Only that the values are the same and the operators are.
+    /// Only equal values and equal operators.
     pub(crate) const PLAIN: Self = Self {
         values: Values::Same,
         operator: true,
@@ -60,10 +63,10 @@ impl Evidence {
     };
 }
 
-/// Which functions of two versions have the same name: a hint that can be left out.
+/// Which functions of two versions have the same name: an optional hint.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
-    /// By the second version's function, the first's.
+    /// By function of the second version: that of the first.
     pub same: FxHashMap<u32, u32>,
 }
 
@@ -96,9 +99,9 @@ pub(crate) fn compare(a: &Sketch, b: &Sketch) -> Values {
     }
 }
 
-/// What the values say of a pair.
+/// Reports the evidence from a pair's values.
 pub(crate) fn tell_values(a: &Statement, b: &Statement, told: &mut impl FnMut(Feature, f32)) {
-    // A sequence of many different values is no coincidence, one of a single value may be.
+    // A sequence of many different values is no coincidence; one of a single value may be.
     let different = (b.telling().sample.len() as f32 - 1.0) / 4.0;
     let telling = 0.4 + 0.6 * different.min(1.0);
     let values = compare(a.telling(), b.telling());
@@ -137,7 +140,7 @@ pub(crate) fn tell_values(a: &Statement, b: &Statement, told: &mut impl FnMut(Fe
             found if !b.telling().is_constant() && found.occurring > 0 => {
                 told(Feature::DifferentSteps, part(found));
             }
-            // Where something lies in memory may differ, what is computed may not.
+            // Addresses may differ, computed values may not.
             _ if b.values.count == 1
                 && b.values.may_be_addresses()
                 && a.values.may_be_addresses() =>
@@ -148,7 +151,7 @@ pub(crate) fn tell_values(a: &Statement, b: &Statement, told: &mut impl FnMut(Fe
         },
     }
     if b.operands.is_some() {
-        // What is compared may have been computed otherwise, or lie elsewhere.
+        // The compared values may have been computed differently, or be elsewhere.
         let decided = compare(&a.values, &b.values);
         if !b.values.is_constant() && decided >= Values::Prefix {
             told(Feature::DecidedVaried, 1.0);
@@ -164,9 +167,10 @@ pub(crate) fn tell_values(a: &Statement, b: &Statement, told: &mut impl FnMut(Fe
     }
 }
 
-/// How much it speaks for a pair that the first values are the same though others are not: what goes wrong was right before.
+/// The evidence from equal first values where later ones differ: a failing run was right before it
+/// went wrong.
 fn beginning(values: Values, a: &Statement, b: &Statement) -> f32 {
-    // Branches that are always decided in the same way are many.
+    // Many branches are always decided in the same way.
     let told = b.operands.is_none() || !b.values.is_constant();
     let known = a.values.count == b.values.count && a.class != Class::Test && told;
     match a.values.common_prefix(&b.values) {
@@ -177,7 +181,7 @@ fn beginning(values: Values, a: &Statement, b: &Statement) -> f32 {
     }
 }
 
-/// What the addresses say of a pair.
+/// Reports the evidence from a pair's addresses.
 pub(crate) fn tell_addresses(a: &Statement, b: &Statement, told: &mut impl FnMut(Feature, f32)) {
     let (Some(of_a), Some(of_b)) = (&a.addresses, &b.addresses) else {
         return;
@@ -208,12 +212,12 @@ pub(crate) fn tell_addresses(a: &Statement, b: &Statement, told: &mut impl FnMut
     told(Feature::AddressFound, part(found));
 }
 
-/// The part of the elements of which it is known that does occur in both.
+/// The share of the elements known in both that occurs in both.
 fn part(found: Overlap) -> f32 {
     found.occurring as f32 / found.known.max(1) as f32
 }
 
-/// What the operators say of a pair.
+/// Reports the evidence from a pair's operators.
 pub(crate) fn tell_operators(a: &Statement, b: &Statement, told: &mut impl FnMut(Feature, f32)) {
     if a.exact == b.exact {
         told(Feature::ExactOperator, 1.0);

@@ -1,4 +1,4 @@
-//! What speaks for a pair of statements, as numbers, and for how much each counts.
+//! The evidence for a pair of statements, as numbers, with the weight of each.
 //!
 //! The weights were not chosen but fitted: such that of the candidates of a statement, with probabilities that are proportional to the exponentials of their weighted sums, the right ones are as likely as possible
 //! (conditional logit, McFadden 1974), by the line tables of nine programs at -O2 (`docs/CORPUS.md`: those of the first table that are built in versions, but regex), which the matching itself never sees: `bench fitting` does it again. `docs/lessons/matching.md` tells how well
@@ -6,51 +6,51 @@
 
 use crate::Class;
 
-/// What the weights depend on: whether stretches that correspond are known.
+/// The stage that the weights depend on: whether corresponding stretches are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Only what statements did as a whole is known.
+    /// Only the actions of statements as a whole are known.
     Wholes,
-    /// What they did in stretches of both runs that correspond is known, too.
+    /// Their actions in corresponding stretches of both runs are known, too.
     Regions,
 }
 
 macro_rules! features {
     ($($(#[$doc:meta])* $name:ident = $weights:expr,)*) => {
-        /// What speaks for or against a pair. Most are 0 to 1.
+        /// Evidence for or against a pair. Most values are from 0 to 1.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Feature { $($(#[$doc])* $name,)* }
 
         impl Feature {
-            /// All of them.
+            /// All features.
             pub const ALL: &[Self] = &[$(Self::$name),*];
         }
 
-        /// For how much each counts, by stage and kind.
+        /// The weights, by stage and kind.
         #[allow(clippy::approx_constant, reason = "a weight that was fitted may be 3.14, or none is")]
         const FITTED: [[f32; COLUMNS]; [$(Feature::$name),*].len()] = [$($weights),*];
     };
 }
 
-/// How many kinds of statements there are: those of different kinds are told by different things.
+/// The number of kinds of statements, which differ in what identifies them.
 pub const KINDS: usize = 6;
 
 /// Stages times kinds.
 const COLUMNS: usize = 2 * KINDS;
 
-/// For how much each feature counts, of statements of a kind, at a stage.
+/// The weight of each feature, for statements of a kind, at a stage.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column([f32; FITTED.len()]);
 
 impl Column {
-    /// For how much a feature counts.
+    /// The weight of a feature.
     #[inline(always)]
     pub fn of(&self, feature: Feature) -> f32 {
         self.0[feature as usize]
     }
 }
 
-/// For how much each feature counts.
+/// The weights of all features.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Weights([Column; COLUMNS]);
 
@@ -67,25 +67,25 @@ impl Weights {
         Self(std::array::from_fn(column))
     }
 
-    /// Those of a column.
+    /// The weights in a column.
     pub fn column(&self, column: usize) -> &Column {
         &self.0[column]
     }
 
-    /// Those of statements of a class.
+    /// The weights for statements of a class.
     pub fn of(&self, stage: Stage, class: Class) -> &Column {
         &self.0[column(stage, class)]
     }
 }
 
 impl Default for Weights {
-    /// The fitted ones.
+    /// The fitted weights.
     fn default() -> Self {
         Self::new(|column, feature| FITTED[feature as usize][column])
     }
 }
 
-/// Which column holds the weights of statements of a class.
+/// The column with the weights for statements of a class.
 pub fn column(stage: Stage, class: Class) -> usize {
     let kind = match class {
         Class::Compute => 0,
@@ -98,49 +98,51 @@ pub fn column(stage: Stage, class: Class) -> usize {
     stage as usize * KINDS + kind
 }
 
-// Columns: of what computes, loads, stores, tests, branches and the rest, before stretches are known; and with them.
+// Columns: computations, loads, stores, tests, branches and the rest, before stretches are known;
+// then with them.
 features! {
     /// The values have nothing in common, nor have the differences between neighbours.
     Different = [0.03, -0.23, -0.08, 0.19, 0.24, -0.61, -0.12, -0.25, -0.13, -0.08, 0.06, -0.65],
-    /// The part of the differences between neighbours that both have, where they have no values in common.
+    /// The share of the differences between neighbours that both have, where they have no values in
+    /// common.
     DifferentSteps = [0.04, 0.81, 0.61, 0.56, 0.49, 0.66, -0.33, 0.39, 0.18, 0.23, 0.02, 0.22],
-    /// Both gave one value, which may be an address.
+    /// Both have only one value, which may be an address.
     DifferentAddress = [-1.23, -1.21, -1.21, -1.21, -1.21, -1.21, -2.01, -2.01, -1.99, -1.99, -1.99, -1.99],
-    /// Whether they have values in common is not known.
+    /// It is unknown whether they have values in common.
     Unknown = [0.16, 0.45, 0.34, 0.51, 0.60, 0.29, -0.11, -0.01, 0.02, 0.08, 0.26, -0.03],
     /// Some values occur in both.
     Some = [0.65, 0.27, 0.55, 0.45, 0.38, 0.97, 0.34, -0.02, 0.16, 0.06, 0.01, 0.42],
-    /// The part of the values that does.
+    /// The share of the values that do.
     SomeFound = [0.77, 0.52, 0.77, 0.67, 0.68, 1.03, 0.45, 0.21, 0.44, 0.33, 0.39, 0.53],
-    /// All values of the second occur in the first, as often at least.
+    /// All values of the second occur in the first, at least as often.
     Part = [2.27, 1.99, 1.95, 1.84, 1.85, 1.88, 1.59, 1.34, 1.19, 1.10, 1.09, 1.13],
-    /// The same, by how many different values there are.
+    /// Scaled by the number of different values.
     PartTelling = [1.01, 0.74, 0.76, 0.68, 0.66, 0.73, 0.61, 0.43, 0.38, 0.23, 0.27, 0.32],
     /// One sequence begins the other.
     Prefix = [1.79, 1.75, 1.86, 1.60, 1.56, 1.78, 1.49, 1.42, 1.54, 1.27, 1.29, 1.44],
-    /// The same, by how many different values there are.
+    /// Scaled by the number of different values.
     PrefixTelling = [0.74, 0.72, 0.76, 0.63, 0.58, 0.72, -0.33, -0.39, -0.32, -0.47, -0.50, -0.37],
     /// The same multiset of values.
     Permuted = [-0.29, -0.29, -0.29, -0.29, -0.29, -0.30, -0.14, -0.14, -0.14, -0.14, -0.12, -0.15],
-    /// The same, by how many different values there are.
+    /// Scaled by the number of different values.
     PermutedTelling = [-0.23, -0.23, -0.23, -0.23, -0.23, -0.24, -0.37, -0.37, -0.37, -0.37, -0.36, -0.37],
-    /// The same sequence with a number added.
+    /// The same sequence with a constant added.
     Shifted = [1.92, 1.79, 1.71, 1.73, 1.67, 1.78, 1.93, 1.76, 1.75, 1.71, 1.80, 1.81],
-    /// The same, by how many different values there are.
+    /// Scaled by the number of different values.
     ShiftedTelling = [0.37, 0.25, 0.20, 0.22, 0.18, 0.26, -0.78, -0.89, -0.90, -0.92, -0.81, -0.84],
     /// The same sequence of values.
     Same = [1.76, 1.34, 1.20, 1.24, 1.23, 1.40, 0.93, 0.54, 0.51, 0.81, 0.68, 0.92],
-    /// The same, by how many different values there are.
+    /// Scaled by the number of different values.
     SameTelling = [2.02, 1.71, 1.65, 1.52, 1.38, 1.64, 1.19, 0.91, 0.82, 0.86, 0.72, 0.99],
-    /// The same sequence, of more than five different values.
+    /// The same sequence, with more than five different values.
     SameLong = [0.48, 0.26, 0.25, 0.03, -0.20, 0.09, 0.52, 0.36, 0.24, 0.07, -0.08, 0.19],
-    /// One by how many statements of the first version have this sequence of values.
+    /// One divided by the number of statements in the first version with this sequence of values.
     SameRare = [0.48, 0.29, 0.31, 0.19, 0.25, 0.28, 0.55, 0.24, 0.09, 0.04, 0.21, 0.28],
-    /// How long both are the same in the beginning, if not throughout.
+    /// The length of the common beginning, if they differ later.
     Beginning = [-0.04, -0.09, -0.02, -0.02, 0.06, -0.04, 0.00, -0.08, 0.06, 0.00, 0.03, -0.02],
     /// They are decided in the same ways.
     DecidedSome = [-1.08, -1.08, -1.08, -1.03, -1.14, -1.08, -0.70, -0.70, -0.70, -0.66, -0.74, -0.70],
-    /// They are decided in the same ways, the first as often at least.
+    /// They are decided in the same ways, the first at least as often.
     DecidedPart = [0.52, 0.52, 0.52, 0.54, 0.51, 0.52, 0.56, 0.56, 0.56, 0.59, 0.55, 0.56],
     /// The decisions of one begin those of the other.
     DecidedPrefix = [0.43, 0.43, 0.43, 0.46, 0.41, 0.43, 0.56, 0.56, 0.56, 0.58, 0.56, 0.56],
@@ -148,9 +150,9 @@ features! {
     DecidedPermuted = [-0.59, -0.59, -0.59, -0.59, -0.61, -0.59, -0.31, -0.31, -0.31, -0.30, -0.34, -0.31],
     /// The same decisions.
     DecidedSame = [0.51, 0.51, 0.51, 0.40, 0.63, 0.51, 0.63, 0.63, 0.63, 0.55, 0.73, 0.63],
-    /// The same decisions, or the same in the beginning, which are not all the same.
+    /// The same decisions, or the same at the beginning, which are not all equal.
     DecidedVaried = [0.21, 0.21, 0.21, 0.19, 0.24, 0.21, 0.16, 0.16, 0.16, 0.19, 0.14, 0.16],
-    /// The same operator; of comparisons but for negation and exchanged operands.
+    /// The same operator; for comparisons, up to negation and swapped operands.
     SameOperator = [3.46, 3.21, 3.25, 3.31, 3.38, 3.29, 4.44, 4.16, 4.22, 4.38, 4.33, 4.28],
     /// The same operator exactly.
     ExactOperator = [1.08, 0.84, 0.88, 0.88, 1.00, 0.91, 1.18, 0.90, 0.96, 1.06, 1.06, 1.02],
@@ -170,95 +172,101 @@ features! {
     AddressSteps = [1.09, 1.09, 1.10, 1.09, 1.09, 1.09, 1.04, 1.02, 1.07, 1.04, 1.04, 1.04],
     /// Each always accesses one address.
     AddressStepsConstant = [0.46, 0.52, 0.42, 0.46, 0.46, 0.46, -0.35, -0.35, -0.36, -0.35, -0.35, -0.35],
-    /// The part of the differences between addresses that occurs in both, if they are not the same.
+    /// The share of the differences between addresses that occurs in both, if the sequences differ.
     AddressFound = [-0.34, -0.26, -0.43, -0.34, -0.34, -0.34, -0.50, -0.44, -0.56, -0.50, -0.50, -0.50],
-    /// One accesses the stack, the other does not.
+    /// Only one of them accesses the stack.
     AddressElsewhere = [-3.73, -3.63, -3.90, -3.73, -3.73, -3.73, -2.65, -2.48, -2.88, -2.65, -2.65, -2.65],
-    /// The first is executed through a call that is taken as inlined.
+    /// The first is executed through a call that counts as inlined.
     Inlined = [0.03, 0.67, 0.23, 0.56, 0.39, -0.09, -0.14, 0.54, 0.18, 0.63, 0.49, -0.13],
-    /// Through how many, up to eight, which count as one.
+    /// The number of such calls; eight or more count as 1.
     Depth = [-0.49, -0.28, -0.80, -0.51, -0.34, -0.48, -0.58, -0.29, -1.04, -0.38, -0.03, -0.39],
-    /// They add the same number to the address that they take.
+    /// They add the same offset to their address.
     OffsetSame = [-0.91, -1.01, -0.82, -0.91, -0.91, -0.91, -1.57, -1.63, -1.55, -1.57, -1.57, -1.57],
-    /// They add different numbers.
+    /// They add different offsets.
     OffsetDiffers = [-2.52, -2.59, -2.49, -2.52, -2.52, -2.52, -2.63, -2.65, -2.67, -2.63, -2.63, -2.63],
-    /// Neither adds anything.
+    /// Neither adds an offset.
     OffsetZero = [-0.70, -0.61, -0.80, -0.70, -0.70, -0.70, -1.33, -1.38, -1.31, -1.33, -1.33, -1.33],
     /// They were executed equally often.
     CountEqual = [0.57, 0.36, 0.44, 0.41, 0.41, 1.39, 0.71, 0.66, 0.70, 0.53, 0.52, 1.30],
     /// The second was executed less often.
     CountLess = [-0.24, -0.29, -0.24, 0.10, 0.22, -0.53, -0.25, -0.41, -0.29, 0.10, 0.26, -0.63],
-    /// The part of the executions of the first that it has then.
+    /// In that case, its share of the first one's executions.
     CountPart = [0.21, 0.27, 0.27, 0.37, 0.59, 0.21, 0.52, 0.52, 0.51, 0.58, 0.69, 0.45],
     /// The second was executed more often: an optimiser hardly ever adds executions.
     CountMore = [-0.02, 0.24, 0.11, -0.20, -0.33, -0.56, 0.45, 0.65, 0.48, 0.27, 0.12, 0.22],
-    /// Less one, the part of the parts of the run with executions of the second in which the first was executed, too.
+    /// 1 minus the share of the run's parts with executions of the second in which the first was
+    /// executed, too.
     Together = [0.94, 0.92, 0.87, 1.12, 1.10, 0.99, 0.03, 0.10, 0.00, 0.18, 0.26, -0.01],
-    /// How near the first executions are in the order of the first version: one half if two statements are between.
+    /// The proximity of the first executions in the order of the first version: one half with two
+    /// statements in between.
     Near2 = [0.00, 0.09, 0.11, -0.01, 0.13, 0.20, -0.02, 0.11, 0.06, -0.02, 0.12, 0.11],
-    /// One half if sixteen are.
+    /// One half with sixteen in between.
     Near16 = [-0.85, -0.78, -0.72, -0.79, -0.79, -0.68, -0.54, -0.39, -0.43, -0.43, -0.42, -0.46],
-    /// One half if a hundred and twenty-eight are.
+    /// One half with a hundred and twenty-eight in between.
     Near128 = [2.62, 2.71, 2.73, 2.73, 2.73, 2.72, 1.35, 1.39, 1.22, 1.46, 1.41, 1.32],
-    /// How near the last executions are: one half if eight statements end between.
+    /// The proximity of the last executions: one half with eight statements ending in between.
     EndsNear = [0.76, 0.68, 0.62, 0.74, 1.06, 0.86, 0.56, 0.62, 0.19, 0.23, 0.52, 0.29],
-    /// In no stretch the first is near to where it would be.
+    /// The first is near its expected place in none of the stretches.
     NeverTogether = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, -1.10, -0.87, -0.62, -0.99, -0.89, -1.09],
-    /// The same of tests and branches.
+    /// The same, for tests and branches.
     NeverTogetherTest = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, -0.91, -0.91, -0.91, -0.97, -0.87, -0.91],
-    /// The same, though they have more than five different values, all of them in common.
+    /// The same, although they share all of their more than five different values.
     NeverTogetherLong = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 1.72, 1.60, 1.41, 1.52, 1.55, 1.53],
-    /// In which part of the executions in stretches the first was executed in the same stretch and gave the same value.
+    /// The share of the executions in stretches where the first was executed in the same stretch
+    /// with the same value.
     StretchTogether = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.46, 0.04, 0.14, -0.03, 0.14, 0.25],
-    /// The same, by how many different values there are.
+    /// Scaled by the number of different values.
     StretchTelling = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.77, 0.28, 0.37, -0.14, -0.49, 0.58],
-    /// In which part of the executions in stretches the first was the first in the stretch that gave the same value by the same operator.
+    /// The share of the executions in stretches where the first was the earliest in the stretch
+    /// with the same value and operator.
     StretchEarliest = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.77, 1.49, 0.71, 0.42, 0.53, 0.29],
-    /// In which part it was the last.
+    /// The share where it was the latest.
     StretchLatest = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.21, -0.59, 0.54, -0.35, -0.43, 0.27],
-    /// In which part it was executed between what the executions before and after are aligned with.
+    /// The share where it was executed between the partners of the executions before and after.
     StretchWithin = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, -1.59, -1.02, -1.18, -0.61, -0.56, -0.35],
-    /// And gave the same value.
+    /// The share where it also had the same value.
     StretchWithinSame = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.63, 0.73, 0.47, 0.37, 0.05, 0.86],
-    /// How near to there: one half if eight executions are between.
+    /// The proximity to that place: one half with eight executions in between.
     StretchNear = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 2.41, 2.07, 1.82, 2.57, 2.67, 2.75],
-    /// In which part the alignment makes them a pair.
+    /// The share where the alignment makes them a pair.
     StretchAligned = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 1.00, 1.17, 1.09, 0.74, 0.98, 0.89],
-    /// In more than half.
+    /// Whether that share exceeds one half.
     StretchAlignedMost = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, -0.71, -0.57, -0.74, -0.73, -0.57, -0.84],
-    /// How usual it is that an object lies so far from where it lies in the other version.
+    /// How common this displacement of objects between the versions is.
     StretchPlaced = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 4.05, 3.92, 4.25, 4.05, 4.05, 4.05],
-    /// The part of the makers of operands that correspond.
+    /// The share of the operands' makers that correspond.
     Operands = [2.01, 1.06, 1.51, 1.53, 0.99, 1.30, 1.60, 0.81, 1.15, 1.09, 0.74, 0.77],
     /// All correspond.
     OperandsAll = [0.35, -0.24, 0.32, 0.18, 0.19, -0.05, 0.35, -0.23, 0.38, 0.14, 0.17, -0.02],
-    /// Operands of the first may be constants that those of the second never are.
+    /// The first may have constant operands where the second never has.
     ConstantsMore = [-0.70, -0.33, -0.24, -0.67, -0.25, -0.60, -0.70, -0.31, -0.26, -0.61, -0.26, -0.50],
-    /// The part of the users of the result that correspond.
+    /// The share of the result's users that correspond.
     Users = [1.24, 0.58, 0.68, -0.01, 0.68, 0.93, 1.29, 0.27, 0.56, -0.11, 0.56, 0.81],
     /// All correspond.
     UsersAll = [0.48, 0.53, 0.48, 0.17, 0.48, 0.73, 0.49, 0.38, 0.44, 0.29, 0.44, 0.60],
-    /// The part of the stores that wrote what a load reads, or of the loads that read what a store wrote, that correspond; less if only through copies.
+    /// The share that corresponds of the stores that wrote what a load reads, or of the loads that
+    /// read what a store wrote; less if only through copies.
     Written = [5.00, 5.23, 4.92, 5.00, 5.00, 5.00, 4.33, 4.61, 4.13, 4.33, 4.33, 4.33],
-    /// None does.
+    /// None of them corresponds.
     WrittenByOthers = [1.37, 1.66, 1.13, 1.37, 1.37, 1.37, 1.10, 1.45, 0.77, 1.10, 1.10, 1.10],
-    /// The part of the statements around whose counterparts are around, by how near they are.
+    /// The share of surrounding statements with counterparts nearby, weighted by proximity.
     Neighbours = [4.97, 4.62, 4.66, 5.24, 5.53, 4.92, 2.43, 2.14, 2.10, 2.47, 2.65, 2.20],
-    /// The counterpart of the statement before is shortly before.
+    /// The counterpart of the previous statement is shortly before.
     Before = [0.27, 0.01, 0.19, 0.51, 0.08, 0.10, 0.23, -0.19, 0.19, 0.47, -0.04, -0.30],
-    /// The counterpart of the statement after is shortly after.
+    /// The counterpart of the next statement is shortly after.
     After = [0.46, 0.31, 0.08, 0.45, 0.60, 0.66, 0.38, 0.13, 0.13, 0.47, 0.03, 0.72],
-    /// Both.
+    /// Both hold.
     Between = [-0.41, -0.28, -0.56, -0.52, -0.53, -0.34, -0.05, -0.07, -0.30, -0.57, -0.13, -0.26],
-    /// It is the counterpart of another statement around that was executed as often.
+    /// It is the counterpart of another statement nearby that was executed as often.
     Taken = [-0.21, -0.46, -0.31, -0.39, -0.33, -0.36, -0.32, -0.41, -0.16, -0.50, -0.57, -0.43],
-    /// For which more speaks.
+    /// That statement has a better score.
     TakenBetter = [-0.26, -0.21, 0.09, 0.05, 0.02, -0.09, -0.36, -0.15, 0.18, -0.09, 0.04, -0.10],
-    /// It is the counterpart of the statement before or after.
+    /// It is the counterpart of the previous or next statement.
     SameMatchNext = [0.33, -0.01, 0.18, 0.18, 0.20, 0.03, 0.33, 0.20, 0.43, 0.10, 0.24, 0.16],
-    /// The part of the statements of the function that have their counterparts in the function: one third counts as all.
+    /// The share of the function's statements with counterparts in the same function; one third
+    /// counts as all.
     Affinity = [1.69, 1.62, 1.82, 1.76, 1.89, 1.78, 2.53, 2.46, 2.55, 2.51, 2.51, 2.41],
-    /// At least a third have.
+    /// At least a third have them.
     AffinityMost = [0.12, 0.18, 0.23, 0.10, 0.31, 0.21, -0.53, -0.68, -0.69, -0.81, -0.79, -0.85],
     /// The functions have the same name. Not fitted.
     Name = [1.00, 1.00, 1.00, 1.00, 1.00, 1.00, 1.00, 1.00, 1.00, 1.00, 1.00, 1.00],

@@ -1,12 +1,15 @@
-//! Which statements of two versions of a program correspond, found from what their executions did (Zhang and Gupta 2005, section 6.2).
+//! Finds which statements of two versions of a program correspond, from the actions of their
+//! executions (Zhang and Gupta 2005, section 6.2).
 //!
-//! First by signatures: fixed-size [sketches](Sketch) of the values that a statement gave and the addresses that it accessed, made in one pass. Then by
-//! structure: who makes the operands of a statement, who uses what it gives, and in which order statements are first executed. Each round takes
-//! what the one before found into account, until nothing changes. Then by [stretches](Region) of both runs that correspond.
+//! First by signatures: fixed-size [sketches](Sketch) of a statement's values and addresses, made
+//! in one pass. Then by structure: the makers of a statement's operands, the users of its result,
+//! and the order in which statements are first executed. Each round uses the matches of the
+//! previous one, until nothing changes. Finally by corresponding [stretches](Region) of both runs.
 //!
-//! Which functions of the first version [stand by themselves](standing) in the second tells which statements should be told apart by the calls around them.
+//! Knowing which functions of the first version [stand by themselves](standing) in the second shows
+//! which statements should be distinguished by the surrounding calls.
 //!
-//! Nothing here knows WebAssembly: whoever makes a [`Version`] decides what a statement is.
+//! Nothing here depends on WebAssembly: the maker of a [`Version`] decides what a statement is.
 //!
 //! ```
 //! use afterimage_matching::{Class, Sketch, Statement, Version, match_versions};

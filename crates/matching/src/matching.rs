@@ -1,4 +1,4 @@
-//! Matching of two versions, from beginning to end.
+//! Matches two versions, from beginning to end.
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -16,31 +16,38 @@ use crate::{Evidence, Names, Version};
 pub struct Match {
     /// The statement of the first version.
     pub a: u32,
-    /// What speaks for it.
+    /// The evidence for it.
     pub evidence: Evidence,
-    /// For how much that counts, in all.
+    /// Its total score.
     pub score: f32,
 }
 
 /// The counterparts of the statements of a version.
 #[derive(Clone, Debug, Default)]
 pub struct Matching {
-    /// By statement of the second version; `None` where nothing corresponds.
+    /// By statement of the second version; `None` if nothing corresponds.
     pub of_b: Vec<Option<Match>>,
-    /// How many rounds it took until nothing changed, or was given up.
+    /// The number of rounds until nothing changed, or the limit was reached.
     pub rounds: u32,
-    /// By statement of the second version the candidates that are left, the likeliest first, and how likely each is: 0 to 1, in all at most 1. The match is among them: the likeliest, unless statements were [renumbered](Self::renumbered), where several that are one may be likelier together.
+    /// By statement of the second version: the remaining candidates, the likeliest first, with
+    /// their likelihoods: 0 to 1, at most 1 in total. They include the match, which is the
+    /// likeliest. After [renumbering](Self::renumbered), however, merged candidates may be likelier
+    /// together.
     pub likely: Vec<Vec<(u32, f32)>>,
 }
 
-/// What is so much less likely than the likeliest candidate is no match.
+/// A candidate is not a match if its likelihood, relative to the likeliest one's, is below this.
 const NEARLY: f32 = 0.1;
 
 impl Matching {
-    /// The statements of the first version that one of the second corresponds to, one or more, as Zhang and Gupta (2005, section 6.2) have it: the one that was chosen first, in most cases the likeliest, then those that are at least a tenth as likely as the
-    /// likeliest, each with how likely it is. Nothing if it has no match.
+    /// The statements of the first version to which one of the second corresponds, one or more, as
+    /// in Zhang and Gupta (2005, section 6.2). The chosen one comes first, usually the likeliest;
+    /// then those that are at least a tenth as likely as the likeliest; each with its likelihood.
+    /// Empty if it has no match.
     ///
-    /// How likely a match is, is what the fitted weights say, of a statement that has a counterpart at all. The benchmark (`bench matching`) counts how many are right by how likely they are said to be.
+    /// Likelihoods come from the fitted weights, and assume that the statement has a counterpart.
+    /// The benchmark (`bench matching`) counts how many matches are right by their stated
+    /// likelihood.
     pub fn matches(&self, b: u32) -> impl Iterator<Item = (u32, f32)> + '_ {
         let found = self.of_b.get(b as usize).and_then(Option::as_ref);
         let found = found.map(|found| found.a);
@@ -57,7 +64,8 @@ impl Matching {
         own.into_iter().chain(others)
     }
 
-    /// The same, where of the first version's statements some are one: by statement there, which one it is of `a`.
+    /// Converts it where some of the first version's statements are merged: `to` gives each
+    /// statement's number in `a`.
     pub fn renumbered(self, a: &Version, b: &Version, to: &[u32]) -> Self {
         let of_b = self.of_b.into_iter().zip(&b.statements);
         let of_b = of_b.map(|(found, statement)| {
@@ -87,27 +95,31 @@ impl Matching {
     }
 }
 
-/// Of equal ones the first in the program.
+/// Ties are in program order.
 pub(crate) fn likeliest_first(likely: &mut [(u32, f32)]) {
     likely.sort_unstable_by(|x, y| y.1.total_cmp(&x.1).then(x.0.cmp(&y.0)));
 }
 
-/// Finds for each statement of the second version, the optimised one, a counterpart in the first. Several may have the same.
+/// Finds a counterpart in the first version for each statement of the second, the optimised one.
+/// Several may have the same.
 ///
-/// O(statements) a round, times the candidates of each, of which there is a bounded number.
+/// O(statements) per round, times a bounded number of candidates for each.
 pub fn match_versions(a: &Version, b: &Version, names: Option<&Names>) -> Matching {
     Matcher::new(a, b, names).by_wholes()
 }
 
-/// Candidates of a statement, ascending, and for how much counts what they did.
+/// Candidates of a statement, ascending, with the scores of their actions.
 type Kept = Mutex<Vec<(u32, f32)>>;
 
-/// Matches two versions, first by what their statements did as a whole, and then by what they did in stretches of both runs that correspond.
+/// Matches two versions, first by their statements' actions as a whole, then by those in
+/// corresponding stretches of both runs.
 pub struct Matcher<'v> {
     pub(crate) both: Both<'v>,
-    /// By stage and statement of the second version, the most likely candidates by what they did as a whole, and for how much that counts.
+    /// By stage and statement of the second version: the likeliest candidates by their actions as a
+    /// whole, with their scores.
     likely: OnceLock<[Weighed; 2]>,
-    /// The same of other candidates that were looked at, ascending: they are looked at in each round again. Those of the first stage are let go when the second begins.
+    /// The same for other candidates that were examined, ascending, because each round examines
+    /// them again. Those of the first stage are dropped when the second begins.
     weighed: [Vec<Kept>; 2],
 }
 
@@ -117,7 +129,7 @@ impl<'v> Matcher<'v> {
         Self::with_weights(a, b, names, Weights::default())
     }
 
-    /// Weighs what speaks for a pair by other weights than those that were fitted. O(statements × log statements).
+    /// Uses other weights than the fitted ones. O(statements × log statements).
     pub fn with_weights(
         a: &'v Version,
         b: &'v Version,
@@ -131,18 +143,20 @@ impl<'v> Matcher<'v> {
         }
     }
 
-    /// By what the statements did as a whole. O(statements) a round, times the candidates of each, of which there is a bounded number.
+    /// Matches by the statements' actions as a whole. O(statements) per round, times a bounded
+    /// number of candidates for each.
     pub fn by_wholes(&self) -> Matching {
         self.by_wholes_telling(None)
     }
 
-    /// The same, but no matches are chosen together, and how likely other candidates are is not told: enough to know which functions correspond.
+    /// The same without choosing matches together and without likelihoods: sufficient to know which
+    /// functions correspond.
     pub fn roughly(&self) -> Matching {
         let none = vec![None; self.both.b.statements.len()];
         settled(&Rounds::new(self, None), none).0
     }
 
-    /// As [`by_wholes`](Self::by_wholes), and tells what spoke for each candidate in the end.
+    /// Like [`by_wholes`](Self::by_wholes), and reports the final features of each candidate.
     pub fn by_wholes_telling(&self, to: Option<&mut dyn FnMut(StageRecord)>) -> Matching {
         let none = vec![None; self.both.b.statements.len()];
         let rounds = Rounds::new(self, None);
@@ -153,13 +167,14 @@ impl<'v> Matcher<'v> {
         found
     }
 
-    /// With what stretches of both runs say that correspond; `before` is what they were found with. O(statements) a round as before; and what the stretches hold of one
-    /// version times what they hold of the other.
+    /// Also uses corresponding stretches of both runs; `before` is the matching with which they
+    /// were found. O(statements) per round as before; plus the product of the two versions'
+    /// executions in each stretch.
     pub fn by_regions(&self, regions: &[Region<'_>], before: &Matching) -> Matching {
         self.by_regions_telling(regions, before, None)
     }
 
-    /// The same, and tells what spoke for each candidate in the end.
+    /// Like [`by_regions`](Self::by_regions), and reports the final features of each candidate.
     pub fn by_regions_telling(
         &self,
         regions: &[Region<'_>],
@@ -178,8 +193,11 @@ impl<'v> Matcher<'v> {
         found
     }
 
-    /// What would be matched if the counterparts of all other statements were right, each for itself: `right` tells of a statement of the second version and one of the first whether they correspond. `found` is what was found with these stretches, `before` what they
-    /// were found with. It tells how much of what is wrong is wrong only because what is around is. Takes as long as [`by_regions`](Self::by_regions).
+    /// The matching that would result if each statement saw only right matches of all others.
+    /// `right` says whether a statement of the second version and one of the first correspond.
+    /// `found` was found with these stretches, which were found with `before`. The result shows how
+    /// many errors are only due to errors nearby. Takes as long as
+    /// [`by_regions`](Self::by_regions).
     pub fn if_others_were_right(
         &self,
         regions: &[Region<'_>],
@@ -195,7 +213,8 @@ impl<'v> Matcher<'v> {
         }
     }
 
-    /// Tells for candidates of a statement of the second version, which ascend, for how much counts what they and it did as a whole.
+    /// Reports the scores of a statement's candidates, which ascend, for the actions of both as a
+    /// whole.
     pub(crate) fn weigh(
         &self,
         stage: Stage,
@@ -204,7 +223,7 @@ impl<'v> Matcher<'v> {
         mut told: impl FnMut(u32, f32),
     ) {
         let known = &self.weighed[stage as usize][b as usize];
-        // What is behind the lock is whole after each statement that holds it.
+        // Each critical section leaves the list complete.
         let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
         let mut more = Vec::new();
         let mut side = None;
@@ -228,7 +247,7 @@ impl<'v> Matcher<'v> {
         }
     }
 
-    /// The candidates for which most speaks, whatever else is matched or what stretches say.
+    /// The candidates with the best scores, independent of other matches and of stretches.
     pub(crate) fn likely(&self, stage: Stage) -> &[Vec<(u32, f32)>] {
         &self.likely.get_or_init(|| self.both.likely())[stage as usize]
     }

@@ -1,29 +1,34 @@
-//! The order in which statements are first executed, as evidence.
+//! The order of statements' first executions, as evidence.
 //!
-//! Two versions do corresponding things in about the same order. Pairs that are certain (each the only one in its version with its sequence of
-//! values) tie the times of one run to those of the other; between them, time is taken to pass evenly. A single value that may be an address ties nothing: where as much is allocated again and again, what was allocated n-th in one version lies where what was allocated
-//! k times later lies in the other, and thousands of such pairs agree with each other.
+//! Two versions do corresponding things in roughly the same order. Certain pairs, each the only one
+//! in its version with its sequence of values, tie the times of one run to those of the other.
+//! Between them, time is assumed to pass evenly. A single value that may be an address ties
+//! nothing. Where equal amounts are allocated again and again, the n-th allocation in one version
+//! may have the address of one k times later in the other, and thousands of such pairs agree with
+//! each other.
 
 use rustc_hash::FxHashMap;
 
 use crate::active::WINDOWS;
 use crate::{Active, Statement, Version};
 
-/// From times of the second run to places among the statements of the first, in the order of their first execution.
+/// Maps times of the second run to places among the statements of the first, in the order of their
+/// first executions.
 pub(crate) struct Order {
-    /// Pairs of times that rise in both, of the second run and of the first.
+    /// Pairs of times, of the second run and of the first, that ascend in both.
     ties: Vec<(u64, u64)>,
     /// The statements of the first version, in the order of their first execution.
     pub ordered: Vec<u32>,
     /// Their times.
     times: Vec<u64>,
-    /// The times of last executions of the first version's statements, ascending.
+    /// The times of the last executions of the first version's statements, ascending.
     ends: Vec<u64>,
-    /// For each part of the second run the first and the last part of the first run that it corresponds to, with some room.
+    /// For each part of the second run, the first and the last corresponding part of the first run,
+    /// with some margin.
     parts: Vec<(usize, usize)>,
     /// For each statement of the first version its place.
     pub place: Vec<u32>,
-    /// For each statement of the first version, how many end before it does.
+    /// For each statement of the first version, the number of statements that end before it.
     pub ended_before: Vec<u32>,
 }
 
@@ -66,7 +71,8 @@ impl Order {
         order
     }
 
-    /// The parts of the first run that correspond to those of the second in which something was executed.
+    /// The parts of the first run that correspond to those of the second in which something was
+    /// executed.
     pub fn parts(&self, of_b: &Active) -> Vec<(usize, usize)> {
         of_b.windows().map(|part| self.parts[part]).collect()
     }
@@ -76,13 +82,14 @@ impl Order {
         self.parts[part]
     }
 
-    /// Where a statement of the second version that is first executed at this time would be.
+    /// The predicted place of a statement of the second version that is first executed at this
+    /// time.
     pub fn predicted(&self, time: u64) -> usize {
         let expected = self.expected(time);
         self.times.partition_point(|&known| known < expected)
     }
 
-    /// How many statements of the first version have ended before a time.
+    /// The number of statements of the first version that end before a time.
     pub fn ended(&self, time: u64) -> usize {
         self.ends.partition_point(|&known| known < time)
     }
@@ -105,10 +112,11 @@ impl Order {
     }
 }
 
-/// How many statements of a version there are with a sequence of values, and the first of them.
+/// The number of a version's statements with a sequence of values, and the first of them.
 type Seen<'v> = Option<(u32, &'v Statement)>;
 
-/// The times of pairs of statements that are the only ones with their sequences of values, those aside that gave one value which may be an address.
+/// The times of pairs of statements that are the only ones with their sequences of values, except
+/// single values that may be addresses.
 fn certain(a: &Version, b: &Version) -> Vec<(u64, u64)> {
     let mut found: FxHashMap<(u8, u64, u64), [Seen<'_>; 2]> = FxHashMap::default();
     for (side, version) in [a, b].into_iter().enumerate() {
@@ -132,9 +140,9 @@ fn certain(a: &Version, b: &Version) -> Vec<(u64, u64)> {
     pairs.flatten().collect()
 }
 
-/// A longest part of the pairs that rises strictly in both (Fredman 1975). O(n log n).
+/// A longest subsequence of the pairs that strictly ascends in both (Fredman 1975). O(n log n).
 pub(crate) fn rising(mut pairs: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
-    // Of pairs with the same first number at most one can be taken.
+    // At most one of the pairs with equal first numbers can be used.
     pairs.sort_by_key(|&(of_b, of_a)| (of_b, std::cmp::Reverse(of_a)));
     let mut ends: Vec<usize> = Vec::new();
     let mut before = vec![usize::MAX; pairs.len()];
@@ -164,7 +172,7 @@ mod tests {
 
     use super::rising;
 
-    /// How long the longest rising part is, by trying all.
+    /// The length of the longest ascending subsequence, by trying all.
     fn longest(pairs: &[(u64, u64)]) -> usize {
         let sets = 0u32..1 << pairs.len();
         let rises = |set: &u32| {

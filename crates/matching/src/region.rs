@@ -1,8 +1,10 @@
-//! Stretches of both runs that correspond, as sequences of executed statements.
+//! Corresponding stretches of both runs, as sequences of executed statements.
 //!
-//! An optimiser inlines: a statement of the optimised version does then what one of the unoptimised version does only when called from one place, and their
-//! values as a whole say little. But what both did *at the same time* says much. Statements that gave the same sequence of values are [anchors](anchors): the k-th execution
-//! of one corresponds to the k-th of the other. Between two anchors a few dozen executions of one version face some hundred of the other.
+//! An optimiser inlines. A statement of the optimised version then does what one of the unoptimised
+//! version does only when called from one place, and their values as a whole say little. But what
+//! both did *at the same time* says much. Statements with the same sequence of values are
+//! [anchors](anchors): the k-th execution of one corresponds to the k-th of the other. Between two
+//! anchors, a few dozen executions of one version face about a hundred of the other.
 
 use crate::order::rising;
 use crate::{Class, Matching, Values, Version};
@@ -12,9 +14,9 @@ use crate::{Class, Matching, Values, Version};
 pub struct Instance {
     /// The statement.
     pub statement: u32,
-    /// The value that it gave; of tests and branches what was compared.
+    /// Its value; for tests and branches, the compared value.
     pub value: u64,
-    /// The address that it accessed; of others [`NO_ADDRESS`](Self::NO_ADDRESS).
+    /// The accessed address, or [`NO_ADDRESS`](Self::NO_ADDRESS).
     pub address: u64,
 }
 
@@ -23,23 +25,25 @@ impl Instance {
     pub const NO_ADDRESS: u64 = u64::MAX;
 }
 
-/// A stretch of the second run, and the one of the first run that corresponds to it with some room on both sides.
+/// A stretch of the second run, and the corresponding one of the first run with some margin on both
+/// sides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Region<'r> {
-    /// What the first version executed.
+    /// The first version's executions.
     pub a: &'r [Instance],
-    /// What the second executed.
+    /// The second version's executions.
     pub b: &'r [Instance],
-    /// Where in `a` that begins which is surely in the stretch.
+    /// The beginning of the part of `a` that is certainly in the stretch.
     pub first: usize,
-    /// Where it ends.
+    /// Its end.
     pub last: usize,
 }
 
-/// How many blocks earlier or later than its neighbours an optimiser may execute a statement.
+/// The number of blocks by which an optimiser may move an execution relative to its neighbours.
 const MOVED: u64 = 64;
 
-/// Pairs of statements whose executions correspond one to one, as far as their values and times tell: of the first version and of the second.
+/// Pairs of statements, of the first version and of the second, whose executions correspond one to
+/// one as far as their values and times show.
 pub fn anchors(a: &Version, b: &Version, matching: &Matching) -> Vec<(u32, u32)> {
     let pairs = (0..).zip(&matching.of_b).filter_map(|(at, found)| {
         let found = found.as_ref()?;

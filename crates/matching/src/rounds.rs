@@ -1,4 +1,4 @@
-//! Rounds of matching, to a fixed point: each takes what the one before found into account.
+//! Rounds of matching up to a fixed point: each uses the matches of the previous one.
 
 use afterimage_parallel as parallel;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -13,20 +13,23 @@ use crate::told::{Candidate, StageRecord};
 use crate::votes::Votes;
 use crate::{Evidence, Match, Matcher, Matching, Values, Version};
 
-/// Most rounds, by stage: few matches change after the third; with stretches what is known comes from rounds before.
+/// The maximal number of rounds, by stage. Few matches change after the third; the stage with
+/// stretches starts from earlier matches.
 const ROUNDS: [u32; 2] = [3, 1];
-/// Most users or makers of matched statements that become candidates.
+/// The maximal number of matched statements' users or makers that become candidates.
 pub(crate) const RELATED: usize = 24;
-/// What was executed in this part of the stretches at least, near to where it is expected, becomes a candidate.
+/// A statement executed near its expected place in at least this share of the stretches becomes a
+/// candidate.
 const OFTEN: f32 = 0.2;
-/// What must speak for a match.
+/// The minimal score of a match.
 const ENOUGH: f32 = 2.6;
-/// What is more likely than not is a match though its values differ and nothing around it corresponds: where it was executed may tell it.
+/// A pair likelier than this is a match even if its values differ and nothing nearby corresponds:
+/// the place of its execution may suffice.
 const LIKELY_ENOUGH: f32 = 0.5;
-/// What is less likely is no candidate for an alignment.
+/// Less likely candidates are not aligned.
 const UNLIKELY: f32 = 0.02;
 
-/// Goes on from what is known until nothing changes, each statement by itself.
+/// Continues from known matches until nothing changes, for each statement by itself.
 pub(crate) fn settled(rounds: &Rounds<'_>, known: Vec<Option<Match>>) -> (Matching, Affinity) {
     let mut affinity = rounds.affinity(&known);
     let mut found = Matching {
@@ -53,7 +56,8 @@ pub(crate) fn settled(rounds: &Rounds<'_>, known: Vec<Option<Match>>) -> (Matchi
     (found, affinity)
 }
 
-/// Goes on from what is known until nothing changes, and chooses the matches of each function together, once; then there is another round.
+/// Continues from known matches until nothing changes, then once chooses the matches of each
+/// function together, followed by another round.
 pub(crate) fn matched(rounds: &Rounds<'_>, known: Vec<Option<Match>>) -> Matching {
     let (mut found, mut affinity) = settled(rounds, known);
     found.of_b = rounds.together(&found.of_b, &affinity);
@@ -64,7 +68,8 @@ pub(crate) fn matched(rounds: &Rounds<'_>, known: Vec<Option<Match>>) -> Matchin
     found
 }
 
-/// A candidate, and how much speaks for it. How its values compare is told of the one that is chosen only: told of all, that was a sixth of the time.
+/// A candidate with its score. Only for the chosen candidate is it determined how its values
+/// compare: doing so for all took a sixth of the time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Judged {
     pub a: u32,
@@ -72,7 +77,7 @@ pub(crate) struct Judged {
     pub around: Around,
 }
 
-/// The candidate for which most speaks; of equal ones the first in the program.
+/// The candidate with the best score; ties are in program order.
 fn strongest_of(judged: &[Judged]) -> Option<Judged> {
     let order = |x: &&Judged, y: &&Judged| {
         let order = x.score.total_cmp(&y.score);
@@ -81,20 +86,22 @@ fn strongest_of(judged: &[Judged]) -> Option<Judged> {
     judged.iter().max_by(order).copied()
 }
 
-/// What does not change from round to round.
+/// Data that does not change from round to round.
 pub(crate) struct Rounds<'m> {
     matcher: &'m Matcher<'m>,
     both: &'m Both<'m>,
     a: &'m Version,
     b: &'m Version,
-    /// What stretches of both runs say that correspond.
+    /// The evidence from stretches of both runs.
     votes: Option<Votes>,
     stage: Stage,
-    /// By statement of the second version, the most likely candidates, and for how much counts what both did, as a whole and in the stretches.
+    /// By statement of the second version: the likeliest candidates, with the scores for both
+    /// statements' actions, as a whole and in the stretches.
     likely: Vec<Vec<(u32, f32)>>,
 }
 
-/// By functions of the second and the first version: which part of the second's statements have their counterparts there.
+/// By pair of functions of the second and the first version: the share of the second's statements
+/// with counterparts there.
 pub(crate) type Affinity = FxHashMap<(u32, u32), f32>;
 
 impl<'m> Rounds<'m> {
@@ -118,7 +125,7 @@ impl<'m> Rounds<'m> {
         rounds
     }
 
-    /// The most likely candidates, with what stretches say.
+    /// The likeliest candidates, including the evidence from stretches.
     fn with_votes(&self, at: u32, known: &[(u32, f32)]) -> Vec<(u32, f32)> {
         let mut all = known.to_vec();
         let Some(votes) = &self.votes else {
@@ -178,7 +185,8 @@ impl<'m> Rounds<'m> {
         })
     }
 
-    /// The matches of each function's statements, chosen together. What has none, or a certain one, stays as it is.
+    /// The matches of each function's statements, chosen together. Statements without a match, or
+    /// with a certain one, stay unchanged.
     fn together(&self, known: &[Option<Match>], affinity: &Affinity) -> Vec<Option<Match>> {
         let statements = &self.b.statements;
         let mut groups = Vec::new();
@@ -211,7 +219,8 @@ impl<'m> Rounds<'m> {
         found
     }
 
-    /// What a round finds if what is matched wrongly is first replaced by the right candidate for which most speaks. What has no right candidate stays as it is.
+    /// The result of a round in which wrong matches are first replaced by the right candidates with
+    /// the best scores. Statements without a right candidate stay unchanged.
     pub fn if_others_were_right(
         &self,
         known: &[Option<Match>],
@@ -237,7 +246,8 @@ impl<'m> Rounds<'m> {
         self.next(&mended, &affinity)
     }
 
-    /// The candidates of each statement that are left, and how likely each is; and for those that have a match, the likeliest.
+    /// The remaining candidates of each statement, with their likelihoods; and for matched
+    /// statements, the likeliest.
     fn likelihoods(
         &self,
         known: &[Option<Match>],
@@ -278,7 +288,7 @@ impl<'m> Rounds<'m> {
         judged.into_iter().unzip()
     }
 
-    /// The likely candidates, and those that what is matched already suggests.
+    /// The likely candidates, and those suggested by existing matches.
     fn candidates(&self, at: u32, known: &[Option<Match>]) -> Vec<(u32, f32)> {
         let statement = &self.b.statements[at as usize];
         let mut candidates = self.likely[at as usize].clone();
@@ -295,7 +305,7 @@ impl<'m> Rounds<'m> {
         candidates
     }
 
-    /// What stretches of both runs say.
+    /// Reports the evidence from stretches of both runs.
     fn tell_votes(&self, a: u32, b: u32, told: &mut impl FnMut(Feature, f32)) {
         let Some(votes) = &self.votes else {
             return;
@@ -359,7 +369,7 @@ impl<'m> Rounds<'m> {
         }
     }
 
-    /// Counterparts' users of makers, and makers of users.
+    /// Adds users of makers' counterparts, and makers of users' counterparts.
     fn related(&self, at: u32, known: &[Option<Match>], into: &mut Vec<u32>) {
         let of = |b: u32| known[b as usize].as_ref().map(|m| m.a as usize);
         for &maker in self.both.of_b.makers[at as usize].iter().take(RELATED) {
@@ -395,7 +405,7 @@ impl<'m> Rounds<'m> {
         }
     }
 
-    /// A candidate of the statement that this is around.
+    /// Judges a candidate of the statement at the centre of `around`.
     fn judge(&self, around: &Surroundings<'_>, a: u32, apart: f32) -> Judged {
         let class = self.b.statements[around.b as usize].class;
         let weights = self.both.weights.of(self.stage, class);
@@ -404,7 +414,7 @@ impl<'m> Rounds<'m> {
         Judged { a, score, around }
     }
 
-    /// The match that a candidate of `b` would be.
+    /// The match of a candidate with `b`.
     fn as_match(&self, judged: Judged, b: u32) -> Match {
         let of_a = &self.a.statements[judged.a as usize];
         let of_b = &self.b.statements[b as usize];
@@ -424,7 +434,8 @@ impl<'m> Rounds<'m> {
         }
     }
 
-    /// All that speaks for or against each candidate of each statement of the second version that has several.
+    /// Reports all evidence for or against each candidate, for statements of the second version
+    /// with several.
     pub fn tell(&self, known: &[Option<Match>], to: &mut dyn FnMut(StageRecord)) {
         let affinity = self.affinity(known);
         for (at, statement) in (0..).zip(&self.b.statements) {
@@ -450,7 +461,7 @@ impl<'m> Rounds<'m> {
         }
     }
 
-    /// Where the counterparts of each function's statements are.
+    /// The distribution of each function's counterparts.
     fn affinity(&self, known: &[Option<Match>]) -> Affinity {
         let mut votes = Affinity::default();
         let mut all: FxHashMap<u32, f32> = FxHashMap::default();
@@ -465,7 +476,8 @@ impl<'m> Rounds<'m> {
         }
         for (&(function, _), vote) in &mut votes {
             let all = all.get(&function).copied().unwrap_or(1.0);
-            // Code of several functions may have been inlined: a third of the votes is as good as all.
+            // Code of several functions may have been inlined, so a third of the votes is as good
+            // as all.
             *vote = (3.0 * *vote / all).min(1.0);
         }
         votes

@@ -1,10 +1,10 @@
-//! Functions that have the same code in both versions.
+//! Functions with equal code in both versions.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::Version;
 
-/// The counterparts of statements of functions that have the same code, of which there is one in each version.
+/// The counterparts of statements in functions with equal code, unique in each version.
 pub(crate) fn same_code(a: &Version, b: &Version) -> Vec<Option<u32>> {
     let pairs = same_functions(&a.bodies, &b.bodies);
     let statements = (0..).zip(&a.statements);
@@ -21,8 +21,10 @@ pub(crate) fn same_code(a: &Version, b: &Version) -> Vec<Option<u32>> {
 
 type Bodies = FxHashMap<u32, Box<[u64]>>;
 
-/// The functions of the second version that have the same code as one of the first, if only one has it in each. Of what is left, those that are equally long and have at
-/// least nine of ten operators in common, place by place, count as well, if only one in each is so long: they were changed in a few places. O(operators).
+/// The functions of the second version with the same code as one of the first, if unique in each.
+/// Of the rest, functions of equal length count as well if at least nine of ten operators agree,
+/// place by place, and no others in either version have that length: they were changed in a few
+/// places. O(operators).
 fn same_functions(a: &Bodies, b: &Bodies) -> FxHashMap<u32, u32> {
     fn only<'b, K: std::hash::Hash + Eq>(
         bodies: &'b Bodies,

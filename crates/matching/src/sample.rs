@@ -1,19 +1,21 @@
-//! A few elements of a multiset, each with exactly how often it occurs.
+//! A small sample of a multiset, with the exact frequency of each element.
 
-/// How many different elements are kept.
+/// The maximal number of different elements.
 const KEPT: usize = 24;
 
-/// The elements whose hashes are smallest, and how often each occurred (bottom-k sampling, Cohen and Kaplan 2007, on distinct elements).
+/// The elements with the smallest hashes, and their frequencies (bottom-k sampling, Cohen and
+/// Kaplan 2007, on distinct elements).
 ///
-/// What is kept at the end was kept since it first occurred, because the bound only falls: so its number is exact, and all elements with a hash up
-/// to the [bound](Self::bound) are there. Two samples of multisets can thus refute that one contains the other.
+/// An element kept at the end has been kept since its first occurrence, because the bound only
+/// falls. So its count is exact, and all elements with a hash up to the [bound](Self::bound) are
+/// present. Two samples can therefore refute that one multiset contains the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// Ascending.
     hashes: [u64; KEPT],
     counts: [u64; KEPT],
     kept: u8,
-    /// The place of the element that came last, if it is kept.
+    /// The position of the latest element, if it is kept.
     recent: u8,
     /// Elements with larger hashes are not kept.
     bound: u64,
@@ -51,7 +53,7 @@ impl Sample {
                 at
             }
             Err(at) => {
-                // The largest one makes room if there is none.
+                // If there is no room, the largest one is removed.
                 let last = kept.min(KEPT - 1);
                 self.hashes.copy_within(at..last, at + 1);
                 self.counts.copy_within(at..last, at + 1);
@@ -67,14 +69,14 @@ impl Sample {
         self.recent = at as u8;
     }
 
-    /// The elements that are kept, by their hashes, ascending, and how often each occurred.
+    /// The kept elements, by their hashes, ascending, with their frequencies.
     pub fn elements(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let kept = usize::from(self.kept);
         let counts = self.counts[..kept].iter().copied();
         self.hashes[..kept].iter().copied().zip(counts)
     }
 
-    /// How often an element occurred; `None` if its hash is beyond the bound, so that this is not known.
+    /// The frequency of an element; `None` if it is unknown because its hash exceeds the bound.
     pub fn count(&self, hash: u64) -> Option<u64> {
         if hash > self.bound {
             return None;
@@ -83,12 +85,12 @@ impl Sample {
         Some(found.map_or(0, |at| self.counts[at]))
     }
 
-    /// Up to which hash all elements are there.
+    /// All elements with hashes up to this are present.
     pub fn bound(&self) -> u64 {
         self.bound
     }
 
-    /// How many different elements are kept: all there are, if fewer than 24.
+    /// The number of different elements kept: all, if there are fewer than 24.
     pub fn len(&self) -> usize {
         usize::from(self.kept)
     }
@@ -98,7 +100,7 @@ impl Sample {
         self.kept == 0
     }
 
-    /// What the other multiset has of those elements of this one whose number there is known. O(elements that are kept).
+    /// How the elements of this multiset occur in the other, as far as known. O(kept elements).
     pub fn found_in(&self, other: &Self) -> Overlap {
         let theirs = &other.hashes[..other.len()];
         let mut found = Overlap::default();
@@ -122,14 +124,14 @@ impl Sample {
     }
 }
 
-/// What one multiset has of the elements of another.
+/// How elements of one multiset occur in another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overlap {
-    /// Of how many elements it is known how often they occur in both.
+    /// The number of elements with known frequencies in both.
     pub known: u32,
-    /// How many of them do.
+    /// The number of these that occur.
     pub occurring: u32,
-    /// How many do as often at least.
+    /// The number that occur at least as often.
     pub as_often: u32,
 }
 

@@ -1,8 +1,8 @@
-//! Small sets of numbers that are mostly asked for what they do not hold.
+//! Small sets of numbers, for queries that mostly fail.
 
 use std::ops::Deref;
 
-/// Numbers, ascending, and a filter of one word (Bloom 1970).
+/// Ascending numbers, with a one-word filter (Bloom 1970).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Set {
     sorted: Vec<u32>,
@@ -10,7 +10,7 @@ pub(crate) struct Set {
 }
 
 impl Set {
-    /// Whether it holds a number. O(log size), O(1) for most that it does not hold.
+    /// Whether it contains a number. O(log size); O(1) for most absent numbers.
     #[inline(always)]
     pub fn holds(&self, number: u32) -> bool {
         self.filter.may_hold(number) && self.sorted.binary_search(&number).is_ok()
@@ -36,12 +36,12 @@ impl Deref for Set {
     }
 }
 
-/// A word with a bit for each number that is held; others may share it.
+/// A word with a bit for each number contained; others may share it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Filter(u64);
 
 impl Filter {
-    /// False if it does not hold the number.
+    /// Returns false only if the number is absent.
     #[inline(always)]
     pub fn may_hold(self, number: u32) -> bool {
         self.0 & bit(number) != 0

@@ -1,8 +1,9 @@
-//! What a sequence of values was, in a fixed amount of memory.
+//! A summary of a sequence of values in a fixed amount of memory.
 
 use crate::Sample;
 
-/// A bijection that spreads the bits of a number: the finalizer of splitmix64 (Steele, Lea and Flood 2014).
+/// A bijection that mixes the bits of a number: the finalizer of splitmix64 (Steele, Lea and Flood
+/// 2014).
 #[inline(always)]
 pub fn mix(mut x: u64) -> u64 {
     x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -11,23 +12,23 @@ pub fn mix(mut x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// An odd number, so that no element is lost from a polynomial in it.
+/// Odd, so that no element is lost in a polynomial with this base.
 const BASE: u64 = 0xd6e8_feb8_6659_fd93;
 
-/// Numbers from here on may be addresses of data: compilers leave the first kilobyte free.
+/// Numbers from here on may be data addresses: compilers leave the first kilobyte unused.
 pub const ADDRESSES: u64 = 1024;
 
-/// What a sequence of values was. All of it is exact but for collisions of 64-bit hashes.
+/// A summary of a sequence of values. Everything is exact except for collisions of 64-bit hashes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sketch {
-    /// How many values there were.
+    /// The number of values.
     pub count: u64,
     /// A hash of the sequence.
     pub sequence: u64,
-    /// A hash of the multiset: it does not depend on the order.
+    /// A hash of the multiset, independent of the order.
     pub multiset: u64,
-    /// A hash of the sequence of differences between neighbours: it does not change if the same number is added to all values, as where an
-    /// object lies elsewhere.
+    /// A hash of the differences between neighbours. It does not change if a constant is added to
+    /// all values, as when an object lies elsewhere.
     pub steps: u64,
     /// The first value.
     pub first: u64,
@@ -39,9 +40,9 @@ pub struct Sketch {
     pub largest: u64,
     /// Hashes of the first 1, 2, 4, 8, … values.
     pub prefixes: Vec<u64>,
-    /// Some of the values, by [`mix`] of each.
+    /// A sample of the values, by [`mix`] of each.
     pub sample: Sample,
-    /// Some of the differences between neighbours.
+    /// A sample of the differences between neighbours.
     pub step_sample: Sample,
 }
 
@@ -76,12 +77,14 @@ impl Sketch {
         self.smallest == self.largest
     }
 
-    /// Whether all values may be addresses of data: no smaller ones, and none beyond 32 bits.
+    /// Whether all values may be data addresses: none is smaller than they are, and none exceeds 32
+    /// bits.
     pub fn may_be_addresses(&self) -> bool {
         self.smallest >= ADDRESSES && self.largest < 1 << 32
     }
 
-    /// Of how many first values it is known that they are the same in both: a power of two, all of the shorter one, or 0.
+    /// The number of first values known to be equal in both: a power of two, all of the shorter
+    /// one, or 0.
     pub fn common_prefix(&self, other: &Self) -> u64 {
         if self.count == other.count && self.sequence == other.sequence {
             return self.count;
@@ -130,7 +133,7 @@ mod tests {
             let same = a.iter().zip(&b).take_while(|(x, y)| x == y).count() as u64;
             let found = sketch(&a).common_prefix(&sketch(&b));
             prop_assert!(found <= same);
-            // Nor is it less than half of what is the same.
+            // It is also at least half of the equal part.
             prop_assert!(found * 2 > same || found == same);
         }
     }

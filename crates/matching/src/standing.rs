@@ -1,4 +1,4 @@
-//! Which functions of the first version stand by themselves in the second.
+//! Finds functions of the first version that stand by themselves in the second.
 
 use std::cmp::Ordering;
 
@@ -8,29 +8,34 @@ use crate::evidence::compare;
 use crate::version::Entered;
 use crate::{Matching, Names, Values, Version};
 
-/// Most functions without a vote that are compared with one, of those that were entered as often.
+/// The maximal number of functions without a vote that are compared with one, among those entered
+/// as often.
 const MOST: usize = 64;
-/// For how much it counts that twice as many statements have their counterparts there (in units of the natural logarithm).
+/// The score of a doubled number of statements with counterparts there (in natural-logarithm
+/// units).
 const VOTES: f32 = 0.5;
-/// A function with no counterparts has so many of them here.
+/// The number of counterparts assumed for a function without any.
 const NO_VOTE: f32 = 0.3;
-/// It was entered as often.
+/// The score if it was entered as often.
 const AS_OFTEN: f32 = 2.0;
-/// It was entered less often: inlined calls are left out, but none is added.
+/// The score if it was entered less often: inlining omits calls, but adds none.
 const LESS_OFTEN: f32 = -3.0;
-/// It has the same type.
+/// The score of the same type.
 const SAME_TYPE: f32 = 2.0;
-/// It has the same name.
+/// The score of the same name.
 const SAME_NAME: f32 = 6.0;
-/// It has another number of parameters.
+/// The score of a different number of parameters.
 const OTHER_NUMBER: f32 = -2.0;
-/// Of a parameter with so many different values or fewer, less can be told, and it counts half.
+/// A parameter with at most this many different values says little, and counts half.
 const FEW: usize = 3;
 
-/// Functions of the first version that are the most likely counterparts of functions of the second. What is left was inlined, or not compiled at all.
+/// The functions of the first version that are the likeliest counterparts of functions in the
+/// second. The others were inlined, or not compiled at all.
 ///
-/// The counterparts of a function's statements lie in several functions if these were inlined into it, and where small ones were, most are not in the function itself. So it counts besides how often functions were entered, with which
-/// parameters, and which types and, if that is known, names they have. O(statements + functions × log functions).
+/// The counterparts of a function's statements lie in several functions if these were inlined into
+/// it. If many small functions were, most are outside the function itself. So the frequency of
+/// entries, the parameters, the types and, if known, the names of functions also count.
+/// O(statements + functions × log functions).
 pub fn standing(
     a: &Version,
     b: &Version,
@@ -57,7 +62,7 @@ pub fn standing(
         let of_a = groups_of_a.get(key).map_or(&[][..], Vec::as_slice);
         for (at, function) in of_b.iter().enumerate() {
             let votes = votes.remove(function).unwrap_or_default();
-            // Those of a group were entered in about the same order.
+            // The functions of a group were entered in roughly the same order.
             let expected = at * of_a.len() / of_b.len();
             let first = expected.saturating_sub(MOST / 2);
             let likely = of_a.iter().skip(first).take(MOST).copied();
@@ -74,7 +79,7 @@ pub fn standing(
                 Some((score, entered.first, candidate))
             });
             let best = candidates.max_by(by_score_and_first);
-            // What is mostly inlined has copies that have to be told apart.
+            // Copies of code that is mostly inlined must be distinguished.
             let whole =
                 best.filter(|(_, _, at)| a.entered[at].count <= 2 * b.entered[function].count);
             standing.extend(whole.map(|(_, _, candidate)| candidate));
@@ -83,16 +88,17 @@ pub fn standing(
     standing
 }
 
-/// Of equal ones the first that was entered: what calls another one with what it was given itself.
+/// Ties go to the function entered first: it may call another with its own arguments.
 fn by_score_and_first(x: &(f32, u64, u32), y: &(f32, u64, u32)) -> Ordering {
     let first = (y.1, y.2).cmp(&(x.1, x.2));
     x.0.total_cmp(&y.0).then(first)
 }
 
-/// How often functions were entered, and their type.
+/// The frequency of entries, and the type.
 type Key = (u64, u64);
 
-/// The functions that were entered, but for some, by how often that was and by type: in the order in which they were entered first.
+/// The functions that were entered, except some, grouped by frequency and type, in the order of
+/// their first entries.
 fn groups(version: &Version, but: &FxHashSet<u32>) -> FxHashMap<Key, Vec<u32>> {
     let mut groups: FxHashMap<Key, Vec<u32>> = FxHashMap::default();
     let entered = version.entered.iter();
@@ -106,7 +112,9 @@ fn groups(version: &Version, but: &FxHashSet<u32>) -> FxHashMap<Key, Vec<u32>> {
     groups
 }
 
-/// How much speaks for a function of the first version to be the counterpart of one of the second. The weights were chosen such that of the functions of bzip2, Lua, zstd, batsat, jpeg, pulldown-cmark and syn as many as possible have a counterpart of their name.
+/// The score of a function of the first version as the counterpart of one of the second. The
+/// weights maximise the number of functions of bzip2, Lua, zstd, batsat, jpeg, pulldown-cmark and
+/// syn that get a counterpart with their name.
 fn score(votes: u32, a: &Entered, b: &Entered) -> f32 {
     let by_votes = VOTES * (votes as f32 + NO_VOTE).ln();
     let by_count = match a.count.cmp(&b.count) {
@@ -152,7 +160,7 @@ mod tests {
         sketch
     }
 
-    /// A function with statements, entered with the values of its parameter.
+    /// A function with statements, entered with these parameter values.
     struct Function {
         statements: usize,
         first: u64,
@@ -200,7 +208,7 @@ mod tests {
         }
     }
 
-    /// Each statement of the second version has this counterpart.
+    /// A matching where each statement of the second version has this counterpart.
     fn matching(counterparts: &[u32], same_code: bool) -> Matching {
         let of = |&a: &u32| {
             Some(Match {
@@ -228,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_function_into_which_others_were_inlined_is_told_by_what_it_is_given() {
-        // The second function is called four times from the first, and most counterparts are in it.
+        // The second function is called four times from the first, and contains most counterparts.
         let a = [
             function(2, 5, UNARY, 10..20),
             function(6, 6, UNARY, 10..50),

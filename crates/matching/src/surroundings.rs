@@ -1,4 +1,4 @@
-//! What the matches around a statement of the second version say for its candidates.
+//! The evidence from the matches around a statement of the second version.
 
 use crate::both::Both;
 use crate::features::Feature;
@@ -6,18 +6,18 @@ use crate::rounds::{Affinity, RELATED};
 use crate::set::Set;
 use crate::{Class, Match};
 
-/// How far statements around one are looked at.
+/// The distance at which surrounding statements are examined.
 const NEAR: u32 = 4;
-/// How far statements around one are looked at for who has the same counterpart.
+/// The distance at which statements with the same counterpart are searched for.
 const SHARING: u32 = 8;
-/// How far before or after the counterpart of a neighbour is shortly before or after.
+/// The distance that counts as shortly before or after a neighbour's counterpart.
 const SHORTLY: u32 = 12;
-/// How far apart their counterparts may be. An unoptimised version has several statements for each.
+/// The maximal distance of counterparts. An unoptimised version has several statements for each.
 const APART: u32 = 24;
-/// So many statements of the first version may have the same values, and it still tells who is who.
+/// Equal values identify a statement as long as at most this many in the first version share them.
 const COMMON: f32 = 4.0;
 
-/// How many of those around a pair speak for it, and of how many.
+/// The number of surrounding statements that support a pair, and the number of all.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Around {
     pub operands: (u32, u32),
@@ -30,9 +30,9 @@ pub(crate) struct Around {
 struct Related {
     /// Its counterpart.
     found: Option<u32>,
-    /// It is the statement itself.
+    /// Whether it is the statement itself.
     is_itself: bool,
-    /// The class of its values, and of those of its counterpart.
+    /// The class of its values, and of its counterpart's.
     class: u32,
     class_of_match: Option<u32>,
 }
@@ -40,28 +40,29 @@ struct Related {
 /// A match of a statement nearby.
 struct Nearby {
     a: u32,
-    /// In which function of the first version that is.
+    /// Its function in the first version.
     function: u32,
-    /// The statement is before this one.
+    /// Whether the statement is before this one.
     before: bool,
 }
 
-/// What is known around a statement of the second version: looked up once for all candidates.
+/// The data around a statement of the second version, looked up once for all candidates.
 pub(crate) struct Surroundings<'m> {
     both: &'m Both<'m>,
     affinity: &'m Affinity,
     pub b: u32,
     function: u32,
-    /// The function of the first version that has the same name.
+    /// The function of the first version with the same name.
     same_name: Option<u32>,
     makers: Vec<Related>,
     users: Vec<Related>,
     neighbours: Vec<Nearby>,
-    /// The counterparts of the stores that wrote what it reads, or of the loads that read what it wrote: ascending, and how many have it.
+    /// The counterparts of the stores that wrote what it reads, or of the loads that read what it
+    /// wrote: ascending, with the number of each.
     written: Vec<(u32, u32)>,
-    /// The matches of the statements just before and behind.
+    /// The matches of the statements just before and after.
     next: [Option<Nearby>; 2],
-    /// Matches of those around that were executed as often, and for how much they count.
+    /// Matches of surrounding statements that were executed as often, with their scores.
     shared: Vec<(u32, f32)>,
     own: Option<(u32, f32)>,
 }
@@ -87,7 +88,7 @@ impl<'m> Surroundings<'m> {
             }
         };
         let users = &both.of_b.users[b as usize];
-        // A match of a statement of the same function.
+        // A match of a statement in the same function.
         let here = |at: u32| {
             let there = both.b.statements.get(at as usize)?;
             of(at).filter(|_| there.function == function)
@@ -123,7 +124,7 @@ impl<'m> Surroundings<'m> {
         }
     }
 
-    /// What they say for a candidate.
+    /// Reports their evidence for a candidate.
     pub fn tell(&self, a: u32, told: &mut impl FnMut(Feature, f32)) -> Around {
         let function = self.both.a.statements[a as usize].function;
         let constants = &self.both.of_a.constants[a as usize];
@@ -139,7 +140,7 @@ impl<'m> Surroundings<'m> {
         if users.0 == users.1 && users.1 > 0 {
             told(Feature::UsersAll, 1.0);
         }
-        // What is decided by a constant, an optimiser decides where that is chosen.
+        // An optimiser moves the decision about a constant to the place where it is chosen.
         if same_constants < constants.len() {
             told(Feature::ConstantsMore, 1.0);
         }
@@ -169,7 +170,8 @@ impl<'m> Surroundings<'m> {
         }
     }
 
-    /// Of how many makers there is a counterpart among those of `a`: one of so many constants that both have, the same values, or a match; and for how much that counts, 0 to 1.
+    /// The number of makers with a counterpart among those of `a`: a common constant, the same
+    /// values, or a match; and the strength of that evidence, 0 to 1.
     fn operands(&self, a: u32, constants: usize) -> ((u32, u32), f32) {
         let makers = &self.both.of_a.makers[a as usize];
         let classes = &self.both.maker_classes[a as usize];
@@ -190,7 +192,8 @@ impl<'m> Surroundings<'m> {
         ((found, all as u32), sum / all.max(1) as f32)
     }
 
-    /// How many makers or users have a counterpart among those of `a`, and for how much that counts.
+    /// The number of makers or users with a counterpart among those of `a`, and the strength of
+    /// that evidence.
     fn corresponding(
         &self,
         (mut found, mut sum): (u32, f32),
@@ -205,10 +208,11 @@ impl<'m> Surroundings<'m> {
         (found, sum)
     }
 
-    /// For how much it counts, 0 to 1, that a maker or user of the second of a pair has a counterpart among those of the first: that both have one with the same values counts the less
-    /// the more statements have these.
+    /// The strength, 0 to 1, of the evidence that a maker or user of the pair's second statement
+    /// has a counterpart among those of the first. A common class of values counts less the more
+    /// statements share it.
     fn corresponds(&self, related: &Related, (a, statements, classes): (u32, &Set, &Set)) -> f32 {
-        // Of what is made from itself, as a counter is, that is no evidence.
+        // For a value made from itself, such as a counter, that is no evidence.
         let found = related
             .found
             .filter(|found| *found != a || related.is_itself);
@@ -224,11 +228,12 @@ impl<'m> Surroundings<'m> {
         0.0
     }
 
-    /// Of how many statements around this one the counterparts are around `a`, and how near they are: 0 to 1.
+    /// The number of surrounding statements with counterparts around `a`, and their proximity: 0 to
+    /// 1.
     fn neighbours(&self, a: u32, function: u32) -> ((u32, u32), f32) {
         let (mut found, mut sum) = (0, 0.0);
         for near in &self.neighbours {
-            // That two have the same counterpart says nothing for it.
+            // A shared counterpart is no evidence for it.
             let ordered = near.a != a && near.before == (near.a < a);
             let apart = near.a.abs_diff(a);
             if near.function == function && ordered && apart <= APART {
@@ -240,7 +245,9 @@ impl<'m> Surroundings<'m> {
         ((found, all as u32), sum / all.max(1) as f32)
     }
 
-    /// The part of the stores that wrote what a load reads directly, or of the loads that read what a store wrote, whose counterparts write or read what its own does; less if that is through copies. `None` if no counterpart is known.
+    /// The share of the stores that directly wrote what a load reads, or of the loads that read
+    /// what a store wrote, whose counterparts write or read what its own does; less through copies.
+    /// `None` if no counterpart is known.
     fn by_writing(&self, a: u32) -> Option<f32> {
         let of_a = match self.both.b.statements[self.b as usize].class {
             Class::Load => &self.both.a.statements[a as usize].writers[..],
@@ -259,7 +266,8 @@ impl<'m> Surroundings<'m> {
         (all > 0).then(|| sum / all as f32)
     }
 
-    /// Whether it lies between the counterparts of the statements before and behind, and whether it is theirs.
+    /// Reports whether it lies between the counterparts of the previous and next statements, and
+    /// whether it is one of these.
     fn tell_order(&self, a: u32, function: u32, told: &mut impl FnMut(Feature, f32)) {
         let [before, behind] = [0, 1].map(|side| {
             let next = self.next[side].as_ref();
@@ -294,7 +302,7 @@ impl<'m> Surroundings<'m> {
     }
 }
 
-/// How many numbers both have; both ascend, each number once.
+/// The number of common numbers in two ascending lists without repetition.
 fn in_common(x: &[u64], y: &[u64]) -> usize {
     let (mut common, mut next) = (0, 0);
     for number in x {
@@ -306,7 +314,8 @@ fn in_common(x: &[u64], y: &[u64]) -> usize {
     common
 }
 
-/// The counterparts of the stores that wrote directly what a load reads, or of the loads that read what a store wrote: ascending, and how many have it.
+/// The counterparts of the stores that directly wrote what a load reads, or of the loads that read
+/// what a store wrote: ascending, with the number of each.
 fn written(both: &Both<'_>, b: u32, known: &[Option<Match>]) -> Vec<(u32, u32)> {
     let statement = &both.b.statements[b as usize];
     let of_b = match statement.class {
@@ -331,7 +340,8 @@ mod tests {
     use super::*;
     use crate::{Evidence, Producer, Sketch, Statement, Version, Weights};
 
-    /// A statement: its function, its class, its only value, the statements that make its operands, and those that wrote what it reads.
+    /// A statement: its function, its class, its only value, the makers of its operands, and the
+    /// writers of what it reads.
     type Made = (u32, usize, u64, Vec<u32>, Vec<u32>);
 
     const CLASSES: [Class; 3] = [Class::Compute, Class::Load, Class::Store];
@@ -362,7 +372,7 @@ mod tests {
             }
         };
         let mut statements = Vec::from_iter(made.iter().map(statement));
-        // Each function's in a row.
+        // Each function's statements are adjacent.
         statements.iter_mut().for_each(|of| of.function /= 4);
         Version {
             statements,
@@ -381,7 +391,7 @@ mod tests {
         })
     }
 
-    /// The same by definition, for those that are no sums of weights.
+    /// The same by definition, for features that are not sums of weights.
     fn expected(both: &Both<'_>, a: u32, b: u32, known: &[Option<Match>]) -> Vec<(Feature, f32)> {
         let (of_a, of_b) = (&both.a.statements, &both.b.statements);
         let mut told = Vec::new();
@@ -486,14 +496,14 @@ mod tests {
             for of_b in 0..b.statements.len() as u32 {
                 let surroundings = Surroundings::new(&both, of_b, &known, &affinity);
                 for of_a in 0..count {
-                    // What is written is asked for of statements of one kind.
+                    // Only statements of one kind are queried about writers.
                     if a.statements[of_a as usize].class != b.statements[of_b as usize].class {
                         continue;
                     }
                     let expected = expected(&both, of_a, of_b, &known);
                     let mut told = Vec::new();
                     surroundings.tell(of_a, &mut |feature, x| told.push((feature, x)));
-                    // How makers and users count is told by classes of values, too.
+                    // Classes of values also determine how makers and users count.
                     told.retain(|(feature, _)| {
                         ![
                             Feature::Operands,

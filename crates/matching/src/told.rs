@@ -1,4 +1,4 @@
-//! What speaks for each candidate, for whoever fits weights to it.
+//! Reports the evidence for each candidate, for fitting weights.
 
 use crate::features::Feature;
 
@@ -7,16 +7,16 @@ use crate::features::Feature;
 pub struct Candidate {
     /// The statement of the first version.
     pub a: u32,
-    /// What speaks for or against it. Each counts as often as it is there, times its weight.
+    /// The evidence for or against it. Each feature counts as often as it occurs, times its weight.
     pub features: Vec<(Feature, f32)>,
 }
 
-/// What was known of a statement of the second version at the end of a stage.
+/// What was known about a statement of the second version at the end of a stage.
 #[derive(Clone, Debug)]
 pub struct StageRecord {
     /// The statement.
     pub b: u32,
-    /// By which column of the weights it is weighed.
+    /// The column of the weights that applies.
     pub column: usize,
     /// Its candidates, at least two.
     pub candidates: Vec<Candidate>,

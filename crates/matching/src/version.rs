@@ -1,10 +1,10 @@
-//! A version of a program as it was executed.
+//! A version of a program, as executed.
 
 use rustc_hash::FxHashMap;
 
 use crate::{Active, Sketch};
 
-/// What kind of statement it is: those of different kinds do not correspond.
+/// The kind of a statement: statements of different kinds do not correspond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Class {
     /// It computes a value.
@@ -13,7 +13,7 @@ pub enum Class {
     Test,
     /// It reads memory.
     Load,
-    /// It writes memory: its value is what is written.
+    /// It writes memory: its value is the one written.
     Store,
     /// Control goes one of two ways.
     Branch,
@@ -21,7 +21,7 @@ pub enum Class {
     Table,
     /// It calls: its values are the arguments.
     Call,
-    /// It returns from a function: its value is what is returned.
+    /// It returns from a function: its value is the one returned.
     Return,
     /// Anything else.
     Other,
@@ -33,7 +33,7 @@ impl Class {
         matches!(self, Self::Load | Self::Store)
     }
 
-    /// Statements of the same group may correspond: a version may test and branch at once.
+    /// Statements of the same group may correspond: a version may test and branch in one operator.
     pub(crate) fn group(self) -> u8 {
         match self {
             Self::Compute | Self::Load => 0,
@@ -47,7 +47,7 @@ impl Class {
     }
 }
 
-/// Where an operand's value comes from.
+/// The origin of an operand's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Producer {
     /// A statement of the same version.
@@ -59,44 +59,46 @@ pub enum Producer {
 /// A statement that was executed.
 #[derive(Clone, Debug)]
 pub struct Statement {
-    /// In which function.
+    /// Its function.
     pub function: u32,
-    /// What kind of statement it is.
+    /// Its kind.
     pub class: Class,
-    /// Which operator: equal numbers for equal ones, in both versions.
+    /// The operator: equal numbers mean equal operators, in both versions.
     pub operator: u64,
-    /// The values that it gave, wrote or decided by. Of tests and branches whether each was decided as the first one was, so that a
-    /// condition and its negation are the same.
+    /// The values that it computed, wrote or decided by. For tests and branches: whether each
+    /// decision equals the first, so that a condition and its negation are the same.
     pub values: Box<Sketch>,
-    /// Of tests and branches what is compared: it tells more than how it was decided.
+    /// For tests and branches, the compared values, which say more than the decisions.
     pub operands: Option<Box<Sketch>>,
     /// The addresses that it accessed.
     pub addresses: Option<Box<Sketch>>,
-    /// Which operator exactly: a comparison, its negation and the one with exchanged operands differ.
+    /// The exact operator: a comparison, its negation and the one with swapped operands differ.
     pub exact: u64,
-    /// What a load or a store adds to the address that it takes.
+    /// The offset that a load or a store adds to its address.
     pub offset: u64,
-    /// Its place in the function's code: the same in functions of equal code. [`INLINED`](Self::INLINED) if it stands there as if it were inlined.
+    /// Its position in the function's code, which is the same in functions of equal code.
+    /// [`INLINED`](Self::INLINED) if it is there as if inlined.
     pub ordinal: u32,
-    /// Through how many calls it is executed that are taken as inlined.
+    /// The number of calls that count as inlined through which it is executed.
     pub depth: u32,
-    /// When it was executed first.
+    /// The time of its first execution.
     pub first: u64,
-    /// When it was executed last.
+    /// The time of its last execution.
     pub last: u64,
-    /// In which parts of the run it was executed.
+    /// The parts of the run in which it was executed.
     pub active: Active,
-    /// Where its operands may come from, through copies: all that is known, each at most once.
+    /// The possible origins of its operands, through copies: all that are known, each at most once.
     pub producers: Box<[Producer]>,
-    /// Of a load, the stores that wrote what it read, ascending: directly, or in the end of a chain of copies; and for how much that counts, from 1 if directly to 0.
+    /// For a load, the stores that wrote what it read, ascending, directly or through copies; with
+    /// the strength of the link, from 1 (direct) down to 0.
     pub writers: Box<[(u32, f32)]>,
 }
 
 impl Statement {
-    /// It is not in the code of its function, but of one that is taken as inlined.
+    /// It is not in its function's code, but in code that counts as inlined.
     pub const INLINED: u32 = u32::MAX;
 
-    /// One of a function and a class that did nothing that is known.
+    /// A statement of a function and a class without known actions.
     #[cfg(test)]
     pub(crate) fn plain(function: u32, class: Class) -> Self {
         Self {
@@ -118,13 +120,13 @@ impl Statement {
         }
     }
 
-    /// What tells most of what it did: of tests what they compare, of others the values.
+    /// The sketch that says most about it: for tests the compared values, otherwise the values.
     pub fn telling(&self) -> &Sketch {
         self.operands.as_deref().unwrap_or(&self.values)
     }
 }
 
-/// Where the addresses of a statement lie.
+/// The location of a statement's addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lies {
     /// All on the stack.
@@ -136,33 +138,33 @@ pub(crate) enum Lies {
 /// How a function was entered.
 #[derive(Clone, Debug, Default)]
 pub struct Entered {
-    /// How often.
+    /// The number of entries.
     pub count: u64,
-    /// When first.
+    /// The time of the first.
     pub first: u64,
-    /// Its type: equal numbers for equal ones, in both versions.
+    /// Its type: equal numbers mean equal types, in both versions.
     pub ty: u64,
     /// The values of each parameter.
     pub parameters: Vec<Sketch>,
 }
 
-/// A version of a program as it was executed.
+/// A version of a program, as executed.
 #[derive(Clone, Debug, Default)]
 pub struct Version {
-    /// The statements that were executed, each function's in the order of the program.
+    /// The executed statements, each function's in program order.
     pub statements: Vec<Statement>,
-    /// How long the run was, in the unit of the statements' times.
+    /// The length of the run, in the unit of the statements' times.
     pub length: u64,
-    /// Addresses below this one are on the stack; 0 if it is not known where that begins.
+    /// Addresses below this one are on the stack; 0 if unknown.
     pub stack: u64,
-    /// For each function that has statements the operators of its code, by ordinal.
+    /// For each function with statements, the operators of its code, by ordinal.
     pub bodies: FxHashMap<u32, Box<[u64]>>,
     /// The functions that were entered.
     pub entered: FxHashMap<u32, Entered>,
 }
 
 impl Version {
-    /// Where the addresses lie that a statement accessed, if it is known and the same of all.
+    /// The location of a statement's addresses, if known and uniform.
     pub(crate) fn lies(&self, statement: &Statement) -> Option<Lies> {
         let addresses = statement.addresses.as_ref().filter(|_| self.stack > 0)?;
         if addresses.largest < self.stack {
@@ -171,7 +173,8 @@ impl Version {
         (addresses.smallest >= self.stack).then_some(Lies::Elsewhere)
     }
 
-    /// For each statement the loads that read what it wrote, ascending, and for how much that counts. O(statements).
+    /// For each statement, the loads that read what it wrote, ascending, with the strength of the
+    /// link. O(statements).
     pub fn readers(&self) -> Vec<Vec<(u32, f32)>> {
         let mut readers = vec![Vec::new(); self.statements.len()];
         for (load, statement) in (0..).zip(&self.statements) {
@@ -182,7 +185,7 @@ impl Version {
         readers
     }
 
-    /// For each statement those that may use what it gives. O(statements).
+    /// For each statement, the possible users of its result. O(statements).
     pub fn users(&self) -> Vec<Vec<u32>> {
         let mut users = vec![Vec::new(); self.statements.len()];
         for (user, statement) in (0..).zip(&self.statements) {

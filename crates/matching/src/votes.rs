@@ -1,4 +1,4 @@
-//! What the executions of corresponding stretches say for pairs of statements.
+//! The evidence from executions in corresponding stretches.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -8,15 +8,16 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::region::{Instance, Region};
 use crate::{ADDRESSES, Match, Matching, Version};
 
-/// A part of 1, or a sum of such parts. In fixed point, so that a sum is the same in any order: several threads add to it.
+/// A fraction of 1, or a sum of such fractions. In fixed point, so that sums by several threads do
+/// not depend on the order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Parts(u64);
 
 impl Parts {
-    /// How many units 1 has: as many as 32-bit floats tell apart there.
+    /// The number of units in 1: the resolution of 32-bit floats there.
     const ONE: f32 = (1 << 24) as f32;
 
-    /// The nearest of a number from 0 to 1.
+    /// The nearest representation of a number from 0 to 1.
     fn of(part: f32) -> Self {
         Self((part * Self::ONE).round() as u64)
     }
@@ -29,43 +30,45 @@ impl Parts {
 /// How often two statements were executed at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Tally {
-    /// The first was executed at that time and gave the same value.
+    /// The first was executed at that time with the same value.
     pub together: u32,
-    /// It was the first in that stretch that gave this value by this operator.
+    /// It was the first in that stretch with this value and operator.
     pub earliest: u32,
-    /// It was the last.
+    /// It was the last such.
     pub latest: u32,
     /// An alignment of both sequences makes them a pair.
     pub aligned: u32,
-    /// How often what the first accessed lies where objects lie: 1 each time if most lie so far from where they lie in the other run, less if few do.
+    /// How often the first accessed an address with a common displacement between the runs: 1 each
+    /// time if most objects are displaced by that much, less if few are.
     pub placed: Parts,
-    /// How often the first was executed between what the executions before and after it are aligned with.
+    /// How often the first was executed between the partners of the executions before and after it.
     pub within: u32,
-    /// The same, and it gave the same value.
+    /// The same, also with the same value.
     pub within_same: u32,
-    /// How near to there it was executed: 1 each time if between.
+    /// Its proximity to that place: 1 each time if between.
     pub near: Parts,
 }
 
-/// How far from where an execution is expected others are looked at.
+/// The distance from the expected place at which executions are examined.
 const AROUND: usize = 32;
 
-/// What the regions say.
+/// The evidence from the regions.
 #[derive(Debug, Default)]
 pub(crate) struct Votes {
-    /// By statement of the second version, how many of its executions are in regions.
+    /// By statement of the second version: the number of its executions in regions.
     pub executions: Vec<u32>,
-    /// By statement of the second version, those of the first with which it was executed together.
+    /// By statement of the second version: the statements of the first executed together with it.
     pub with: Vec<FxHashMap<u32, Tally>>,
 }
 
-/// For how much it counts that a candidate is certain; the rest, that values are the same and the like, comes to about as much.
+/// The score of a certain candidate; the rest, such as equal values, adds up to about as much.
 const PRIOR: f32 = 3.0;
-/// Most cells of an alignment's table.
+/// The maximal number of cells in an alignment's table.
 const CELLS: usize = 1 << 21;
 
 impl Votes {
-    /// Counts; `found` is what the regions were found with. O(what the regions hold of one version times what they hold of the other).
+    /// Counts votes; the regions were found with `found`. O(product of the two versions' executions
+    /// in each region).
     pub fn new(a: &Version, b: &Version, regions: &[Region<'_>], found: &Matching) -> Self {
         let counting = Counting {
             a,
@@ -93,7 +96,7 @@ impl Votes {
     }
 }
 
-/// By statement of the second version, what its executions say for statements of the first. Several threads add to it.
+/// By statement of the second version: the votes of its executions. Several threads add to it.
 struct Sums(Vec<Mutex<FxHashMap<u32, Tally>>>);
 
 impl Sums {
@@ -101,7 +104,7 @@ impl Sums {
         Self(b.statements.iter().map(|_| Mutex::default()).collect())
     }
 
-    /// Adds what one execution says.
+    /// Adds the votes of one execution.
     fn add(&self, of_b: u32, here: impl Iterator<Item = (u32, Tally)>) {
         let sums = self.0[of_b as usize].lock();
         let mut sums = sums.unwrap_or_else(PoisonError::into_inner);
@@ -130,33 +133,33 @@ impl Tally {
     }
 }
 
-/// Of an execution of the first version what all of the second are compared with.
+/// The data of one execution of the first version, for comparison with all of the second.
 #[derive(Clone, Copy, Debug)]
 struct Column {
-    /// Which of the stretch's statements it is one of.
+    /// The number of its statement in the stretch.
     local: u32,
     group: u8,
     operator: u64,
 }
 
-/// Room to work in.
+/// Scratch space.
 #[derive(Debug, Default)]
 struct Room {
     table: Table,
     columns: Vec<Column>,
-    /// The statements of the first version in the stretch, and where each is there.
+    /// The statements of the first version in the stretch, and the number of each.
     statements: Vec<u32>,
     locals: FxHashMap<u32, u32>,
-    /// By statement in the stretch: for how much it counts that it is a likely candidate.
+    /// By statement in the stretch: its score as a likely candidate.
     priors: Vec<f32>,
-    /// By statement in the stretch: what an execution of the second version says for it, if anything.
+    /// By statement in the stretch: the votes of an execution of the second version, if any.
     tallies: Vec<Option<Tally>>,
-    /// Those for which it says something.
+    /// The statements with votes.
     told: Vec<u32>,
 }
 
 impl Room {
-    /// Looks up what is asked for of each execution of the first version.
+    /// Looks up the data of each execution of the first version.
     fn begin(&mut self, a: &Version, region: &Region<'_>) {
         self.columns.clear();
         self.statements.clear();
@@ -180,7 +183,7 @@ impl Room {
         self.tallies.resize(self.statements.len(), None);
     }
 
-    /// What the current execution says for a statement.
+    /// The current execution's votes for a statement.
     #[inline(always)]
     fn tally(&mut self, local: u32) -> &mut Tally {
         let tally = &mut self.tallies[local as usize];
@@ -190,7 +193,7 @@ impl Room {
         tally.get_or_insert_default()
     }
 
-    /// The current execution ends.
+    /// Ends the current execution.
     fn end(&mut self, of_b: u32, sums: &Sums) {
         let told = self.told.drain(..).filter_map(|local| {
             let tally = self.tallies[local as usize].take()?;
@@ -200,17 +203,17 @@ impl Room {
     }
 }
 
-/// What is known while it is counted.
+/// The state while counting.
 struct Counting<'v> {
     a: &'v Version,
     b: &'v Version,
     moved: Moved,
-    /// By statement of the second version the candidates, and how likely each is.
+    /// By statement of the second version: the candidates with their likelihoods.
     likely: &'v [Vec<(u32, f32)>],
 }
 
 impl Counting<'_> {
-    /// Counts what was executed together, and fills the table of the alignment. `room` is that of the stretch.
+    /// Counts joint executions, and fills the table of the alignment. `room` is the stretch's.
     fn together(&self, region: &Region<'_>, room: &mut Room, sums: &Sums) {
         let columns = region.a.len();
         room.table.clear(region.b.len(), columns);
@@ -234,7 +237,7 @@ impl Counting<'_> {
                 let prior = room.priors[column.local as usize];
                 let cell = &mut room.table.weights[row * columns + at];
                 let Some((weight, placed)) = weight(operator, of_a, of_b, &self.moved) else {
-                    // What is compared may have been computed otherwise.
+                    // The compared values may have been computed differently.
                     if statement.operands.is_some() && operator {
                         *cell = 0.3 + prior;
                     } else if prior > 0.3 {
@@ -267,7 +270,8 @@ impl Counting<'_> {
         }
     }
 
-    /// Counts the pairs of the alignment, and what was executed near to where the pairs before and after an execution say. `room` is that of the stretch.
+    /// Counts the pairs of the alignment, and executions near the place given by the surrounding
+    /// pairs. `room` is the stretch's.
     fn aligned(&self, region: &Region<'_>, pairs: &[(usize, usize)], room: &mut Room, sums: &Sums) {
         let columns = region.a.len();
         let mut next = 0;
@@ -307,12 +311,13 @@ impl Counting<'_> {
     }
 }
 
-/// How near an execution is that lies so many apart from where it is expected.
+/// The proximity of an execution at this distance from its expected place.
 fn near(apart: usize) -> Parts {
     Parts::of(1.0 / (1.0 + apart as f32 / 8.0))
 }
 
-/// How much speaks for two executions being one, and for what they access being the same object; `None` if they are not.
+/// The scores of two executions as a pair, and of their accesses as the same object; `None` if they
+/// do not match.
 fn weight(operator: bool, a: &Instance, b: &Instance, moved: &Moved) -> Option<(f32, f32)> {
     let distance = |a: u64, b: u64| (b as u32).wrapping_sub(a as u32);
     let mut weight = if operator { 1.0 } else { 0.2 };
@@ -336,12 +341,12 @@ fn weight(operator: bool, a: &Instance, b: &Instance, moved: &Moved) -> Option<(
     Some((weight, placed))
 }
 
-/// Distances between where objects lie in the second run and where they lie in the first, each with how usual it is: 0 to 1.
+/// Displacements of objects from the first run to the second, with their frequencies: 0 to 1.
 type Moved = FxHashMap<u32, f32>;
 
-/// How far objects lie from where they lie in the first version: what loads and stores that correspond say.
+/// The displacements of objects, according to corresponding loads and stores.
 fn moved(regions: &[Region<'_>], known: &[Option<Match>]) -> Moved {
-    // By stretch: each distance with each statement of the second version that tells of it.
+    // By stretch: each displacement, with each statement of the second version that shows it.
     let told = parallel::map_with(regions.len(), FxHashSet::default, |told, at| {
         let region = &regions[at];
         for of_b in region.b {
@@ -371,7 +376,8 @@ fn moved(regions: &[Region<'_>], known: &[Option<Match>]) -> Moved {
     usual.collect()
 }
 
-/// The table of an alignment: the heaviest chain of pairs that rises in both sequences (Needleman and Wunsch 1970, without a cost for gaps).
+/// The table of an alignment: the heaviest chain of pairs that ascends in both sequences (Needleman
+/// and Wunsch 1970, without a gap cost).
 #[derive(Debug, Default)]
 struct Table {
     rows: usize,
@@ -429,7 +435,7 @@ mod tests {
     use super::*;
     use crate::{Class, Evidence};
 
-    /// The weight of the heaviest chain that rises in both, by trying all.
+    /// The weight of the heaviest chain that ascends in both, by trying all.
     fn heaviest(weights: &[f32], rows: usize, columns: usize) -> f32 {
         let cells = 0..1u32 << (rows * columns);
         let rises = |set: u32| {
@@ -466,7 +472,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is counted around the pairs of an alignment, by its definition.
+        /// The counts around the pairs of an alignment, by definition.
         #[test]
         fn what_is_near_to_where_it_is_expected_is_counted(
             of_a in prop::collection::vec(0u32..4, 1..60),
@@ -507,7 +513,8 @@ mod tests {
                 let to = after.map_or(region.last, |pair| pair.1).max(from);
                 for other in 0..4 {
                     let columns = (0..of_a.len()).filter(|&at| of_a[at] == other);
-                    // Those from `from` to before `to` are not apart; if there are none, the place between is.
+                    // Executions in `from..to` have distance 0; if there are none, the place in
+                    // between has.
                     let apart = columns.map(|at| match at {
                         _ if at < from => from - at,
                         _ if at >= to => at + 1 - to,
@@ -532,7 +539,8 @@ mod tests {
         }
     }
 
-    /// What regions say, by its definition: each execution of the second version against each of the first.
+    /// The votes of regions, by definition: each execution of the second version against each of
+    /// the first.
     fn together_by_definition(
         (a, b): (&Version, &Version),
         regions: &[Region<'_>],
@@ -579,7 +587,7 @@ mod tests {
                 }
                 sums.add(of_b.statement, here.into_iter());
             }
-            // What is around the pairs of an alignment has a definition of its own.
+            // The counts around the pairs of an alignment have their own definition.
             let pairs = table.align();
             let mut room = Room::default();
             room.begin(a, region);
@@ -596,7 +604,7 @@ mod tests {
     }
 
     proptest! {
-        /// Several regions, one after the other in the same room.
+        /// Several regions, one after the other with the same scratch space.
         #[test]
         fn what_was_executed_together_is_counted(
             classes in prop::collection::vec(0usize..3, 8),
@@ -673,7 +681,7 @@ mod tests {
         let of = |a: Instance, b: Instance| weight(true, &a, &b, &moved);
         assert!(of(instance(0, 5, none), instance(0, 5, none)).is_some());
         assert!(of(instance(0, 5, none), instance(0, 6, none)).is_none());
-        // A pointer to an object that lies 16 bytes further on; numbers that are no addresses do not move.
+        // A pointer to an object displaced by 16 bytes; numbers that are not addresses do not move.
         assert!(of(instance(0, 4096, none), instance(0, 4112, none)).is_some());
         assert!(of(instance(0, 40, none), instance(0, 56, none)).is_none());
         let there = of(instance(0, 5, 4096), instance(0, 5, 4112)).unwrap();

@@ -1,4 +1,4 @@
-//! An activation, while its executions are gone over forward.
+//! An activation during a forward walk over its executions.
 
 use std::rc::Rc;
 
@@ -11,19 +11,19 @@ use crate::control::Decision;
 #[derive(Debug)]
 pub(crate) struct Activation<L> {
     pub function: FuncId,
-    /// Labels of its variables; those behind have the default one.
+    /// Labels of its variables; later variables have the default label.
     variables: Vec<L>,
-    /// How many of them have another one.
+    /// The number of variables with another label.
     labelled: usize,
     /// The label of its call.
     pub call: L,
-    /// Labels of decisions about blocks, if they are not the call's.
+    /// Labels of decisions about blocks, where they differ from the call's.
     decided: FxHashMap<BlockId, L>,
-    /// The last block, and the label of where it went.
+    /// The last block, and the label of its exit.
     pub last: Option<(BlockId, L)>,
-    /// The exception that the next block handles.
+    /// The exception to be handled by the next block.
     pub handles: Option<L>,
-    /// No code of it follows: what it gets next, it returns.
+    /// None of its code follows: it returns whatever it receives next.
     pub returns: bool,
 }
 
@@ -51,7 +51,7 @@ impl<L: Copy + Default + PartialEq> Activation<L> {
         label.copied().unwrap_or_default()
     }
 
-    /// Gives a variable a label.
+    /// Sets the label of a variable.
     #[inline]
     pub fn set(&mut self, variable: u32, label: L) {
         let at = variable as usize;
@@ -67,13 +67,13 @@ impl<L: Copy + Default + PartialEq> Activation<L> {
         self.labelled -= usize::from(before != none);
     }
 
-    /// The labels of the first variables, into registers.
+    /// Copies the labels of the first variables to registers.
     pub fn read(&self, registers: &mut [L]) {
         let known = self.variables.len().min(registers.len());
         registers[..known].copy_from_slice(&self.variables[..known]);
     }
 
-    /// The label of what let a block run.
+    /// The label of the decision to execute a block.
     #[inline]
     pub fn of_block(&self, block: BlockId) -> L {
         self.decided.get(&block).copied().unwrap_or(self.call)
@@ -87,7 +87,7 @@ impl<L: Copy + Default + PartialEq> Activation<L> {
         };
     }
 
-    /// The last block goes on over these edges, of which the last one stands first.
+    /// Leaves the last block over these edges, of which the last one comes first.
     pub fn pass(&mut self, decisions: &[Decision], from: L) {
         if from == self.call && self.decided.is_empty() {
             return;
@@ -104,7 +104,7 @@ impl<L: Copy + Default + PartialEq> Activation<L> {
         }
     }
 
-    /// Blocks that depend also on the exception that is handled.
+    /// Makes these blocks also depend on the exception that is handled.
     pub fn handle(&mut self, handled: &Rc<[BlockId]>, mut join: impl FnMut(L) -> L) {
         for &block in handled.iter() {
             let label = join(self.of_block(block));
@@ -112,13 +112,13 @@ impl<L: Copy + Default + PartialEq> Activation<L> {
         }
     }
 
-    /// Whether no variable of these has a label.
+    /// Whether none of these variables has a label.
     #[inline]
     pub fn are_plain(&self, mut variables: impl Iterator<Item = u32>) -> bool {
         self.labelled == 0 || variables.all(|variable| self.variable(variable) == L::default())
     }
 
-    /// Whether nothing that let it run has a label.
+    /// Whether no decision to execute it has a label.
     #[inline]
     pub fn runs_plainly(&self) -> bool {
         let none = L::default();

@@ -1,4 +1,4 @@
-//! Going back over a run.
+//! Walks back over a run.
 
 mod ends;
 mod insts;
@@ -25,17 +25,20 @@ use ends::OfEnd;
 use insts::Accesses;
 use keeping::Keeping;
 
-/// So many registers are looked at at once.
+/// The number of registers examined at once.
 const CHUNK: usize = 8;
 
-/// How many bytes what nodes came to may take.
+/// The maximal size in bytes of the memoised outcomes of nodes.
 const ROOM: usize = 64 << 20;
 
-/// Goes back over a run, stretch by stretch, and finds what a criterion depends on: a full dynamic slice, of executions (Zhang and Gupta 2005, section 6.1; Agrawal and Horgan 1990,
-/// the third approach).
+/// Walks back over a run, stretch by stretch, and finds what a criterion depends on: a full dynamic
+/// slice, of executions (Zhang and Gupta 2005, section 6.1; Agrawal and Horgan 1990, the third
+/// approach).
 ///
-/// What is wanted is known at each moment: bytes of memory, globals, variables of open activations, and blocks whose predicate is looked for. What gives
-/// something that is wanted is in the slice, and then its operands are wanted, as far as the criteria say. Time is linear in the nodes of the run, memory in the guest's.
+/// At each moment it knows what is wanted: bytes of memory, globals, variables of open activations,
+/// and blocks whose predicate is sought. Whatever produces something wanted is in the slice. Its
+/// operands are then wanted, as far as the criteria say. Time is linear in the nodes of the run,
+/// memory in the guest's.
 pub struct Backward<'a> {
     follows: Follows,
     plans: Plans<'a>,
@@ -47,33 +50,35 @@ pub struct Backward<'a> {
     frames: Vec<Frame>,
     of_end: OfEnd,
     criteria: Criteria,
-    /// What is asked about the execution at hand.
+    /// The query about the current execution.
     asked: Option<Box<ExecutionQuery>>,
-    /// How far registers of the node at hand are to be followed.
+    /// How far to follow the registers of the current node.
     registers: Vec<Reach>,
-    /// How far what decided that the node's blocks were executed is to be followed, because values that are wanted were moved there.
+    /// How far to follow the decisions to execute the node's blocks, because wanted values were
+    /// moved there.
     moved: Vec<Reach>,
-    /// What the node at hand ends with is in the slice.
+    /// Whether the end of the current node is in the slice.
     ended: bool,
     parts: Vec<(Range, Reach)>,
     marks: Marks,
     /// Only these executions are marked.
     within: Option<Instances>,
-    /// Those that the chop is from, and whether one of them was come to.
+    /// The sources of the chop, and whether one of them was reached.
     sources: Vec<(u64, Option<usize>)>,
     connected: bool,
-    /// Where their bits of the execution at hand begin.
+    /// The position of the current execution's bits.
     base: Option<u64>,
-    /// The time down to which the run was gone over.
+    /// The time down to which the run was processed.
     gone: u64,
-    /// What nodes came to; `None` if not everything is followed as far as there is anything.
+    /// The memoised outcomes of nodes; `None` if some dependences are followed only to a limited
+    /// depth.
     memo: Option<Memo>,
-    /// The node at hand is to be kept there.
+    /// The record of the current node, to be memoised.
     keeping: Option<Box<Keeping>>,
 }
 
 impl<'a> Backward<'a> {
-    /// From criteria. The first stretch must have the execution of the last of them.
+    /// Starts from criteria. The first stretch must contain the execution of the last one.
     pub fn new(
         program: &'a Program,
         nodes: &'a PrimaryMap<NodeId, Node>,
@@ -107,7 +112,8 @@ impl<'a> Backward<'a> {
         }
     }
 
-    /// Takes about so many bytes for what going over nodes came to, instead of 64 MiB: with less the slice is the same, and takes longer.
+    /// Uses about this many bytes for memoised outcomes, instead of 64 MiB. With less, the slice is
+    /// the same, but takes longer.
     pub fn with_room(mut self, bytes: usize) -> Self {
         if let Some(memo) = &mut self.memo {
             *memo = Memo::new(self.plans.len(), bytes);
@@ -115,11 +121,13 @@ impl<'a> Backward<'a> {
         self
     }
 
-    /// Only these executions are in the slice: those of a forward slice, and it is a chop (Jackson and Rollins 1994). Stretches must begin where those began that they were
-    /// found in, or be made of several of those. Nothing is in it unless the slice has one of the instructions or ends that are wanted of `from`: then there is no way from these.
+    /// Restricts the slice to these executions. With those of a forward slice, the result is a chop
+    /// (Jackson and Rollins 1994). Stretches must begin where those of the forward slice began, or
+    /// combine several of them. The result is empty unless the slice contains one of the
+    /// instructions or ends wanted in `from`: otherwise no path leads from these.
     pub fn within(mut self, instances: Instances, from: &[Criterion]) -> Self {
         self.within = Some(instances);
-        // Not all executions that come to the same are within.
+        // Equal outcomes may have different executions within the set.
         self.memo = None;
         for criterion in from {
             let wants = criterion.wants.iter();
@@ -129,12 +137,12 @@ impl<'a> Backward<'a> {
                 _ => None,
             }));
         }
-        // What is no statement has no place in a slice.
+        // A slice contains only statements.
         self.connected = self.sources.is_empty();
         self
     }
 
-    /// An instruction, or an end, of an execution is in the slice.
+    /// Records that an instruction, or an end, of an execution is in the slice.
     #[inline]
     fn come_to(&mut self, execution: Execution, inst: Option<usize>) {
         if self.within.is_some() && !self.connected {
@@ -142,7 +150,7 @@ impl<'a> Backward<'a> {
         }
     }
 
-    /// Whether nothing is wanted any more: what comes before cannot be in the slice.
+    /// Whether nothing is wanted any more, so that nothing earlier can be in the slice.
     pub fn is_done(&self) -> bool {
         let none = |wanted: &[Reach]| wanted.iter().all(|wanted| wanted.is_none());
         let before = |within: &Instances| within.first().is_none_or(|first| first > self.gone);
@@ -158,12 +166,12 @@ impl<'a> Backward<'a> {
             && self.of_end.is_none()
     }
 
-    /// A node's code; to be told before a stretch with the node.
+    /// Sets a node's code; call this before a stretch with the node.
     pub fn prepare(&mut self, node: NodeId, code: &NodeCode) {
         self.plans.prepare(node, code);
     }
 
-    /// Goes back over a stretch: the one before the last one that was given.
+    /// Walks back over a stretch: the one before the last one passed.
     pub fn pass(&mut self, stretch: &Stretch) {
         let Some(executions) = self.criteria.begin(stretch) else {
             return;
@@ -189,7 +197,7 @@ impl<'a> Backward<'a> {
         self.events(&stretch.events[..stretch.before]);
     }
 
-    /// Where the bits of a stretch's first executions begin, by their positions, ascending.
+    /// The positions of the bits of a stretch's parts, by their first executions, ascending.
     fn bases(&self, stretch: &Stretch, executions: usize) -> Vec<(usize, u64)> {
         let Some(within) = &self.within else {
             return Vec::new();
@@ -207,7 +215,7 @@ impl<'a> Backward<'a> {
         bases
     }
 
-    /// Whether an instruction of the execution at hand, or the end, is one that may be in the slice.
+    /// Whether an instruction of the current execution, or the end, may be in the slice.
     #[inline]
     fn is_within(&self, inst: usize) -> bool {
         let Some(within) = &self.within else {
@@ -216,7 +224,8 @@ impl<'a> Backward<'a> {
         self.base.is_some_and(|base| within.has(base + inst as u64))
     }
 
-    /// What the slice is. What is still wanted was there before the run, or before what was gone over.
+    /// Returns the slice. Whatever is still wanted existed before the run, or before the processed
+    /// part.
     pub fn finish(mut self) -> Slice {
         for (node, outcome, times) in self.memo.iter().flat_map(Memo::outcomes) {
             self.marks.add(node, &outcome.insts, outcome.ended, times);
@@ -225,7 +234,7 @@ impl<'a> Backward<'a> {
             return Slice::default();
         }
         let plans = |node: NodeId| self.plans.get(node).map(Rc::as_ref);
-        // Between two places there is nothing from before.
+        // A slice between two places contains nothing from before.
         let initial = match self.within {
             Some(_) => Vec::new(),
             None => self.bytes.all(),
@@ -254,7 +263,7 @@ impl<'a> Backward<'a> {
         }
     }
 
-    /// A value is wanted: where it was moved, too.
+    /// Wants the blocks in which a wanted value was moved.
     fn want_moved(&mut self, taker: Taker, plan: &Plan, reach: Reach) {
         if reach.is_some() {
             for block in plan.moved(taker) {
@@ -263,7 +272,7 @@ impl<'a> Backward<'a> {
         }
     }
 
-    /// A node was executed, all of it.
+    /// Processes a complete execution of a node.
     fn execution(&mut self, execution: Execution, events: &[Event], accesses: &[u64]) {
         let Some(plan) = self.plans.get(execution.node).map(Rc::clone) else {
             return;
@@ -303,13 +312,14 @@ impl<'a> Backward<'a> {
         }
     }
 
-    /// What the criteria want of an execution besides what is in memory. How far its last block is to be followed because of that.
+    /// Adds what the criteria want from an execution, except in memory. Returns how far its last
+    /// block must be followed because of that.
     fn ask(&mut self, plan: &Plan, execution: Execution) -> Reach {
         let mut live = Reach::NONE;
         let Some(asked) = self.asked.take() else {
             return live;
         };
-        // A question that was read from a file may speak of what there is not.
+        // A query read from a file may name instructions that do not exist.
         for &(inst, reach) in asked.insts.iter().filter(|(i, _)| *i < plan.insts.len()) {
             self.want_register(plan.result(inst) as Register, plan, reach);
         }
@@ -340,14 +350,14 @@ impl<'a> Backward<'a> {
         live
     }
 
-    /// How far that a block of the node at hand was executed is to be followed, because the criteria want it.
+    /// How far the criteria want the execution of a block of the current node to be followed.
     #[inline]
     fn asks_block(&self, position: usize) -> Reach {
         let asked = self.asked.as_ref();
         asked.map(|asked| asked.block(position)).unwrap_or_default()
     }
 
-    /// What the criteria want of what is in memory behind the first `behind` instructions of an execution.
+    /// Adds what the criteria want in memory after the first `behind` instructions of an execution.
     #[inline]
     fn ask_memory(&mut self, behind: usize) {
         let Some(asked) = &mut self.asked else {
@@ -361,7 +371,7 @@ impl<'a> Backward<'a> {
         }
     }
 
-    /// Whether an execution of a node can have to do with what is wanted.
+    /// Whether an execution of a node can affect anything wanted.
     #[inline]
     fn may_matter(
         &self,
@@ -411,7 +421,7 @@ impl<'a> Backward<'a> {
         })
     }
 
-    /// Goes back over a node's blocks, from one on, which is in the slice if it is `live`.
+    /// Walks back over a node's blocks, from one on, which is in the slice if it is `live`.
     fn go_over(
         &mut self,
         plan: &Plan,
@@ -477,7 +487,7 @@ impl<'a> Backward<'a> {
         }
         self.marks.put(execution.node, counts);
         self.ask_memory(0);
-        // Variables that are wanted as they were at the beginning.
+        // Variables that are wanted with their initial values.
         let variables = plan.variables as usize;
         for chunk in (0..variables).step_by(CHUNK) {
             let wanted: [Reach; CHUNK] = std::array::from_fn(|i| self.registers[chunk + i]);
@@ -494,7 +504,7 @@ impl<'a> Backward<'a> {
         self.top().next = plan.blocks.first().copied();
     }
 
-    /// How far where a block went is to be followed, because it decided something in the slice.
+    /// How far a block's exit must be followed, because it decided something in the slice.
     #[inline]
     fn decides(&mut self, plan: &Plan, position: usize) -> Reach {
         let frame = self.top();
@@ -514,7 +524,7 @@ impl<'a> Backward<'a> {
         }
     }
 
-    /// What ends a block is in the slice, because of where it went.
+    /// Marks the end of a block as in the slice, because of its exit.
     fn decided(&mut self, plan: &Plan, position: usize, execution: Execution, reach: Reach) {
         let last = position + 1 == plan.blocks.len();
         match &plan.end {
@@ -534,7 +544,7 @@ impl<'a> Backward<'a> {
     }
 }
 
-/// Wants something by its number, at least so far.
+/// Wants something by its number, at least this far.
 fn want(wanted: &mut Vec<Reach>, number: u32, reach: Reach) {
     let number = number as usize;
     if reach.is_none() {
@@ -546,7 +556,7 @@ fn want(wanted: &mut Vec<Reach>, number: u32, reach: Reach) {
     wanted[number] = reach.max(wanted[number]);
 }
 
-/// Something is not wanted any more: how far it was.
+/// Removes something from what is wanted. Returns how far it was wanted.
 fn take(wanted: &mut [Reach], number: u32) -> Reach {
     let wanted = wanted.get_mut(number as usize);
     wanted.map(std::mem::take).unwrap_or_default()

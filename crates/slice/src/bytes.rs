@@ -1,4 +1,4 @@
-//! Which bytes of memories are wanted.
+//! The wanted bytes of memories.
 
 use afterimage_machine::Range;
 
@@ -7,7 +7,7 @@ use crate::reach::Reach;
 /// Bytes of a page.
 const PAGE: u64 = 4096;
 
-/// How far the bytes of a page are to be followed.
+/// How far to follow the bytes of a page.
 #[derive(Debug)]
 enum Page {
     All(Reach),
@@ -32,14 +32,15 @@ impl Page {
     }
 }
 
-/// How far each byte is to be followed. O(1) per byte that is looked at; pages that are wanted as a whole, or not at all, cost nothing but their place.
+/// How far to follow each byte. O(1) per byte examined; pages that are wanted entirely, or not at
+/// all, cost only their entry.
 #[derive(Debug, Default)]
 pub(crate) struct ByteSet {
     memories: Vec<Vec<Page>>,
     count: u64,
 }
 
-/// The parts of a range in each page: the page's number, the first byte in it, how many.
+/// The parts of a range in each page: the page's number, the first byte in it, and the length.
 fn parts(range: Range) -> impl Iterator<Item = (usize, usize, usize)> {
     let end = range.address.saturating_add(range.length);
     let mut at = range.address;
@@ -55,13 +56,13 @@ fn parts(range: Range) -> impl Iterator<Item = (usize, usize, usize)> {
     })
 }
 
-/// How many of these are wanted.
+/// The number of wanted bytes among these.
 fn wanted(bytes: &[Reach]) -> u64 {
     bytes.iter().map(|byte| u64::from(byte.is_some())).sum()
 }
 
 impl ByteSet {
-    /// How many bytes are wanted.
+    /// The number of wanted bytes.
     pub fn len(&self) -> u64 {
         self.count
     }
@@ -72,7 +73,7 @@ impl ByteSet {
         let Some(pages) = self.memories.get(range.memory as usize) else {
             return false;
         };
-        // Pages that are not there are passed at once.
+        // Missing pages are skipped at once.
         let parts = parts(range).take_while(|(page, ..)| *page < pages.len());
         for (page, from, count) in parts {
             let any = match &pages[page] {
@@ -90,7 +91,7 @@ impl ByteSet {
         false
     }
 
-    /// Wants the bytes of a range, at least so far.
+    /// Wants the bytes of a range, at least this far.
     pub fn add(&mut self, range: Range, reach: Reach) {
         if reach.is_none() {
             return;
@@ -118,7 +119,7 @@ impl ByteSet {
         }
     }
 
-    /// Takes the bytes of a range out: how far those that were wanted are to be followed.
+    /// Removes the bytes of a range. Returns how far the wanted ones must be followed.
     #[inline]
     pub fn take(&mut self, range: Range) -> Reach {
         let Some(pages) = self.memories.get_mut(range.memory as usize) else {
@@ -146,7 +147,7 @@ impl ByteSet {
         farthest
     }
 
-    /// The parts of a range that are wanted, ascending, each as long as it is followed equally far.
+    /// The wanted parts of a range, ascending, each with one limit.
     pub fn parts(&self, range: Range, found: &mut Vec<(Range, Reach)>) {
         let pages = self.memories.get(range.memory as usize);
         let pages = pages.map_or(&[][..], Vec::as_slice);

@@ -1,4 +1,4 @@
-//! What going from one block of an activation to the next one decides.
+//! The decisions made by going from one block of an activation to the next.
 
 use std::rc::Rc;
 
@@ -7,28 +7,28 @@ use afterimage_ids::BlockId;
 use afterimage_program::{BlockKind, Cfg};
 use rustc_hash::FxHashMap;
 
-/// What one edge decides.
+/// The decisions of one edge.
 #[derive(Clone, Debug)]
 pub(crate) struct Decision {
     /// The vertex that the edge leaves.
     pub from: BlockId,
-    /// It executes nothing: an exception chose its handler there.
+    /// Whether it executes nothing: an exception chose its handler there.
     pub dispatches: bool,
     /// The vertices that depend on it, ascending.
     pub decided: Box<[BlockId]>,
 }
 
-/// What going from one block to another one decides: of the edges between them the last one first. More than one only
-/// where an exception chooses its handler.
+/// The decisions made by going from one block to another, the last edge first. There are several
+/// edges only where an exception chooses its handler.
 pub(crate) type Decisions = Rc<[Decision]>;
 
-/// The control dependences of a function, found where they are asked for.
+/// The control dependences of a function, computed on demand.
 ///
-/// A block depends on an edge if it post-dominates the edge's target and does not strictly post-dominate its source (Ferrante, Ottenstein
-/// and Warren 1987).
+/// A block depends on an edge if it post-dominates the edge's target and does not strictly
+/// post-dominate its source (Ferrante, Ottenstein and Warren 1987).
 pub(crate) struct FunctionControl {
     post_dominators: PostDominatorTree,
-    /// The vertices that depend on some edge.
+    /// The vertices that depend on an edge.
     conditional: Vec<bool>,
     known: FxHashMap<(BlockId, BlockId), Decisions>,
     handlers: FxHashMap<BlockId, Rc<[BlockId]>>,
@@ -59,21 +59,22 @@ impl FunctionControl {
         }
     }
 
-    /// Whether a block depends on an edge of its function. If not, it depends on the activation's call.
+    /// Whether a block depends on an edge of its function. If not, it depends on the activation's
+    /// call.
     pub fn is_conditional(&self, block: BlockId) -> bool {
         self.conditional
             .get(block.as_u32() as usize)
             .is_some_and(|&conditional| conditional)
     }
 
-    /// Whether where control goes from a block may decide something.
+    /// Whether the exit from a block may decide something.
     pub fn forks(&self, cfg: &Cfg, block: BlockId) -> bool {
         let after = self.post_dominators.immediate_post_dominator(block);
         let mut next = cfg.graph.successors(block);
         next.any(|next| Some(next) != after || is_dispatch(cfg, next))
     }
 
-    /// What going from one block to another one decides.
+    /// The decisions made by going from one block to another.
     pub fn decisions(&mut self, cfg: &Cfg, from: BlockId, to: BlockId) -> Decisions {
         if let Some(known) = self.known.get(&(from, to)) {
             return Rc::clone(known);
@@ -92,8 +93,8 @@ impl FunctionControl {
         found
     }
 
-    /// The vertices that may depend on an exception that this block handles: on the edges of the dispatch that lead to it, and, if that is among them, on those that
-    /// lead to the dispatch.
+    /// The vertices that may depend on an exception that this block handles: on the dispatch's
+    /// edges to it and, if the block's dispatch also depends on them, on those to the dispatch.
     pub fn handled(&mut self, cfg: &Cfg, handler: BlockId) -> Rc<[BlockId]> {
         if let Some(known) = self.handlers.get(&handler) {
             return Rc::clone(known);
@@ -135,7 +136,8 @@ fn is_dispatch(cfg: &Cfg, v: BlockId) -> bool {
     block.is_some_and(|block| matches!(block.kind, BlockKind::Dispatch(_)))
 }
 
-/// The vertices from a block to another one, over those that execute nothing. Only the two if there is no such way.
+/// The vertices from one block to another, through those that execute nothing. Only these two if
+/// there is no such way.
 fn way(cfg: &Cfg, from: BlockId, to: BlockId) -> Vec<BlockId> {
     let graph = &cfg.graph;
     if graph.successors(from).any(|next| next == to) {

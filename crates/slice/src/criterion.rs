@@ -1,17 +1,17 @@
-//! What a slice begins with.
+//! The starting points of slices.
 
 use afterimage_machine::Range;
 
 use crate::reach::Reach;
 use crate::stretch::Stretch;
 
-/// Which dependences are followed.
+/// The dependences to follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Follows {
     /// Control dependences.
     pub control: bool,
-    /// Of loads, stores and what else accesses memory: the operands that tell where. Without them and control, slices are thin (Sridharan, Fink and
-    /// Bodík 2007).
+    /// For loads, stores and other memory accesses: the operands that give the address. Without
+    /// them and control, slices are thin (Sridharan, Fink and Bodík 2007).
     pub addresses: bool,
     /// Data dependences.
     pub data: bool,
@@ -24,63 +24,64 @@ impl Follows {
         addresses: true,
         data: true,
     };
-    /// What values went through, and how addresses were computed.
+    /// The flow of values, and the computation of addresses.
     pub const DATA: Self = Self {
         control: false,
         ..Self::ALL
     };
-    /// What values went through.
+    /// The flow of values.
     pub const THIN: Self = Self {
         addresses: false,
         ..Self::DATA
     };
-    /// What let statements run.
+    /// The decisions to execute statements.
     pub const CONTROL: Self = Self {
         data: false,
         ..Self::ALL
     };
 }
 
-/// What a slice begins with: things inside one execution of a node.
+/// The starting point of a slice: things inside one execution of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Criterion {
     /// The time of the execution's first block.
     pub start: u64,
-    /// What is asked about.
+    /// The things asked about.
     pub wants: Vec<Want>,
-    /// How far what makes it is to be followed.
+    /// How far to follow their origins.
     pub reach: Reach,
 }
 
-/// What is asked about.
+/// A thing asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Want {
     /// The execution of an instruction.
     Inst(usize),
-    /// The execution of what the node ends with: a call, with all of its arguments and what the host read in it; a return; a throw.
+    /// The execution of the node's end: a call, with all of its arguments and the host's reads in
+    /// it; a return; a throw.
     End,
-    /// The value of a variable, as it is at the node's beginning.
+    /// The value of a variable at the node's beginning.
     Variable(u32),
-    /// Bytes of a memory, when so many of the node's instructions were executed.
+    /// Bytes of a memory, after this many of the node's instructions.
     Bytes(Range, usize),
-    /// A global, when so many of the node's instructions were executed.
+    /// A global, after this many of the node's instructions.
     Global(u32, usize),
-    /// That a block was executed: its position in the node.
+    /// The execution of a block, given by its position in the node.
     Block(usize),
 }
 
-/// What is asked of one execution.
+/// The query about one execution.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ExecutionQuery {
     pub insts: Vec<(usize, Reach)>,
     pub end: Reach,
     pub variables: Vec<(u32, Reach)>,
-    /// With how many instructions were executed before, ascending.
+    /// With the number of instructions executed before, ascending.
     pub memory: Vec<(usize, Stored, Reach)>,
     pub blocks: Vec<(usize, Reach)>,
 }
 
-/// What is not in variables.
+/// Stored things other than variables.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Stored {
     Bytes(Range),
@@ -88,7 +89,7 @@ pub(crate) enum Stored {
 }
 
 impl ExecutionQuery {
-    /// Whether nothing is.
+    /// Whether it is empty.
     #[inline]
     pub fn is_none(&self) -> bool {
         self.end.is_none()
@@ -100,7 +101,7 @@ impl ExecutionQuery {
 }
 
 impl ExecutionQuery {
-    /// What a criterion asks as well.
+    /// Adds a criterion's query.
     pub fn add(&mut self, criterion: &Criterion) {
         let reach = criterion.reach;
         for want in &criterion.wants {
@@ -120,13 +121,13 @@ impl ExecutionQuery {
         self.memory.sort_by_key(|(behind, ..)| *behind);
     }
 
-    /// How far an instruction that is asked about is to be followed.
+    /// How far to follow an instruction, if it is asked about.
     #[inline]
     pub fn inst(&self, inst: usize) -> Reach {
         farthest(&self.insts, inst)
     }
 
-    /// How far that a block was executed is to be followed, if it is asked about.
+    /// How far to follow the execution of a block, if it is asked about.
     #[inline]
     pub fn block(&self, block: usize) -> Reach {
         farthest(&self.blocks, block)
@@ -138,7 +139,7 @@ fn farthest(asked: &[(usize, Reach)], of: usize) -> Reach {
     own.map(|(_, reach)| *reach).max().unwrap_or_default()
 }
 
-/// The criteria that were not come to yet.
+/// The criteria not reached yet.
 #[derive(Debug)]
 pub(crate) struct Criteria {
     /// By time, ascending.
@@ -159,7 +160,8 @@ impl Criteria {
         self.left.is_empty()
     }
 
-    /// How many executions of a stretch are to be gone over: up to the last criterion. `None` if that is not in it.
+    /// The number of a stretch's executions to process: up to the last criterion. `None` if that is
+    /// not in the stretch.
     pub fn begin(&mut self, stretch: &Stretch) -> Option<usize> {
         let all = stretch.executions.len();
         if self.begun {
@@ -171,7 +173,8 @@ impl Criteria {
         found.ok().map(|found| found + 1)
     }
 
-    /// What is asked of the execution that began at this time. Executions must come in the order of falling time.
+    /// The query about the execution that began at this time. Executions must come in order of
+    /// decreasing time.
     #[inline]
     pub fn of(&mut self, start: u64) -> Option<Box<ExecutionQuery>> {
         if self.left.last()?.start != start {

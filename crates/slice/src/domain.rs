@@ -1,33 +1,34 @@
-//! What is carried along dependences forward.
+//! The labels that are carried forward along dependences.
 
 use crate::plan::Plan;
 use crate::stretch::Execution;
 
-/// Why something depends on something else.
+/// The reason for a dependence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Why {
-    /// A value is taken.
+    /// It takes a value.
     Data,
-    /// A value is taken that tells where memory is accessed.
+    /// It takes a value that gives an address.
     Address,
-    /// It was let run.
+    /// Its execution was decided.
     Control,
-    /// A value is taken that was moved where this let it be moved: it chose that it is this value.
+    /// It takes a value that was moved where this allowed the move, and so chose the value.
     Moved,
 }
 
-/// A label of everything that a run computes: what an execution gets from those that it depends on, and hands on to those that depend on it.
+/// A label of everything that a run computes: an execution gets it from those that it depends on,
+/// and passes it on to those that depend on it.
 pub(crate) trait Domain {
-    /// The default is the label of what depends on nothing.
+    /// The type of labels; the default is the label of something without dependences.
     type Label: Copy + Default + PartialEq + std::fmt::Debug;
 
     /// An execution of a node begins.
     fn begin(&mut self, _: &Plan) {}
 
-    /// This instruction is what is asked about, or what the node ends with.
+    /// This instruction, or the node's end, is asked about.
     fn asked(&mut self, _: Execution, _: &Plan, _: Option<usize>) {}
 
-    /// An instruction was executed, and depends on these.
+    /// An instruction was executed, with these dependences.
     fn inst(
         &mut self,
         execution: Execution,
@@ -36,11 +37,11 @@ pub(crate) trait Domain {
         on: &[(Why, Self::Label)],
     ) -> Self::Label;
 
-    /// What the node ends with was executed, and depends on these: a call, a return, a throw.
+    /// The node's end was executed, with these dependences: a call, a return, a throw.
     fn end(&mut self, execution: Execution, plan: &Plan, on: &[(Why, Self::Label)]) -> Self::Label;
 
-    /// What an instruction did to some bytes, or what a node ends with took, depends on these as well, though not that it was executed: what memory.copy
-    /// copied, the arguments of a call.
+    /// The bytes written by an instruction, or the operands of a node's end, also depend on these,
+    /// though their execution does not: the data copied by memory.copy, the arguments of a call.
     fn takes(
         &mut self,
         execution: Execution,
@@ -49,25 +50,26 @@ pub(crate) trait Domain {
         on: &[(Why, Self::Label)],
     );
 
-    /// The label of what depends on both.
+    /// The label of something that depends on both.
     fn join(&mut self, a: Self::Label, b: Self::Label) -> Self::Label;
 
-    /// The label of a value that was moved in a block which had a label.
+    /// The label of a value that was moved in a block with a label.
     fn moved(&mut self, value: Self::Label, block: Self::Label) -> Self::Label {
         self.join(value, block)
     }
 
-    /// The label of a byte that an instruction with a label copied from one with another label.
+    /// The label of a byte copied by an instruction with one label from a byte with another.
     fn copied(&mut self, copy: Self::Label, byte: Self::Label) -> Self::Label;
 
-    /// The label of what the host took in a call: of all that came before, and of something more.
+    /// The label of everything that the host took in a call: of the earlier part and another one.
     fn taken(&mut self, before: Self::Label, more: Self::Label) -> Self::Label {
         self.join(before, more)
     }
 
-    /// The label of what the host gave, in a call with a label, if what the host took has this one.
+    /// The label of the host's results in a call with a label, if the data that it took has this
+    /// one.
     fn host(&mut self, call: Self::Label, taken: Self::Label) -> Self::Label;
 
-    /// Whether a node can be passed over, if nothing of what it reads has a label.
+    /// Whether a node can be skipped if nothing that it reads has a label.
     const SKIPS: bool;
 }

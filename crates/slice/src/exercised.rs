@@ -1,4 +1,4 @@
-//! Which statements depended on which others during a run.
+//! Collects which statements depended on which others during a run.
 
 use std::collections::BTreeSet;
 
@@ -17,33 +17,33 @@ use crate::walk::Walk;
 /// An operator.
 pub type Operator = (FuncId, OpId);
 
-/// One operator depended on another one in some execution.
+/// A dependence of one operator on another in some execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Edge {
-    /// Who depended.
+    /// The dependent operator.
     pub user: Operator,
-    /// Whom it depended on.
+    /// The operator that it depended on.
     pub on: Operator,
-    /// Why.
+    /// The reason.
     pub why: Why,
 }
 
-/// Who made a thing: 0 for nobody, an operator's number from 1, or, from [`SETS`] on, several.
+/// The maker of a thing: 0 for none, an operator's number from 1, or, from [`SETS`] on, several.
 type Label = u32;
 
 /// The first label of a set of operators.
 const SETS: Label = 1 << 31;
-/// In a set: who let the value be moved, rather than who made it.
+/// In a set: marks an operator that allowed the value's move, rather than made the value.
 const MOVED: Label = 1 << 30;
 
-/// Places of the edges that were seen last, so that most need no look into the set of all.
+/// The size of a cache of recent edges, which avoids most look-ups in the set of all.
 const RECENT: usize = 1 << 14;
 
-/// The edges that were exercised.
+/// The exercised edges.
 struct Edges {
     numbers: FxHashMap<Operator, Label>,
     operators: Vec<Operator>,
-    /// The numbers of a node's instructions, and of what it ends with.
+    /// The numbers of each node's instructions, and of its end.
     of_nodes: Vec<Box<[Label]>>,
     /// Sets of operators, each ascending.
     sets: Vec<Box<[Label]>>,
@@ -73,7 +73,7 @@ impl Edges {
         })
     }
 
-    /// The number of an instruction of a node, or of what it ends with: 0 if that is no operator of its own.
+    /// The number of a node's instruction, or of its end: 0 if that is not an operator of its own.
     fn of(&mut self, execution: Execution, plan: &Plan, inst: Option<usize>) -> Label {
         let node = execution.node.index();
         if self.of_nodes[node].is_empty() {
@@ -114,7 +114,7 @@ impl Edges {
         label
     }
 
-    /// Whom a label stands for.
+    /// The operators that a label stands for.
     fn all(&self, label: Label) -> Vec<Label> {
         if label < SETS {
             vec![label]
@@ -226,25 +226,27 @@ impl Domain for Edges {
     }
 }
 
-/// Goes forward over a run from its beginning, and collects which operators depended on which: the edges of Agrawal and Horgan's second approach (1990, section 3.2).
+/// Walks forward over a run from its beginning, and collects which operators depended on which: the
+/// edges of Agrawal and Horgan's second approach (1990, section 3.2).
 ///
-/// A call and what the host did in it are one; so are a copy and all of its bytes. Time is linear in the statements executed and the blocks that decisions decide; memory is that of the
-/// edges and four bytes for each byte of the guest's memory that was written.
+/// A call and the host's actions in it count as one; so do a copy and all of its bytes. Time is
+/// linear in the statements executed and the blocks that decisions decide. Memory is that of the
+/// edges, plus four bytes for each written byte of the guest's memory.
 pub struct Exercised<'a>(Walk<'a, Edges>);
 
 impl<'a> Exercised<'a> {
-    /// Of a run of a program.
+    /// Starts a walk over a run of a program.
     pub fn new(program: &'a Program, nodes: &'a PrimaryMap<NodeId, Node>) -> Self {
         let edges = Edges::new(nodes.len());
         Self(Walk::new(program, nodes, Follows::ALL, edges))
     }
 
-    /// A node's code; to be told before a stretch with the node.
+    /// Sets a node's code; call this before a stretch with the node.
     pub fn prepare(&mut self, node: NodeId, code: &NodeCode) {
         self.0.prepare(node, code);
     }
 
-    /// Goes over a stretch: the one after the last one that was given.
+    /// Processes a stretch: the one after the last one passed.
     pub fn pass(&mut self, stretch: &Stretch) {
         self.0.pass(stretch, |_| ExecutionQuery::default(), 0);
     }

@@ -16,10 +16,10 @@ use crate::reach::Reach;
 use crate::stretch::{Execution, Stretch};
 use crate::walk::Walk;
 
-/// Whether something depends on the criteria, and how far what depends on it is to be followed.
+/// Whether something depends on the criteria, and how far to follow what depends on it.
 struct Reached {
     marks: Marks,
-    /// Which executions, if that is to be known.
+    /// The executions in the slice, if requested.
     instances: Option<Instances>,
 }
 
@@ -105,20 +105,22 @@ fn farthest(on: &[(Why, Reach)]) -> Reach {
     on.fold(Reach::NONE, Reach::max)
 }
 
-/// Goes forward over a run, stretch by stretch, and finds what depends on criteria: the executions whose [backward](crate::Backward) slice has one
-/// of them.
+/// Walks forward over a run, stretch by stretch, and finds what depends on criteria: the executions
+/// whose [backward](crate::Backward) slice contains one of them.
 ///
-/// Time is linear in the nodes of the run and the blocks that the decisions in the slice decide, memory in the guest's.
+/// Time is linear in the nodes of the run and the blocks that the decisions in the slice decide,
+/// memory in the guest's.
 pub struct Forward<'a> {
     walk: Walk<'a, Reached>,
     /// By time, ascending.
     criteria: VecDeque<Criterion>,
-    /// How far what depends on them is to be followed.
+    /// How far to follow what depends on them.
     reach: Reach,
 }
 
 impl<'a> Forward<'a> {
-    /// From criteria, of which the one that is to be followed farthest says how far all are. The first stretch must have the execution of the first of them, or come before it.
+    /// Starts from criteria. The largest of their limits applies to all. The first stretch must
+    /// contain the execution of the first criterion, or come before it.
     pub fn new(
         program: &'a Program,
         nodes: &'a PrimaryMap<NodeId, Node>,
@@ -138,23 +140,24 @@ impl<'a> Forward<'a> {
         }
     }
 
-    /// Also keeps which executions are in the slice.
+    /// Also records which executions are in the slice.
     pub fn with_instances(mut self) -> Self {
         self.walk.domain.instances = Some(Instances::default());
         self
     }
 
-    /// A node's code; to be told before a stretch with the node.
+    /// Sets a node's code; call this before a stretch with the node.
     pub fn prepare(&mut self, node: NodeId, code: &NodeCode) {
         self.walk.prepare(node, code);
     }
 
-    /// An activation that is open before the first stretch, and the node that it executed last; those around it come first.
+    /// Adds an activation that is open before the first stretch, with the node that it executed
+    /// last. Outer activations come first.
     pub fn open(&mut self, function: FuncId, last: NodeId) {
         self.walk.open(function, last);
     }
 
-    /// Goes over a stretch: the one after the last one that was given.
+    /// Processes a stretch: the one after the last one passed.
     pub fn pass(&mut self, stretch: &Stretch) {
         if let (Some(instances), Some(start)) = (&mut self.walk.domain.instances, stretch.first()) {
             instances.stretch(start);
@@ -170,12 +173,12 @@ impl<'a> Forward<'a> {
         self.walk.pass(stretch, asked, self.reach);
     }
 
-    /// Which executions are in the slice, if that was kept.
+    /// The executions in the slice, if they were recorded.
     pub fn instances(&mut self) -> Option<Instances> {
         self.walk.domain.instances.take()
     }
 
-    /// What the slice is.
+    /// Returns the slice.
     pub fn finish(self) -> Slice {
         let plans = |node: NodeId| self.walk.prepared(node);
         self.walk.domain.marks.finish(plans, Vec::new())

@@ -1,36 +1,37 @@
-//! What is wanted of an activation.
+//! What is wanted from an activation.
 
 use afterimage_ids::{BlockId, FuncId};
 
 use crate::control::Decision;
 use crate::reach::Reach;
 
-/// An activation, while its executions are gone over backward.
+/// An activation during a backward walk over its executions.
 #[derive(Debug, Default)]
 pub(crate) struct Frame {
-    /// The function, once one of its nodes was gone over.
+    /// The function, once one of its nodes was processed.
     pub function: Option<FuncId>,
-    /// How far the values of its variables are to be followed.
+    /// How far to follow the values of its variables.
     pub wanted: Vec<Reach>,
-    /// How many are wanted.
+    /// The number of wanted variables.
     pub count: u32,
-    /// Blocks that were executed later and are in the slice, whose last decision is looked for, ascending; and how far that is to be followed.
+    /// Later blocks in the slice whose last decision is sought, ascending, with how far to follow
+    /// it.
     pending: Vec<(BlockId, Reach)>,
-    /// The number of these blocks, if it is known.
+    /// The number of this set of blocks, if known.
     pub number: Option<u32>,
-    /// How far the call is to be followed, because what is in the slice depends on it.
+    /// How far to follow the call, because something in the slice depends on it.
     pub of_call: Reach,
-    /// The first block of what was executed next.
+    /// The first block of the node executed next.
     pub next: Option<BlockId>,
-    /// What is wanted of what it returned: how many values that were, and which of them.
+    /// What is wanted of its results: their number, and the wanted ones.
     pub returned: Option<(u32, Wanted)>,
 }
 
-/// The positions of values that are wanted, and how far each is to be followed.
+/// The positions of wanted values, with how far to follow each.
 pub(crate) type Wanted = Vec<(u32, Reach)>;
 
 impl Frame {
-    /// Wants a variable, at least so far.
+    /// Wants a variable, at least this far.
     #[inline]
     pub fn want(&mut self, variable: u32, reach: Reach) {
         let at = variable as usize;
@@ -42,7 +43,7 @@ impl Frame {
         *wanted = reach.max(*wanted);
     }
 
-    /// A variable is not wanted any more. How far it was to be followed.
+    /// Removes a variable from those wanted. Returns how far it had to be followed.
     #[inline]
     pub fn take(&mut self, variable: u32) -> Reach {
         let Some(wanted) = self.wanted.get_mut(variable as usize) else {
@@ -60,13 +61,13 @@ impl Frame {
         wanted.is_some_and(|wanted| wanted.is_some())
     }
 
-    /// Whether any variable is.
+    /// Whether any variable is wanted.
     #[inline]
     pub fn wants_any(&self) -> bool {
         self.count > 0
     }
 
-    /// Whether nothing more is to be found in it, or through its call.
+    /// Whether nothing more can be found in it, or through its call.
     pub fn is_done(&self) -> bool {
         self.count == 0
             && self.pending.is_empty()
@@ -77,12 +78,13 @@ impl Frame {
                 .is_none_or(|(_, wanted)| wanted.is_empty())
     }
 
-    /// The blocks that wait for a decision, ascending, and how far that is to be followed.
+    /// The blocks that wait for a decision, ascending, with how far to follow it.
     pub fn pending(&self) -> &[(BlockId, Reach)] {
         &self.pending
     }
 
-    /// From now on these blocks wait, ascending, which have this number: for all that they depend on.
+    /// Sets the blocks that wait, ascending, given the number of this set: for everything that they
+    /// depend on.
     pub fn wait(&mut self, blocks: &[BlockId], number: u32) {
         self.pending.clear();
         let blocks = blocks.iter().map(|&block| (block, Reach::ALL));
@@ -90,7 +92,7 @@ impl Frame {
         self.number = Some(number);
     }
 
-    /// What just ended and gave this.
+    /// An activation that just ended with these results.
     pub fn that_returned(returned: Option<(u32, Wanted)>) -> Self {
         Self {
             returned,
@@ -98,7 +100,8 @@ impl Frame {
         }
     }
 
-    /// A block is in the slice, and depends on an edge before it, or on the call if there is none: how far that is to be followed.
+    /// A block is in the slice, and depends on an earlier edge, or otherwise on the call: sets how
+    /// far to follow that.
     pub fn depends(&mut self, block: BlockId, reach: Reach) {
         if reach.is_none() {
             return;
@@ -115,19 +118,19 @@ impl Frame {
         }
     }
 
-    /// How far the call is to be followed, if nothing before decides.
+    /// How far to follow the call, if nothing earlier decides.
     pub fn needs_call(&self) -> Reach {
         let pending = self.pending.iter().map(|(_, reach)| *reach);
         pending.fold(self.of_call, Reach::max)
     }
 
-    /// Whether some block waits for a decision.
+    /// Whether any block waits for a decision.
     #[inline]
     pub fn waits(&self) -> bool {
         !self.pending.is_empty()
     }
 
-    /// How far one of these, ascending, waits for what decided it, at the most.
+    /// The farthest that any of these blocks, ascending, waits for its decision.
     #[inline]
     pub fn waits_for(&self, decided: &[BlockId]) -> Reach {
         let mut farthest = Reach::NONE;
@@ -150,7 +153,8 @@ impl Frame {
         farthest
     }
 
-    /// Goes back over edges. How far the end of the block that they leave is to be followed, because it decided something that is in the slice.
+    /// Walks back over edges. Returns how far to follow the end of the block that they leave,
+    /// because it decided something in the slice.
     pub fn decide(&mut self, decisions: &[Decision]) -> Reach {
         let mut found = Reach::NONE;
         for decision in decisions {

@@ -2,32 +2,34 @@
 
 use std::collections::BTreeMap;
 
-/// A set of executions of instructions in a part of a run: one bit for each that was executed there, and for each node's end.
+/// A set of executions of instructions in a part of a run: one bit for each instruction executed
+/// there, and one for each node's end.
 ///
-/// It is filled forward, stretch by stretch. One who goes back over stretches that begin where those began finds it by the times.
+/// It is filled forward, stretch by stretch. A backward walk over stretches with the same
+/// beginnings looks it up by their times.
 #[derive(Clone, Debug, Default)]
 pub struct Instances {
     words: Vec<u64>,
-    /// Where the bits of a stretch begin, by the time of its first node.
+    /// The position of each stretch's bits, by the time of its first node.
     stretches: BTreeMap<u64, u64>,
-    /// Where the bits of the next execution begin.
+    /// The position of the next execution's bits.
     next: u64,
-    /// Where those of the one at hand do.
+    /// The position of the current execution's bits.
     base: u64,
 }
 
 impl Instances {
-    /// When the first node of it began.
+    /// The time at which its first node began.
     pub fn first(&self) -> Option<u64> {
         self.stretches.first_key_value().map(|(&start, _)| start)
     }
 
-    /// A stretch begins with a node at this time.
+    /// Begins a stretch with a node at this time.
     pub(crate) fn stretch(&mut self, start: u64) {
         self.stretches.insert(start, self.next);
     }
 
-    /// An execution of a node with so many instructions begins.
+    /// Begins an execution of a node with this many instructions.
     #[inline]
     pub(crate) fn begin(&mut self, insts: usize) {
         self.base = self.next;
@@ -38,14 +40,14 @@ impl Instances {
         }
     }
 
-    /// An instruction of the execution at hand belongs to it; the end is the one behind the last.
+    /// Adds an instruction of the current execution; the end counts as the one after the last.
     #[inline]
     pub(crate) fn add(&mut self, inst: usize) {
         let bit = self.base + inst as u64;
         self.words[(bit / 64) as usize] |= 1 << (bit % 64);
     }
 
-    /// Where the bits of a stretch begin. `None` if it is not of the part, or begins elsewhere than those did.
+    /// The position of a stretch's bits. `None` if it is outside the part, or begins elsewhere.
     pub(crate) fn of_stretch(&self, start: u64) -> Option<u64> {
         self.stretches.get(&start).copied()
     }

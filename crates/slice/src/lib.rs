@@ -1,16 +1,19 @@
-//! Dynamic slices: what an execution depends on, found by going back over the run.
+//! Dynamic slices: what an execution depends on, or what depends on it.
 //!
-//! The run is followed forward in stretches, from checkpoints, by the [`Machine`](afterimage_machine::Machine), which a [`Stretch`] watches; then
-//! each stretch is gone over backward by [`Backward`].
+//! Input: a run followed forward in stretches, from checkpoints, by the
+//! [`Machine`](afterimage_machine::Machine), which a [`Stretch`] observes. [`Backward`] walks back
+//! over each stretch; [`Forward`] processes the stretches in order. Output: a [`Slice`].
 //!
-//! Who has a recording uses `afterimage_analyses::slices`, which follows the run and goes back over it, and has an example. What is asked for is told like this:
+//! To slice a recording, use `afterimage_analyses::slices`, which drives both walks and has an
+//! example. A query has this form:
 //!
 //! ```
 //! use afterimage_slice::{Criterion, Follows, Reach, Want};
 //!
-//! // What the third instruction of the node execution that begins with block 4711 depends on, however far that is ...
+//! // What does the third instruction of the node execution that begins with block 4711 depend on,
+//! // to any depth, ...
 //! let criterion = Criterion { start: 4711, wants: vec![Want::Inst(2)], reach: Reach::ALL };
-//! // ... through data alone.
+//! // ... through data alone?
 //! let follows = Follows::DATA;
 //! # assert!(follows.data && criterion.wants.len() == 1);
 //! ```

@@ -1,4 +1,4 @@
-//! What is in a slice.
+//! The contents of a slice.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,13 @@ use afterimage_machine::Range;
 use crate::plan::Plan;
 use crate::stretch::Execution;
 
-/// How often instructions, and ends, of nodes are in the slice: of the instructions of an atomic operator one for each execution.
+/// How often nodes' instructions, and ends, are in the slice; an atomic operator's instructions
+/// count once per execution.
 #[derive(Debug)]
 pub(crate) struct Marks {
     insts: Vec<Vec<u64>>,
     ends: Vec<u64>,
-    /// What was marked last by those that mark once, and when.
+    /// The last mark by functions that mark once, with its time.
     last: Option<(u64, OpId)>,
     last_end: Option<u64>,
 }
@@ -21,14 +22,14 @@ pub(crate) struct Marks {
 /// A slice.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Slice {
-    /// The operators in it, and how many executions of each.
+    /// The operators in it, with the number of executions of each.
     pub operators: BTreeMap<(FuncId, OpId), u64>,
-    /// Bytes that were there before what was gone over, in memory: of the module, or zero.
+    /// Bytes of memory that existed before the processed part: initial data or zero.
     pub initial: Vec<Range>,
 }
 
 impl Slice {
-    /// How many executions of operators are in it.
+    /// The number of operator executions in it.
     pub fn executions(&self) -> u64 {
         self.operators.values().sum()
     }
@@ -44,14 +45,15 @@ impl Marks {
         }
     }
 
-    /// Marks an instruction, unless one of its operator was the last one that was marked in this execution.
+    /// Marks an instruction, unless another of the same operator was the last one marked in this
+    /// execution.
     pub fn inst_once(&mut self, execution: Execution, inst: usize, op: OpId) {
         if self.last.replace((execution.start, op)) != Some((execution.start, op)) {
             self.inst(execution, inst);
         }
     }
 
-    /// Marks the end of an execution, unless it is marked.
+    /// Marks the end of an execution, unless it is already marked.
     pub fn end_once(&mut self, execution: Execution) {
         if self.last_end.replace(execution.start) != Some(execution.start) {
             self.end(execution);
@@ -67,7 +69,8 @@ impl Marks {
         counts[inst] += 1;
     }
 
-    /// How often the instructions of a node are in it, to be [put](Self::put) back: those of one execution are counted in one place.
+    /// Takes out the counts of a node's instructions, to be [put](Self::put) back later. During an
+    /// execution they are updated in one place.
     #[inline]
     pub fn of(&mut self, node: NodeId, insts: usize) -> Vec<u64> {
         let mut counts = std::mem::take(&mut self.insts[node.index()]);
@@ -87,7 +90,7 @@ impl Marks {
         self.ends[execution.node.index()] += 1;
     }
 
-    /// Marks these instructions of so many executions of a node, and the end if it `ended`.
+    /// Marks these instructions in `times` executions of a node, and the end if it `ended`.
     pub fn add(&mut self, node: usize, insts: &[u32], ended: bool, times: u64) {
         let counts = &mut self.insts[node];
         for &inst in insts {
@@ -110,7 +113,7 @@ impl Marks {
             let Some(plan) = plans(NodeId::new(node)) else {
                 continue;
             };
-            // Of an operator's instructions one is marked for each execution.
+            // One of an operator's instructions is marked for each execution.
             let counts = insts.iter().copied().zip(plan.ops.iter().copied());
             let end = plan.end_op.map(|op| (end, op));
             for (count, op) in counts.chain(end).filter(|(count, _)| *count > 0) {

@@ -1,8 +1,9 @@
-//! What going back over a node came to, to be done again at once.
+//! Memoises the results of walking back over nodes.
 //!
-//! What is wanted before a node follows from what is wanted behind it, from what its activation waits for, and from which of its stores write something that
-//! is wanted. Nodes that are executed often are gone over with the same of these again and again, so the outcome is kept: a tree, in which each store
-//! decides how to go on, with the instructions that are in the slice at its leaves.
+//! What is wanted before a node follows from what is wanted after it, from what its activation
+//! waits for, and from which of its stores write something wanted. Frequent nodes are processed
+//! with the same combinations again and again, so the outcomes are kept in a tree. Each store in it
+//! decides how to continue, and its leaves hold the instructions in the slice.
 
 use std::rc::Rc;
 
@@ -14,57 +15,57 @@ use crate::bytes::ByteSet;
 use crate::reach::Reach;
 use crate::stretch::unpacked;
 
-/// What is wanted behind a node, as far as the node has to do with it. Positions are bits.
+/// What is wanted after a node, as far as it concerns the node. Positions are bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
-    /// Among the variables that it leaves behind.
+    /// Among its output variables.
     pub outputs: u64,
     /// Among the globals that it uses.
     pub globals: u32,
     /// Among the arguments of its call.
     pub arguments: u32,
-    /// Among the values that it returns.
+    /// Among its return values.
     pub returned: u32,
-    /// What its activation waits for, by number.
+    /// The number of the set of blocks that its activation waits for.
     pub waits: u32,
     /// Where control went, if that decides something.
     pub next: Option<BlockId>,
-    /// Something in what it calls depends on the call.
+    /// Whether something in its callee depends on the call.
     pub called: bool,
-    /// It called the host, which gave something that is wanted.
+    /// Whether it called the host, which provided something wanted.
     pub host: bool,
 }
 
-/// What it came to.
+/// The result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
-    /// The instructions that are in the slice.
+    /// The instructions in the slice.
     pub insts: Box<[u32]>,
-    /// What the node ends with is.
+    /// Whether the node's end is in the slice.
     pub ended: bool,
-    /// Variables that are not wanted any more.
+    /// Variables that are no longer wanted.
     pub cleared: Box<[u32]>,
-    /// Those that are wanted now.
+    /// Variables that are now wanted.
     pub set: Box<[u32]>,
-    /// The globals that are wanted now, among those that the node uses.
+    /// The globals that are now wanted, among those that the node uses.
     pub globals: u32,
-    /// What the activation waits for now.
+    /// The set of blocks for which the activation now waits.
     pub waits: u32,
-    /// Something depends on the activation's call.
+    /// Whether something depends on the activation's call.
     pub of_call: bool,
-    /// The table that the call goes through is wanted.
+    /// Whether the table used by the call is wanted.
     pub table: bool,
 }
 
 impl Outcome {
-    /// How many bytes it takes, with what finds it, about.
+    /// Its approximate size in bytes, including its path in the tree.
     fn size(&self) -> usize {
         let lists = self.insts.len() + self.cleared.len() + self.set.len();
         lists * size_of::<u32>() + 2 * size_of::<Self>() + size_of::<Key>()
     }
 }
 
-/// A load or store, by how many of the node's come behind it.
+/// A load or store, identified by the number of the node's accesses after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Access {
     pub behind: u32,
@@ -72,7 +73,7 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// Where it was, of all accesses of the execution.
+    /// Its range, from all accesses of the execution.
     #[inline]
     fn range(self, accesses: &[u64]) -> Option<Range> {
         let at = accesses.len().checked_sub(1 + self.behind as usize)?;
@@ -80,38 +81,38 @@ impl Access {
     }
 }
 
-/// An access that mattered while a node was gone over.
+/// An access that mattered in the processing of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mattered {
-    /// What it reads is wanted.
+    /// A load whose data is wanted.
     Load(Access),
-    /// Whether what it writes was.
+    /// A store, and whether its data was wanted.
     Store(Access, bool),
 }
 
 /// A position among the steps of a node.
 type At = u32;
 
-/// Nobody came here.
+/// Not reached yet.
 const NEW: At = At::MAX;
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Load(Access, At),
-    /// Where it goes on if what it writes is not wanted, and if it is.
+    /// Where to continue if its data is not wanted, and if it is.
     Store(Access, [At; 2]),
     /// The outcome with this number.
     End(u32),
 }
 
-/// What is known of a node.
+/// What is known about a node.
 #[derive(Debug, Default)]
 struct NodeMemo {
     roots: FxHashMap<Key, At>,
-    /// The one that was found last.
+    /// The outcome found last.
     last: Option<(Key, At)>,
     steps: Vec<Step>,
-    /// And how often each was found.
+    /// The outcomes, and how often each was found.
     outcomes: Vec<(Rc<Outcome>, u64)>,
 }
 
@@ -119,25 +120,26 @@ struct NodeMemo {
 #[derive(Debug)]
 pub(crate) struct Memo {
     nodes: Vec<Option<Box<NodeMemo>>>,
-    /// How many more bytes it may take, about.
+    /// The approximate number of bytes that may still be used.
     room: usize,
     waits: FxHashMap<FuncId, Waits>,
 }
 
-/// More outcomes than this are not kept for a node, nor more sets of blocks for a function.
+/// The maximal number of outcomes per node, and of sets of blocks per function.
 const MOST_OF_NODE: usize = 1 << 10;
 const MOST_WAITS: usize = 1 << 12;
 
-/// What was found.
+/// The result of a look-up.
 #[derive(Debug)]
 pub(crate) enum Lookup {
-    /// All accesses are gone over.
+    /// An outcome; all accesses were processed.
     Outcome(Rc<Outcome>),
-    /// Nothing that goes as far as it has to.
+    /// No outcome that goes far enough.
     Nothing(Did),
 }
 
-/// What the first stores that were gone over did: whether each wrote something that was wanted, the first one lowest.
+/// The effects of the first stores processed: for each, whether it wrote something wanted; the
+/// first one is lowest.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Did {
     wanted: u64,
@@ -145,7 +147,7 @@ pub(crate) struct Did {
 }
 
 impl Did {
-    /// How many stores it can tell of.
+    /// The maximal number of stores that it can describe.
     pub const MOST: usize = u64::BITS as usize;
 
     #[inline]
@@ -154,19 +156,19 @@ impl Did {
         self.count += 1;
     }
 
-    /// What one of them did, if it was gone over.
+    /// The effect of a store, if it was processed.
     pub fn get(self, store: u32) -> Option<bool> {
         (store < self.count).then_some(self.wanted >> store & 1 == 1)
     }
 
-    /// Whether the accesses before this store were gone over.
+    /// Whether the accesses before this store were processed.
     pub fn is_over(self, store: u32) -> bool {
         store >= self.count
     }
 }
 
 impl Memo {
-    /// Of so many nodes; outcomes are kept as long as they take no more bytes than `room`, about.
+    /// Creates a memo for this many nodes; outcomes are kept up to about `room` bytes.
     pub fn new(nodes: usize, room: usize) -> Self {
         let mut all = Vec::new();
         all.resize_with(nodes, || None);
@@ -177,7 +179,7 @@ impl Memo {
         }
     }
 
-    /// Goes over the accesses of an execution as it was done before.
+    /// Processes the accesses of an execution along the known tree.
     #[inline]
     pub fn find(
         &mut self,
@@ -228,7 +230,7 @@ impl Memo {
         Lookup::Nothing(did)
     }
 
-    /// Keeps what an execution came to, unless there is no room.
+    /// Memoises the outcome of an execution, unless there is no room.
     pub fn keep(&mut self, node: usize, key: Key, accesses: &[Mattered], outcome: Outcome) {
         if !self.has_room(node) {
             return;
@@ -242,7 +244,7 @@ impl Memo {
             .saturating_sub(outcome.size() + size_of_val(accesses));
         let end = known.outcomes.len() as u32;
         known.outcomes.push((Rc::new(outcome), 0));
-        // What is there already of the way to it.
+        // The existing part of the path to it.
         let mut at = known.roots.get(&key).copied().unwrap_or(NEW);
         let mut from = None;
         let mut left = accesses;
@@ -287,7 +289,7 @@ impl Memo {
         }
     }
 
-    /// Whether there is room for one more of a node.
+    /// Whether there is room for another outcome of a node.
     pub fn has_room(&self, node: usize) -> bool {
         let known = self.nodes.get(node);
         known.is_some_and(|known| {
@@ -296,7 +298,8 @@ impl Memo {
         })
     }
 
-    /// The number of a set of blocks of a function, ascending, of which the empty one is 0; `None` if there are too many.
+    /// The number of a function's set of blocks, in ascending order; the empty set is 0. `None` if
+    /// there are too many.
     pub fn number(&mut self, function: FuncId, blocks: &[(BlockId, Reach)]) -> Option<u32> {
         if blocks.is_empty() {
             return Some(0);
@@ -332,7 +335,8 @@ impl NodeMemo {
     }
 }
 
-/// The sets of blocks that activations of a function waited for, but the empty one; the first is number 1.
+/// The sets of blocks that activations of a function waited for, except the empty one; the first is
+/// number 1.
 #[derive(Debug, Default)]
 struct Waits {
     numbers: FxHashMap<Rc<[BlockId]>, u32>,

@@ -1,4 +1,4 @@
-//! What going back over a node has to know of it.
+//! The data needed to walk back over a node.
 
 use afterimage_ids::{BlockId, FuncId, OpId};
 use afterimage_machine::{Code, Moved, NodeCode, NodeEnd, Register, Taker};
@@ -8,7 +8,7 @@ use afterimage_wpp::Node;
 use crate::control::{Decisions, FunctionControl};
 use crate::memo::Did;
 
-/// What an instruction does, as far as dependences go.
+/// The kind of an instruction, as far as dependences are concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Computes from its operands.
@@ -17,7 +17,7 @@ pub(crate) enum Kind {
     Load,
     /// Writes memory; the operands are the address and the value.
     Store,
-    /// Writes any number of bytes; the first operand is where, the last how many.
+    /// Writes any number of bytes; the first operand is the address, the last the length.
     Many,
     /// Copies memory.
     Copy,
@@ -38,7 +38,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// How many of the operands, the first ones, tell where memory is accessed.
+    /// The number of leading operands that give an address.
     #[inline(always)]
     pub fn where_to(self) -> usize {
         match self {
@@ -54,14 +54,14 @@ impl Kind {
 pub(crate) struct Inst {
     pub kind: Kind,
     pub memory: u16,
-    /// How many of the operands there are.
+    /// The number of operands.
     pub count: u8,
     pub operands: [Register; 3],
-    /// Where the blocks begin through which its operands were moved.
+    /// The position of the blocks in which its operands were moved.
     pub moved: MovedAt,
-    /// The global, or the table: that which is written.
+    /// The number of the global, or of the table written.
     pub number: u32,
-    /// The table that is read.
+    /// The number of the table read.
     pub other: u32,
 }
 
@@ -71,21 +71,22 @@ impl Inst {
     }
 }
 
-/// Where in a plan's list of moves those of somebody begin. It is kept with whoever takes something, since looking for it each time takes a fifth of a slice's time.
+/// The position of a taker's moves in a plan's list. It is stored with each taker, because
+/// searching for it each time takes a fifth of a slice's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MovedAt(u32);
 
 impl MovedAt {
     const NONE: Self = Self(u32::MAX);
 
-    /// Nothing was moved.
+    /// Whether nothing was moved.
     #[inline]
     pub fn is_none(self) -> bool {
         self == Self::NONE
     }
 }
 
-/// A variable that a node leaves behind.
+/// An output variable of a node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Output {
     pub variable: u32,
@@ -100,7 +101,7 @@ pub(crate) enum End {
     Call {
         arguments: Box<[Register]>,
         index: Option<Register>,
-        /// The table, if it is through one.
+        /// The table, for a call through one.
         table: Option<u32>,
     },
     Return(Box<[Register]>),
@@ -108,55 +109,57 @@ pub(crate) enum End {
     Rethrow(Register),
 }
 
-/// A node, prepared for going back over it.
+/// A node, prepared for a backward walk.
 pub(crate) struct Plan {
     pub function: FuncId,
     pub blocks: Box<[BlockId]>,
-    /// The position of the first instruction of each block, and behind the last one.
+    /// The position of the first instruction of each block, and after the last one.
     pub firsts: Box<[u32]>,
     pub insts: Box<[Inst]>,
-    /// The operators that the instructions are.
+    /// The operators of the instructions.
     pub ops: Box<[OpId]>,
-    /// The operator that it ends with, unless it goes on, or that operator is an instruction: a function may end behind one.
+    /// The operator at its end, unless the activation continues, or that operator is an
+    /// instruction: a function may end after one.
     pub end_op: Option<OpId>,
     pub outputs: Box<[Output]>,
     pub end: End,
-    /// How many variables there are: the first register that is none.
+    /// The number of variables, which is also the first register after them.
     pub variables: u32,
     pub registers: usize,
-    /// Per block: it depends on an edge.
+    /// By block: whether it depends on an edge.
     pub conditional: Box<[bool]>,
-    /// Per block but the last: what going to the next one decides.
+    /// By block except the last: the decisions made by going to the next one.
     pub decisions: Box<[Decisions]>,
-    /// What all of these decide, ascending.
+    /// All blocks that these decide, ascending.
     pub decided: Box<[BlockId]>,
-    /// Where control goes from the last block decides something.
+    /// Whether the exit from the last block decides something.
     pub forks: bool,
-    /// The stores, by which of the accesses they are: counted from the last one.
+    /// The stores, by their positions among the accesses, counted from the last one.
     pub stores: Box<[(u32, u16)]>,
-    /// Which globals are written.
+    /// The globals that are written.
     pub globals: Box<[u32]>,
-    /// Something is written besides.
+    /// Whether anything else is written.
     pub more: bool,
     /// The variables that are read, ascending.
     pub inputs: Box<[u32]>,
-    /// The loads, by which of the accesses they are: counted from the first one.
+    /// The loads, by their positions among the accesses, counted from the first one.
     pub loads: Box<[(u32, u16)]>,
-    /// Which globals are read.
+    /// The globals that are read.
     pub reads_globals: Box<[u32]>,
-    /// Tables or sizes of memories are read, by instructions or by a call at the end.
+    /// Whether tables or sizes of memories are read, by instructions or by a call at the end.
     pub reads_more: bool,
-    /// No code of the activation follows.
+    /// Whether no code of the activation follows.
     pub returns: bool,
-    /// Which globals are read or written, ascending.
+    /// The globals that are read or written, ascending.
     pub used_globals: Box<[u32]>,
-    /// What going over it comes to depends on so little that it can be kept ([`Memo`](crate::memo::Memo)).
+    /// Whether its outcomes depend on so little that they can be memoised
+    /// ([`Memo`](crate::memo::Memo)).
     pub keeps: bool,
-    /// Through which blocks values were moved.
+    /// The blocks in which values were moved.
     moved: Box<[Moved]>,
 }
 
-/// How many things at most are told by bits of 32, and twice as many by bits of 64.
+/// The maximal number of items in a 32-bit mask; a 64-bit mask has twice as many.
 const BITS: usize = u32::BITS as usize;
 
 impl Plan {
@@ -164,7 +167,7 @@ impl Plan {
     pub fn new(node: &Node, code: &NodeCode, control: &mut FunctionControl, cfg: &Cfg) -> Self {
         let insts = Vec::from_iter((0..code.insts.len()).map(|i| inst(code, i)));
         let ops = Vec::from_iter(code.insts.iter().map(|inst| inst.op));
-        // Instructions stand in the order of blocks.
+        // Instructions are in the order of blocks.
         let ends = |&block: &BlockId| cfg.blocks.get(block).map(|block| block.ops.clone());
         let mut firsts = Vec::with_capacity(node.blocks.len() + 1);
         let mut at = 0;
@@ -288,7 +291,7 @@ impl Plan {
         }
     }
 
-    /// The positions of the blocks through which a value was moved before somebody took it. O(log of all).
+    /// The positions of the blocks in which a value was moved before its use. O(log of all).
     pub fn moved(&self, taker: Taker) -> impl Iterator<Item = usize> + use<'_> {
         let first = self.moved.partition_point(|moved| moved.taker < taker);
         self.moved_from(MovedAt(first as u32))
@@ -296,14 +299,15 @@ impl Plan {
             .map(|(_, block)| block)
     }
 
-    /// Who took values, and the positions of the blocks through which these were moved before, from a place on.
+    /// The takers of values, with the positions of the blocks in which these were moved, from a
+    /// position on.
     #[inline]
     fn moved_from(&self, at: MovedAt) -> impl Iterator<Item = (Taker, usize)> + use<'_> {
         let all = self.moved.get(at.0 as usize..).unwrap_or_default().iter();
         all.map(|moved| (moved.taker, moved.block as usize))
     }
 
-    /// The positions of the blocks through which a variable was moved that the node leaves behind.
+    /// The positions of the blocks in which an output variable's value was moved.
     #[inline]
     pub fn moved_output(&self, output: Output) -> impl Iterator<Item = usize> + use<'_> {
         let own = move |&(taker, _): &(Taker, usize)| taker == Taker::Output(output.variable);
@@ -311,7 +315,7 @@ impl Plan {
         all.map(|(_, block)| block)
     }
 
-    /// Which operands of an instruction were moved through which blocks.
+    /// The operands of an instruction that were moved, with the positions of the blocks.
     #[inline]
     pub fn moved_operands(&self, inst: usize) -> impl Iterator<Item = (u8, usize)> + use<'_> {
         let all = self.moved_from(self.insts[inst].moved);
@@ -334,7 +338,7 @@ impl Plan {
     }
 }
 
-/// Where the moves of somebody begin, of which `first` is at most the first.
+/// The position of a taker's moves, at or after those of `first`.
 fn moved_at(code: &NodeCode, first: Taker, own: impl Fn(Taker) -> bool) -> MovedAt {
     let at = code.moved.partition_point(|moved| moved.taker < first);
     let found = code.moved.get(at).filter(|moved| own(moved.taker));

@@ -1,4 +1,4 @@
-//! The nodes of a program, prepared.
+//! The prepared nodes of a program.
 
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use crate::control::{Decisions, FunctionControl};
 use crate::plan::Plan;
 
-/// What is known of nodes and of their functions.
+/// The data about nodes and their functions.
 pub(crate) struct Plans<'a> {
     program: &'a Program,
     nodes: &'a PrimaryMap<NodeId, Node>,
@@ -33,12 +33,12 @@ impl<'a> Plans<'a> {
         self.program
     }
 
-    /// How many nodes there are.
+    /// The number of nodes.
     pub fn len(&self) -> usize {
         self.plans.len()
     }
 
-    /// A node's code becomes known.
+    /// Sets a node's code.
     pub fn prepare(&mut self, node: NodeId, code: &NodeCode) {
         let Some(of_node) = self.nodes.get(node) else {
             return;
@@ -50,7 +50,7 @@ impl<'a> Plans<'a> {
         }
     }
 
-    /// A node that was prepared.
+    /// A prepared node.
     #[inline]
     pub fn get(&self, node: NodeId) -> Option<&Rc<Plan>> {
         self.plans.get(node.index())?.as_ref()
@@ -62,7 +62,7 @@ impl<'a> Plans<'a> {
         Some((control.or_insert_with(|| FunctionControl::new(cfg)), cfg))
     }
 
-    /// What going from one block of a function to another one decides.
+    /// The decisions made by going from one block of a function to another.
     pub fn decisions(&mut self, function: FuncId, from: BlockId, to: BlockId) -> Option<Decisions> {
         let (control, cfg) = self.control(function)?;
         Some(control.decisions(cfg, from, to))

@@ -1,8 +1,9 @@
-//! How far dependences are followed.
+//! Limits on following dependences.
 
-/// How far something is to be followed: not at all, so many dependences further, or as far as there is anything.
+/// How far to follow something: not at all, for a number of dependences, or without limit.
 ///
-/// What several ways lead to is followed as far as the shortest of them allows, so that a slice of a depth is exactly what so many dependences lead to.
+/// Something reached in several ways is followed as far as the shortest way allows, so a slice with
+/// a depth is exactly what that many dependences lead to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reach(u8);
 
@@ -14,12 +15,13 @@ impl Reach {
     /// The largest depth.
     pub const DEEPEST: u8 = u8::MAX - 2;
 
-    /// It is wanted, and what `depth` dependences lead to. `None` beyond the [deepest](Self::DEEPEST).
+    /// It is wanted, with everything that `depth` dependences lead to. `None` beyond the
+    /// [deepest](Self::DEEPEST).
     pub fn of_depth(depth: u8) -> Option<Self> {
         (depth <= Self::DEEPEST).then_some(Self(depth + 1))
     }
 
-    /// How many dependences it may be away; `None` if any number.
+    /// The maximal number of dependences; `None` if unlimited.
     pub fn depth(self) -> Option<u8> {
         match self {
             Self::ALL => None,
@@ -27,7 +29,7 @@ impl Reach {
         }
     }
 
-    /// How far what it depends on is to be followed.
+    /// How far to follow what it depends on.
     #[inline(always)]
     #[must_use]
     pub fn next(self) -> Self {

@@ -5,7 +5,7 @@ use afterimage_machine::Range;
 /// Bytes of a page.
 const PAGE: u64 = 4096;
 
-/// A label for each byte; pages whose bytes have all got one label at once cost nothing but their place.
+/// A label for each byte. Pages whose bytes all got one label at once cost only their entry.
 #[derive(Debug)]
 pub(crate) struct Shadow<L> {
     memories: Vec<Vec<Page<L>>>,
@@ -25,7 +25,7 @@ impl<L> Default for Shadow<L> {
     }
 }
 
-/// The parts of a range in each page: the page's number, the first byte in it, how many.
+/// The parts of a range in each page: the page's number, the first byte in it, and the length.
 fn parts(range: Range) -> impl Iterator<Item = (usize, usize, usize)> {
     let end = range.address.saturating_add(range.length);
     let mut at = range.address;
@@ -80,13 +80,13 @@ impl<L: Copy + Default + PartialEq> Shadow<L> {
         }
     }
 
-    /// The labels of a range, in order, as runs: how many bytes have it, and the label.
+    /// The labels of a range, in order, as runs: the number of bytes, and their label.
     pub fn each(&self, range: Range, mut see: impl FnMut(u64, L)) {
         let pages = self.memories.get(range.memory as usize);
         let pages = pages.map_or(&[][..], Vec::as_slice);
         for (page, from, count) in parts(range) {
             match pages.get(page) {
-                // Behind the last page that has labels there are none.
+                // Pages after the last one have no labels.
                 None => {
                     see(count as u64, L::default());
                 }
@@ -100,7 +100,7 @@ impl<L: Copy + Default + PartialEq> Shadow<L> {
         }
     }
 
-    /// Whether a byte of a range has another label than the default one.
+    /// Whether any byte of a range has a label other than the default.
     #[inline]
     pub fn any(&self, range: Range) -> bool {
         let Some(pages) = self.memories.get(range.memory as usize) else {

@@ -1,4 +1,4 @@
-//! What is kept of a stretch of the run, to go back over it.
+//! The record of a stretch of a run, for walking over it.
 
 use afterimage_ids::{FuncId, NodeId};
 use afterimage_machine::{Caller, NodeCode, Observer, Range};
@@ -9,19 +9,19 @@ pub(crate) struct Execution {
     pub node: NodeId,
     /// The time of its first block.
     pub start: u64,
-    /// How many of its instructions are done: all but in the last node of the run.
+    /// The number of its instructions executed: all, except in the run's last node.
     pub executed: u32,
-    /// It came to its end: not so in the last node of the run, maybe.
+    /// Whether it reached its end, which the run's last node may not.
     pub ended: bool,
-    /// The instruction behind those that are done trapped.
+    /// Whether the instruction after the executed ones trapped.
     pub trapped: bool,
-    /// Where its addresses end.
+    /// The end of its addresses.
     pub addresses: usize,
-    /// Where its events end.
+    /// The end of its events.
     pub events: usize,
 }
 
-/// What happens that the node's code does not tell.
+/// An event that the node's code does not determine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
     /// An instruction writes many bytes.
@@ -44,13 +44,15 @@ pub(crate) enum Event {
     Caught(u32, u32),
 }
 
-/// A stretch of a run: which nodes were executed, and where in memory they read and wrote. It begins and ends between nodes.
+/// A stretch of a run: the executed nodes, and the addresses of their reads and writes. It begins
+/// and ends between nodes.
 ///
-/// Watches the [`Machine`](afterimage_machine::Machine); each node's start is to be [told](Self::at) before it is executed. 24 bytes per node and 8 per load or store.
+/// Observes the [`Machine`](afterimage_machine::Machine); call [`at`](Self::at) with each node's
+/// start before it is executed. 24 bytes per node and 8 per load or store.
 #[derive(Debug, Default)]
 pub struct Stretch {
     pub(crate) executions: Vec<Execution>,
-    /// Where loads and stores read and wrote, in order, packed.
+    /// The addresses of loads and stores, in order, packed.
     pub(crate) addresses: Vec<u64>,
     pub(crate) events: Vec<Event>,
     /// The events before the first node.
@@ -58,16 +60,16 @@ pub struct Stretch {
     start: u64,
 }
 
-/// What is as long is told by an event.
+/// Accesses of this length or more are in events.
 const LONG: u64 = 255;
 
-/// An address, and in its upper byte how many bytes from there. No memory has as many bytes that this would not fit.
+/// An address, with the length in its upper byte. No memory is so large that this would not fit.
 #[inline(always)]
 fn packed(range: Range) -> u64 {
     range.address | range.length.min(LONG) << 56
 }
 
-/// What was packed; `None` if an event tells it.
+/// Unpacks a range; `None` if it is in an event.
 #[inline(always)]
 pub(crate) fn unpacked(memory: u16, packed: u64) -> Option<Range> {
     let length = packed >> 56;
@@ -93,17 +95,17 @@ impl Stretch {
         self.before = 0;
     }
 
-    /// When its first node began.
+    /// The time at which its first node began.
     pub fn first(&self) -> Option<u64> {
         self.executions.first().map(|execution| execution.start)
     }
 
-    /// How many executions of nodes it holds.
+    /// The number of node executions in it.
     pub fn len(&self) -> usize {
         self.executions.len()
     }
 
-    /// Whether it holds none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.executions.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Going forward over a run, handing on labels.
+//! Walks forward over a run, carrying labels.
 
 use std::rc::Rc;
 
@@ -15,9 +15,11 @@ use crate::plans::Plans;
 use crate::shadow::Shadow;
 use crate::stretch::{Event, Execution, Stretch, unpacked};
 
-/// Goes forward over a run, stretch by stretch, and hands labels on along its dependences: those that [`Backward`](crate::Backward) follows the other way.
+/// Walks forward over a run, stretch by stretch, and passes labels on along its dependences: the
+/// same ones that [`Backward`](crate::Backward) follows in reverse.
 ///
-/// Time is linear in the nodes of the run and the blocks that each decision decides, memory in the guest's.
+/// Time is linear in the nodes of the run and the blocks that each decision decides, memory in the
+/// guest's.
 pub(crate) struct Walk<'a, D: Domain> {
     follows: Follows,
     plans: Plans<'a>,
@@ -27,23 +29,24 @@ pub(crate) struct Walk<'a, D: Domain> {
     tables: Vec<D::Label>,
     sizes: Vec<D::Label>,
     frames: Vec<Activation<D::Label>>,
-    /// Of the node at hand.
+    /// The current node's registers.
     registers: Vec<D::Label>,
     on: Vec<(Why, D::Label)>,
-    /// Of the node's blocks: the labels of what let them run.
+    /// For the node's blocks: the labels of the decisions to execute them.
     blocks: Vec<D::Label>,
-    /// Arguments, results, or what an exception carries.
+    /// Arguments, results, or the values of an exception.
     given: Vec<D::Label>,
-    /// The call that is about to begin, or the throw.
+    /// The call about to begin, or the throw.
     call: D::Label,
-    /// The node that ended last, if it ended with a call.
+    /// The last node, if it ended with a call.
     calls: Option<Execution>,
 }
 
-/// A call of the host: the execution that called and the call's label, if the guest did; and the label of what the host took.
+/// A call of the host: the calling execution with the call's label, if the guest made it; and the
+/// label of the data that the host took.
 type HostCall<L> = (Option<(Execution, L)>, L);
 
-/// What happens to an execution beside its own code.
+/// What an execution does apart from its own code.
 pub(crate) struct Ahead<'s> {
     pub events: &'s [Event],
     pub accesses: &'s [u64],
@@ -74,17 +77,18 @@ impl<'a, D: Domain> Walk<'a, D> {
         }
     }
 
-    /// What was prepared of a node.
+    /// A prepared node.
     pub fn prepared(&self, node: NodeId) -> Option<&Plan> {
         self.plans.get(node).map(Rc::as_ref)
     }
 
-    /// A node's code; to be told before a stretch with the node.
+    /// Sets a node's code; call this before a stretch with the node.
     pub fn prepare(&mut self, node: NodeId, code: &NodeCode) {
         self.plans.prepare(node, code);
     }
 
-    /// Opens an activation that was open before the run is gone over, and executed this node last: nothing in it has a label.
+    /// Adds an activation that was open before the walk, with the node that it executed last:
+    /// nothing in it has a label.
     pub fn open(&mut self, function: FuncId, last: NodeId) {
         let none = D::Label::default();
         let mut frame = Activation::new(function, Vec::new(), none);
@@ -95,7 +99,8 @@ impl<'a, D: Domain> Walk<'a, D> {
         self.frames.push(frame);
     }
 
-    /// Goes over a stretch: the one after the last one that was given. `asked` says what gets the label of `source` in an execution.
+    /// Processes a stretch: the one after the last one passed. `asked` returns what gets the label
+    /// `source` in an execution.
     pub fn pass(
         &mut self,
         stretch: &Stretch,
@@ -246,7 +251,7 @@ impl<'a, D: Domain> Walk<'a, D> {
                 && !stores.any(|(access, memory)| labelled(access, memory))
     }
 
-    /// The activation comes to a block of a node.
+    /// Moves the activation to a block of a node.
     fn come(&mut self, plan: &Plan, position: usize) {
         if !self.follows.control {
             return;
@@ -279,7 +284,8 @@ impl<'a, D: Domain> Walk<'a, D> {
         }
     }
 
-    /// Gives memory and globals that are asked about, when so many instructions of the node were executed, their label.
+    /// Sets the label of memory and globals that are asked about after this many of the node's
+    /// instructions.
     fn ask_memory(&mut self, asked: &mut ExecutionQuery, executed: usize, source: D::Label) {
         while let Some(&(behind, of, _)) = asked.memory.last()
             && behind <= executed
@@ -292,7 +298,8 @@ impl<'a, D: Domain> Walk<'a, D> {
         }
     }
 
-    /// An instruction is what is asked about: whatever it depends on, it has this label, and so has what it wrote.
+    /// An instruction is asked about: whatever it depends on, it gets this label, and so does what
+    /// it wrote.
     fn source(
         &mut self,
         execution: Execution,
@@ -314,7 +321,7 @@ impl<'a, D: Domain> Walk<'a, D> {
         }
     }
 
-    /// Somebody took a value that was moved: the labels of what let the blocks run are taken, too.
+    /// Adds the labels of the blocks in which a taken value was moved.
     fn take_moved(&mut self, plan: &Plan, why: Why, taker: Taker) {
         if self.is_followed(why) {
             for block in plan.moved(taker) {
@@ -324,7 +331,7 @@ impl<'a, D: Domain> Walk<'a, D> {
         }
     }
 
-    /// The label of a value with that of the blocks where it was moved.
+    /// The label of a value combined with those of the blocks where it was moved.
     fn moved(&mut self, through: impl Iterator<Item = usize>, register: Register) -> D::Label {
         let label = self.registers.get(register as usize).copied();
         let mut label = label.unwrap_or_default();
@@ -357,7 +364,7 @@ impl<'a, D: Domain> Walk<'a, D> {
         });
     }
 
-    /// What an instruction wrote besides its result has this label.
+    /// Sets the label of what an instruction wrote besides its result.
     fn write(&mut self, inst: &Inst, written: Option<Range>, label: D::Label) {
         match inst.kind {
             Kind::Store | Kind::Many | Kind::Copy => {
@@ -372,7 +379,7 @@ impl<'a, D: Domain> Walk<'a, D> {
         }
     }
 
-    /// An instruction is executed. Its label, and where it wrote.
+    /// Processes an instruction. Returns its label, and the range that it wrote.
     fn inst<'s>(
         &mut self,
         plan: &Plan,
@@ -417,7 +424,7 @@ impl<'a, D: Domain> Walk<'a, D> {
         (label, range)
     }
 
-    /// The instruction at which the run trapped: it took what it takes, and did nothing.
+    /// Processes the instruction at which the run trapped: it took its operands, and did nothing.
     fn trap(
         &mut self,
         plan: &Plan,
@@ -434,7 +441,7 @@ impl<'a, D: Domain> Walk<'a, D> {
         label
     }
 
-    /// What an instruction takes besides bytes of memory.
+    /// Collects the labels of an instruction's operands, except bytes of memory.
     fn take_operands(&mut self, plan: &Plan, i: usize) {
         let inst = plan.insts[i];
         let where_to = inst.kind.where_to();
@@ -465,7 +472,7 @@ impl<'a, D: Domain> Walk<'a, D> {
         }
     }
 
-    /// Bytes were copied.
+    /// Processes a copy.
     fn copy(
         &mut self,
         execution: Execution,
@@ -506,7 +513,7 @@ impl<'a, D: Domain> Walk<'a, D> {
             .collect()
     }
 
-    /// A node ends. With `asked`, what it ends with has that label.
+    /// Processes a node's end. With `asked`, the end has that label.
     fn end(
         &mut self,
         plan: &Plan,
@@ -537,7 +544,7 @@ impl<'a, D: Domain> Walk<'a, D> {
             End::Rethrow(exception) => {
                 let label = self.moved(plan.moved(Taker::Given(0)), *exception);
                 self.take(Why::Data, label);
-                // The reference stands for all that the exception carries.
+                // The reference stands for everything in the exception.
                 (vec![label], true)
             }
         };
@@ -584,7 +591,7 @@ impl<'a, D: Domain> Walk<'a, D> {
         };
     }
 
-    /// What happens after a node's instructions.
+    /// Processes the events after a node's instructions.
     fn events(&mut self, events: &[Event]) {
         let mut host = None;
         for &event in events {
@@ -653,7 +660,7 @@ impl<'a, D: Domain> Walk<'a, D> {
         }
     }
 
-    /// Values arrive in variables of the innermost activation.
+    /// Sets the labels of values that arrive in variables of the innermost activation.
     fn arrive(&mut self, first: u32, count: u32, given: &[D::Label]) {
         let results = self
             .frames
@@ -682,7 +689,7 @@ impl<'a, D: Domain> Walk<'a, D> {
         ty.map_or(0, |ty| ty.results.len() as u32)
     }
 
-    /// An exception is caught by the innermost activation.
+    /// Processes an exception caught by the innermost activation.
     fn caught(&mut self, first: u32, count: u32) {
         let thrown = std::mem::take(&mut self.call);
         let carried = std::mem::take(&mut self.given);
@@ -708,7 +715,7 @@ impl<'a, D: Domain> Walk<'a, D> {
     }
 }
 
-/// Of an exception that is thrown again, each value has the reference's label: so many are looked at.
+/// The maximal number of a rethrown exception's values examined; each has the reference's label.
 const MOST_CARRIED: usize = 1024;
 
 fn is_own(event: &Event) -> bool {

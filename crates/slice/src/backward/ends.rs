@@ -1,4 +1,4 @@
-//! How nodes end, and what happens between them: calls, returns, exceptions, and the host.
+//! The ends of nodes, and the events between them: calls, returns, exceptions, and the host.
 
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_machine::{Caller, Register, Taker};
@@ -9,27 +9,28 @@ use crate::plan::{End, Plan};
 use crate::reach::Reach;
 use crate::stretch::{Event, Execution};
 
-/// What is wanted of the node that is next.
+/// What is wanted from the end of the next node.
 #[derive(Debug, Default)]
 pub(super) struct OfEnd {
     /// Arguments of its call.
     pub(super) arguments: Wanted,
-    /// The call happened: something in the callee depends on it.
+    /// Whether the call happened, because something in the callee depends on it.
     pub(super) called: Reach,
-    /// It called the host, which gave something that is wanted.
+    /// Whether it called the host, which provided something wanted.
     pub(super) host: Reach,
-    /// Values of what it throws.
+    /// Values of its exception.
     pub(super) thrown: Wanted,
-    /// All of them.
+    /// All values of its exception.
     pub(super) all_thrown: Reach,
-    /// What a criterion wants of the throw, and so of all that it takes.
+    /// What a criterion wants of the throw, and therefore of all its operands.
     pub(super) asked: Reach,
-    /// The throw happened.
+    /// Whether the throw happened.
     pub(super) threw: Reach,
 }
 
 impl Backward<'_> {
-    /// What happened after a node's instructions, the last first. How many events are left, which are of instructions.
+    /// Processes the events after a node's instructions, the last one first. Returns the number of
+    /// remaining events, which belong to instructions.
     pub(super) fn events(&mut self, events: &[Event]) -> usize {
         let mut left = events.len();
         while let Some(&event) = left.checked_sub(1).and_then(|last| events.get(last)) {
@@ -56,7 +57,7 @@ impl Backward<'_> {
         left
     }
 
-    /// The innermost activation began.
+    /// The beginning of the innermost activation.
     fn enter(&mut self, function: FuncId, by: Caller) {
         let mut frame = self.frames.pop().unwrap_or_default();
         if by == Caller::Host {
@@ -79,7 +80,8 @@ impl Backward<'_> {
         &mut self.frames[last]
     }
 
-    /// What a call gave went to these variables of the innermost activation: which of them are wanted. If nothing follows the call, it returned them.
+    /// The wanted results among those that a call stored in these variables of the innermost
+    /// activation. If nothing follows the call, the activation returned them.
     fn given(&mut self, first: u32, count: u32) -> Wanted {
         let frame = self.top();
         if let Some((results, wanted)) = frame.returned.take() {
@@ -91,13 +93,13 @@ impl Backward<'_> {
         taken(frame, first, count)
     }
 
-    /// An activation ended.
+    /// The end of an activation.
     fn leave(&mut self, results: Option<(u32, u32)>) {
         let returned = results.map(|(first, count)| (count, self.given(first, count)));
         self.frames.push(Frame::that_returned(returned));
     }
 
-    /// An exception was caught by the innermost activation.
+    /// An exception caught by the innermost activation.
     fn caught(&mut self, first: u32, count: u32) {
         let frame = self.top();
         if let Some((results, wanted)) = frame.returned.take() {
@@ -118,7 +120,7 @@ impl Backward<'_> {
         };
     }
 
-    /// How far something waits for the decision to come to a handler, whoever raised what it handles.
+    /// How far anything waits for the decision to execute a handler, whatever raised the exception.
     fn handles(&mut self, handler: BlockId) -> Reach {
         let Some(function) = self.top().function else {
             return Reach::NONE;
@@ -154,7 +156,7 @@ impl Backward<'_> {
         self.of_end.host = wanted;
     }
 
-    /// What a node ends with is in the slice.
+    /// Marks a node's end as in the slice.
     pub(super) fn mark_end(&mut self, execution: Execution) {
         if !std::mem::replace(&mut self.ended, true) {
             let plan = self.plans.get(execution.node);
@@ -165,7 +167,7 @@ impl Backward<'_> {
         }
     }
 
-    /// Values that a call takes, or that are returned or thrown, are wanted.
+    /// Wants values that a call takes, or that are returned or thrown.
     pub(super) fn want_given(
         &mut self,
         number: u32,
@@ -177,7 +179,8 @@ impl Backward<'_> {
         self.want_moved(Taker::Given(number), plan, reach);
     }
 
-    /// What is wanted of how a node ended. How far its last block is to be followed because of that.
+    /// Adds what is wanted because of a node's end. Returns how far its last block must be followed
+    /// because of that.
     pub(super) fn end(&mut self, plan: &Plan, execution: Execution) -> Reach {
         let of_end = std::mem::take(&mut self.of_end);
         let returned = self.top().returned.take();
@@ -232,7 +235,7 @@ impl Backward<'_> {
             }
             End::Rethrow(exception) => {
                 if data {
-                    // What throws it again takes it, and what it carries is that of the one before.
+                    // A rethrow takes the reference, and its values are those of the earlier throw.
                     let thrown = of_end.thrown.iter().map(|(_, reach)| *reach);
                     let carried = thrown.fold(of_end.all_thrown, Reach::max);
                     let reach = carried.max(of_end.asked.max(of_end.threw).next());
@@ -246,7 +249,7 @@ impl Backward<'_> {
         }
     }
 
-    /// The call that a node ends with is in the slice.
+    /// Marks the call at a node's end as in the slice.
     pub(super) fn call_happened(
         &mut self,
         plan: &Plan,
@@ -280,7 +283,7 @@ impl OfEnd {
     }
 }
 
-/// Variables that are wanted, by their position among these: they are not wanted any more.
+/// Removes the wanted variables in a range, and returns them by position.
 fn taken(frame: &mut Frame, first: u32, count: u32) -> Wanted {
     let of = |i| (i, frame.take(first + i));
     let taken = (0..count).map(of);

@@ -1,4 +1,4 @@
-//! Instructions, and the memory that they read and write.
+//! Instructions, with their reads and writes of memory.
 
 use afterimage_machine::Range;
 
@@ -9,7 +9,7 @@ use crate::reach::Reach;
 use crate::stretch::{Event, unpacked};
 
 impl Backward<'_> {
-    /// Goes back over an instruction. How far it is to be followed, if it is in the slice.
+    /// Walks back over an instruction. Returns how far it must be followed, if it is in the slice.
     #[inline]
     pub(super) fn inst(
         &mut self,
@@ -52,7 +52,7 @@ impl Backward<'_> {
             Kind::GlobalSet => wanted = wanted.max(take(&mut self.globals, inst.number)),
             Kind::MemorySize if data => want(&mut self.sizes, inst.memory.into(), wanted.next()),
             Kind::MemorySize => {}
-            // What is in a table, and how large things are, is taken as a whole.
+            // The contents of a table, and sizes, are treated as a whole.
             Kind::MemoryGrow => {
                 wanted = wanted.max(take(&mut self.sizes, inst.memory.into()));
                 if data {
@@ -73,7 +73,7 @@ impl Backward<'_> {
         wanted
     }
 
-    /// The operands of an instruction are wanted as far as it is.
+    /// Wants the operands of an instruction as far as the instruction itself.
     #[inline]
     fn want_operands(&mut self, plan: &Plan, i: usize, wanted: Reach) {
         if wanted.is_none() || !self.follows.data {
@@ -97,7 +97,7 @@ impl Backward<'_> {
         }
     }
 
-    /// Goes back over the instruction that trapped: it took what it takes, and did nothing.
+    /// Walks back over the instruction that trapped: it took its operands, and did nothing.
     pub(super) fn trap(&mut self, plan: &Plan, i: usize) -> Reach {
         let inst = plan.insts[i];
         let wanted = self.registers[plan.result(i)];
@@ -115,7 +115,8 @@ impl Backward<'_> {
         wanted
     }
 
-    /// Bytes were copied. How far the copy is to be followed, because some are wanted, or because all are: then those that were copied to them are.
+    /// Processes a copy of bytes. Returns how far it must be followed, because some of the bytes
+    /// are wanted or all are; their sources are then wanted.
     fn copied(&mut self, from: Range, to: Range, all: Reach) -> Reach {
         let mut parts = std::mem::take(&mut self.parts);
         parts.clear();
@@ -142,7 +143,7 @@ impl Backward<'_> {
 /// The loads and stores of an execution, the last one first.
 pub(super) struct Accesses<'a> {
     accesses: &'a [u64],
-    /// How many were gone over.
+    /// The number already processed.
     behind: u32,
 }
 
@@ -154,7 +155,7 @@ impl<'a> Accesses<'a> {
         }
     }
 
-    /// The next one, and where it was unless an event tells that.
+    /// The next access, with its range unless an event contains that.
     #[inline]
     fn pop(&mut self, memory: u16) -> (Access, Option<Range>) {
         let behind = self.behind;
@@ -165,7 +166,7 @@ impl<'a> Accesses<'a> {
     }
 }
 
-/// The last event, if it is of this instruction.
+/// The last event, if it belongs to this instruction.
 fn pop(events: &mut &[Event], of: usize) -> Option<Event> {
     let (&last, rest) = events.split_last()?;
     match last {

@@ -1,4 +1,4 @@
-//! Keeping what nodes came to, and doing it again.
+//! Memoises the outcomes of nodes, and reuses them.
 
 use afterimage_ids::EntityRef;
 use afterimage_machine::Range;
@@ -10,11 +10,11 @@ use crate::plan::{End, Plan};
 use crate::reach::Reach;
 use crate::stretch::Execution;
 
-/// What happens while a node is gone over that is to be kept.
+/// Records a node's processing, to be memoised.
 #[derive(Debug)]
 pub(super) struct Keeping {
     key: Key,
-    /// What its first stores did, which were gone over already.
+    /// The effects of its first stores, which were already processed.
     did: Did,
     stores: u32,
     accesses: Vec<Mattered>,
@@ -24,7 +24,8 @@ pub(super) struct Keeping {
 }
 
 impl Backward<'_> {
-    /// Does what was done when the same was wanted behind the node, if that was. If not, what is done now is to be kept, unless there is no room for it.
+    /// Reuses the outcome for the same wanted set after the node, if there is one. Otherwise starts
+    /// recording, unless there is no room.
     pub(super) fn as_before(
         &mut self,
         plan: &Plan,
@@ -42,7 +43,8 @@ impl Backward<'_> {
                 self.come_to_the_same(plan, &key, &outcome);
                 true
             }
-            // Whose first accesses were gone over must know that, even if it cannot be kept.
+            // The caller must know that first accesses were processed, even if the outcome cannot
+            // be memoised.
             Lookup::Nothing(did) if did.is_over(0) && !memo.has_room(execution.node.index()) => {
                 false
             }
@@ -61,7 +63,7 @@ impl Backward<'_> {
         }
     }
 
-    /// What is wanted behind a node; `None` if there are too many different things.
+    /// What is wanted after a node; `None` if there are too many different things.
     fn key(&mut self, plan: &Plan) -> Option<Key> {
         let memo = self.memo.as_mut()?;
         let of_end = &self.of_end;
@@ -103,7 +105,7 @@ impl Backward<'_> {
         Some(key)
     }
 
-    /// What is wanted behind a node and where it wrote come to what they came to before, memory aside.
+    /// Applies a memoised outcome, except for memory.
     fn come_to_the_same(&mut self, plan: &Plan, key: &Key, outcome: &Outcome) {
         if key.called || key.host || key.arguments != 0 {
             self.of_end = OfEnd::default();
@@ -145,7 +147,7 @@ impl Backward<'_> {
         frame.next = plan.blocks.first().copied();
     }
 
-    /// Keeps what a node came to that was just gone over.
+    /// Memoises the outcome of the node just processed.
     pub(super) fn keep(&mut self, plan: &Plan, execution: Execution, keeping: Keeping) {
         let (Some(memo), Some(frame)) = (&mut self.memo, self.frames.last_mut()) else {
             return;
@@ -179,7 +181,7 @@ impl Backward<'_> {
         memo.keep(execution.node.index(), key, &keeping.accesses, outcome);
     }
 
-    /// What a load reads is wanted.
+    /// Records that the data read by a load is wanted.
     pub(super) fn read(&mut self, access: Access, range: Range, reach: Reach) {
         if let Some(keeping) = &mut self.keeping {
             keeping.accesses.push(Mattered::Load(access));
@@ -190,7 +192,7 @@ impl Backward<'_> {
         self.bytes.add(range, reach);
     }
 
-    /// What a store writes is not wanted any more. How far it was.
+    /// Removes the data written by a store from what is wanted. Returns how far it was wanted.
     pub(super) fn written(&mut self, access: Access, range: Range) -> Reach {
         let Some(keeping) = &mut self.keeping else {
             return self.bytes.take(range);

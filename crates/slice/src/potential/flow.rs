@@ -1,4 +1,4 @@
-//! What may depend on what.
+//! Potential dependences.
 
 use afterimage_ids::{BlockId, FuncId, OpId};
 use afterimage_machine::{NodeEnd, Operand, Register, Taker};
@@ -12,7 +12,7 @@ use crate::plan::{End, Kind};
 type FlowEdges = Vec<(Why, Vertex)>;
 
 impl Executed<'_> {
-    /// What a vertex may depend on directly.
+    /// Appends what a vertex may depend on directly.
     pub fn dependences(&mut self, vertex: Vertex, found: &mut FlowEdges) {
         let data = |operators: Option<&Vec<_>>, found: &mut FlowEdges| {
             let operators = operators.into_iter().flatten().copied();
@@ -80,7 +80,7 @@ impl Executed<'_> {
         }
     }
 
-    /// What is in a register of a node.
+    /// Appends the origin of a node's register.
     fn value(
         &self,
         node: usize,
@@ -145,7 +145,7 @@ impl Executed<'_> {
         }
     }
 
-    /// What a node ends with, and takes.
+    /// Appends the operands of a node's end.
     fn ended(&self, place: NodePosition, found: &mut FlowEdges) {
         let node = place.node;
         let plan = &self.nodes[node].plan;
@@ -178,14 +178,14 @@ impl Executed<'_> {
         }
     }
 
-    /// What a variable may hold when control comes to a block where a node begins.
+    /// Appends the possible values of a variable when control reaches a block where a node begins.
     fn variable(&mut self, function: FuncId, block: BlockId, variable: u32, found: &mut FlowEdges) {
         let Some(known) = self.program.function(function) else {
             return;
         };
         let ty = self.program.types.get(known.ty);
         let parameters = ty.map_or(0, |ty| ty.params.len() as u32);
-        // Where the function begins.
+        // At the function's beginning.
         if block.as_u32() == 0 && variable < parameters {
             found.push((Why::Data, Vertex::Parameter(function, variable)));
         }
@@ -198,7 +198,7 @@ impl Executed<'_> {
         }
     }
 
-    /// What a variable may hold when a node was executed, and what it called has returned.
+    /// Appends the possible values of a variable after a node's execution and its callee's return.
     fn left(&self, node: usize, variable: u32, found: &mut FlowEdges) {
         let one = &self.nodes[node];
         if let NodeEnd::Call { results, .. } = one.code.end {
@@ -219,7 +219,7 @@ impl Executed<'_> {
         }
     }
 
-    /// What the call that a node ends with gave.
+    /// Appends the possible results of the call at a node's end.
     fn called(&self, node: usize, found: &mut FlowEdges) {
         let callees = self.callees(&self.nodes[node].code.end).into_iter();
         found.extend(callees.map(|callee| (Why::Data, Vertex::Returned(callee))));
@@ -264,7 +264,7 @@ impl Executed<'_> {
         }
     }
 
-    /// What decides whether a block is executed, or a dispatch come to.
+    /// Appends what decides whether a block is executed, or a dispatch reached.
     fn decided(&mut self, function: FuncId, block: BlockId, found: &mut FlowEdges) {
         found.push((Why::Control, Vertex::Entry(function)));
         let Some((control, cfg)) = self.control(function) else {

@@ -1,4 +1,4 @@
-//! What was executed, by what is asked of it.
+//! Indexes of what was executed.
 
 use std::rc::Rc;
 
@@ -13,14 +13,14 @@ use crate::exercised::Operator;
 use crate::plan::{End, Kind, Plan};
 use crate::plans::Plans;
 
-/// Where an operator stands in a node: an instruction, or what the node ends with.
+/// An operator's position in a node: an instruction, or the node's end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NodePosition {
     pub node: usize,
     pub inst: Option<usize>,
 }
 
-/// A node that was executed.
+/// An executed node.
 pub(super) struct One {
     pub code: NodeCode,
     pub plan: Rc<Plan>,
@@ -29,39 +29,39 @@ pub(super) struct One {
 }
 
 impl One {
-    /// What a variable is at its end, if it writes that.
+    /// The final value of a variable, if the node writes it.
     pub fn output(&self, variable: u32) -> Option<Register> {
         let found = self.outputs.binary_search_by_key(&variable, |(of, _)| *of);
         found.ok().map(|at| self.outputs[at].1)
     }
 }
 
-/// From where control may come to a block.
+/// Where control may come from.
 pub(super) struct Arrivals {
     pub nodes: Vec<usize>,
-    /// The block handles exceptions.
+    /// Whether the block handles exceptions.
     pub handles: bool,
 }
 
-/// The nodes that were executed, and who does what in them.
+/// The executed nodes, with indexes of their actions.
 pub(super) struct Executed<'a> {
     pub program: &'a Program,
     pub nodes: Vec<One>,
     pub of_function: FxHashMap<FuncId, Vec<usize>>,
     pub places: FxHashMap<Operator, Vec<NodePosition>>,
-    /// The nodes that end with calls: of a function that is named, and through tables by type.
+    /// The nodes that end with calls: by named function, and through tables by type.
     pub calls: FxHashMap<FuncId, Vec<usize>>,
     pub indirect: Vec<(TypeId, usize)>,
-    /// Those that may call the host.
+    /// The nodes that may call the host.
     pub of_host: Vec<usize>,
     pub throws: Vec<usize>,
-    /// Who writes which memory, global, table, size of a memory.
+    /// The writers of each memory, global, table and memory size.
     pub stores: FxHashMap<u32, Vec<Operator>>,
     pub globals: FxHashMap<u32, Vec<Operator>>,
     pub tables: FxHashMap<u32, Vec<Operator>>,
     pub sizes: FxHashMap<u32, Vec<Operator>>,
     control: FxHashMap<FuncId, ControlDependence>,
-    /// The nodes behind which an activation goes on at a block.
+    /// The nodes after which an activation continues at a block.
     goes_on: FxHashMap<(FuncId, BlockId), Vec<usize>>,
     arrivals: FxHashMap<(FuncId, BlockId), Rc<Arrivals>>,
 }
@@ -165,7 +165,8 @@ impl<'a> Executed<'a> {
         });
     }
 
-    /// From which nodes control may come to a block: those behind which the activation goes on there, and those that end where an exception may be raised that it handles.
+    /// The nodes from which control may reach a block: those after which the activation continues
+    /// there, and those that end where an exception may be raised that it handles.
     pub fn arrivals(&mut self, function: FuncId, block: BlockId) -> Rc<Arrivals> {
         if let Some(known) = self.arrivals.get(&(function, block)) {
             return Rc::clone(known);
@@ -195,7 +196,7 @@ impl<'a> Executed<'a> {
         found
     }
 
-    /// Whether two types are one.
+    /// Whether two types are equal.
     pub fn same(&self, one: TypeId, other: TypeId) -> bool {
         one == other || self.program.types.get(one) == self.program.types.get(other)
     }
@@ -208,7 +209,7 @@ impl<'a> Executed<'a> {
         self.places.keys().copied()
     }
 
-    /// The operator that a node ends with.
+    /// The operator at a node's end.
     pub fn end(&self, node: usize) -> Option<Operator> {
         let plan = &self.nodes[node].plan;
         Some((plan.function, plan.end_op?))
@@ -230,7 +231,7 @@ impl<'a> Executed<'a> {
         }
     }
 
-    /// How many values a call gives.
+    /// The number of a call's results.
     pub fn results(&self, end: &NodeEnd) -> u32 {
         let ty = match callee(end) {
             Some(&Callee::Direct(function)) => match self.program.function(function) {
@@ -257,7 +258,7 @@ impl<'a> Executed<'a> {
         found
     }
 
-    /// What decides whether a block is executed.
+    /// The decisions about the execution of blocks.
     pub fn control(&mut self, function: FuncId) -> Option<(&ControlDependence, &'a Cfg)> {
         let cfg = &self.program.function(function)?.cfg;
         let control = self.control.entry(function).or_insert_with(|| {

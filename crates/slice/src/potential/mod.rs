@@ -1,4 +1,4 @@
-//! Slices by which statements may depend on which others, as the code says.
+//! Slices over the dependences that the code allows.
 
 mod flow;
 mod index;
@@ -17,43 +17,44 @@ use crate::exercised::Operator;
 use crate::reach::Reach;
 use index::Executed;
 
-/// Something that depends on other things, or that they depend on.
+/// Something with dependences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Vertex {
     Operator(Operator),
-    /// What a variable of a function holds when control comes to a block.
+    /// The value of a variable of a function when control reaches a block.
     Variable(FuncId, BlockId, u32),
-    /// That a block is executed.
+    /// The execution of a block.
     Control(FuncId, BlockId),
-    /// That a function is called.
+    /// The call of a function.
     Entry(FuncId),
-    /// What its callers pass.
+    /// An argument passed by its callers.
     Parameter(FuncId, u32),
-    /// What it returns.
+    /// Its results.
     Returned(FuncId),
     Memory(u32),
     Global(u32),
     Table(u32),
     /// The size of a memory.
     Size(u32),
-    /// That something was thrown.
+    /// The fact that something was thrown.
     Threw,
-    /// What was thrown.
+    /// The thrown values.
     Thrown,
 }
 
-/// Slices over dependences that the code allows, among the statements that were executed: the static slice, as far as it was executed (Agrawal and Horgan 1990,
-/// section 3.1, the first approach).
+/// Slices over dependences that the code allows, among the statements that were executed: the
+/// executed part of the static slice (Agrawal and Horgan 1990, section 3.1, the first approach).
 ///
-/// Variables are told apart by the ways that control may take between the paths that were executed; memory is not: what is loaded may come from every store to the same
-/// memory, and from every call of the host. Whatever depended on something in the run may do so, so that these slices have all of those over
+/// Variables are distinguished by the ways that control may take between the executed paths. Memory
+/// is not: a loaded value may come from every store to the same memory, and from every call of the
+/// host. Every dependence in the run is also a potential one, so these slices contain those over
 /// [exercised](crate::Exercised) dependences.
 pub struct Potential<'a> {
     executed: Executed<'a>,
 }
 
 impl<'a> Potential<'a> {
-    /// Of a run that executed these nodes. O(n log n) in the nodes' instructions.
+    /// Indexes a run that executed these nodes. O(n log n) in the nodes' instructions.
     pub fn new(
         program: &'a Program,
         nodes: &'a PrimaryMap<NodeId, Node>,
@@ -64,7 +65,8 @@ impl<'a> Potential<'a> {
         }
     }
 
-    /// The operators that some may depend on, over at most so many dependences between operators. Linear in the dependences that are followed.
+    /// The operators that some may depend on, over at most `depth` dependences between operators.
+    /// Linear in the dependences that are followed.
     pub fn backward(
         &mut self,
         from: &[Operator],
@@ -86,7 +88,8 @@ impl<'a> Potential<'a> {
         known.map(|&operator| Vertex::Operator(operator)).collect()
     }
 
-    /// The operators that may depend on some, over at most so many dependences between operators: those whose own slice has one of them. Linear in all dependences.
+    /// The operators that may depend on some, over at most `depth` dependences between operators:
+    /// those whose own slice contains one of them. Linear in all dependences.
     pub fn forward(
         &mut self,
         from: &[Operator],
@@ -116,7 +119,8 @@ impl<'a> Potential<'a> {
     }
 }
 
-/// The operators that can be reached over at most so many others: what is between two operators counts for nothing.
+/// The operators reachable over at most this many others; vertices between two operators do not
+/// count.
 fn levels(
     from: Vec<Vertex>,
     mut reach: Reach,
