@@ -1,6 +1,6 @@
 //! Finds when a condition about variables holds.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
 use std::rc::Rc;
@@ -24,7 +24,7 @@ use anyhow::{Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
 
 use super::ValuesQuery;
-use super::variable::{known, named_place, never, occasions, unwatched};
+use super::variable::{is_of_types, known, named_place, never, occasions, unwatched};
 use crate::Session;
 use crate::monitor::Work;
 use crate::steps::follow;
@@ -355,6 +355,10 @@ impl Reasons {
 
     /// Remembers why a path had no value, if it had none.
     fn seen(&mut self, number: usize, why: Option<&PathError>) {
+        // Where a value is not known, its type may be right.
+        if why.is_some_and(|why| !is_of_types(why)) {
+            return;
+        }
         if let Some(known) = self.0.get_mut(number) {
             match known {
                 Some(None) => {}
@@ -418,6 +422,8 @@ pub(crate) struct Look<'l, 'a> {
     /// Whether times when it holds are listed, with the values of all variables.
     lists: bool,
     reasons: RefCell<Reasons>,
+    /// How many times are left at which all paths are examined.
+    first: Cell<u32>,
 }
 
 /// The variable that a path begins with, and the path from there.
@@ -433,6 +439,7 @@ impl<'l, 'a> Look<'l, 'a> {
             number_types: RefCell::new(vec![None; condition.paths.len()]),
             lists,
             reasons: RefCell::new(Reasons::none(condition)),
+            first: Cell::new(2),
         }
     }
 
@@ -460,9 +467,10 @@ impl<'l, 'a> Look<'l, 'a> {
             held
         };
         let all = || Vec::from_iter((0..self.condition.paths.len()).map(|path| look(path, true)));
-        // What can never have a value is found at the first time, whether it matters then or not.
-        let is_first = self.reasons.borrow().0.iter().all(Option::is_none);
-        if is_first {
+        // A path that can never have a value is found at once, whether it matters then or not: first by
+        // the trace alone, which lacks memory, then by following the run.
+        if self.first.get() > 0 {
+            self.first.set(self.first.get() - 1);
             all();
         }
         let compares_texts = self.condition.compares_texts();

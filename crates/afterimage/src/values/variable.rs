@@ -250,22 +250,26 @@ fn only_function(place: &Place) -> Option<FuncId> {
     }
 }
 
-/// Why an expression can never have a value: the reason, if it is the same everywhere and the
-/// expression never has one.
-pub(super) fn never<'e>(
-    mut reasons: impl Iterator<Item = Option<&'e PathError>>,
-) -> Option<&'e PathError> {
-    let first = reasons.next()??;
-    let of_types = matches!(
-        first,
+/// Whether an expression has no value because of its types, and so at no moment.
+pub(super) fn is_of_types(why: &PathError) -> bool {
+    matches!(
+        why,
         PathError::NoMember { .. }
             | PathError::NotPointer { .. }
             | PathError::NotIndexable { .. }
             | PathError::OutsideArray { .. }
             | PathError::Incomplete { .. }
             | PathError::Aggregate { .. }
-    );
-    (of_types && reasons.all(|why| why == Some(first))).then_some(first)
+    )
+}
+
+/// Why an expression can never have a value: the reason, if it is the same everywhere and the
+/// expression never has one.
+pub(super) fn never<'e>(
+    mut reasons: impl Iterator<Item = Option<&'e PathError>>,
+) -> Option<&'e PathError> {
+    let first = reasons.next()??;
+    (is_of_types(first) && reasons.all(|why| why == Some(first))).then_some(first)
 }
 
 /// The most variables that a refusal names.
