@@ -14,9 +14,8 @@ use crate::exit::Exit;
 /// It opens recordings and sources under the roots only, runs no program that is not in a recording that was named, and gives what it runs no access to files.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Examples:
-  afterimage mcp
-  afterimage mcp --root runs --root src")]
+Configuration of a client:
+  { \"command\": \"afterimage\", \"args\": [\"mcp\", \"--root\", \"runs\"] }")]
 pub(crate) struct Arguments {
     /// A folder whose recordings and sources may be read; may be repeated [default: the current folder]
     #[arg(long, value_name = "FOLDER")]
