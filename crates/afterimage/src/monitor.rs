@@ -224,10 +224,14 @@ impl Note {
             } => {
                 let part = match part {
                     None => String::new(),
-                    Some((first, last)) => format!(" from t={first} to t={last}"),
+                    Some((first, last)) => {
+                        format!(" from t={} to t={}", grouped(*first), grouped(*last))
+                    }
                 };
                 format!(
-                    "values of {statements} executed statements{part} in {bytes} bytes ({:.4} a statement){}",
+                    "values of {} executed statements{part} in {} bytes ({:.4} a statement){}",
+                    grouped(*statements),
+                    grouped(*bytes),
                     *bytes as f64 / (*statements).max(1) as f64,
                     without(left_out)
                 )
