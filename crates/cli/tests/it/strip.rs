@@ -68,7 +68,7 @@ fn with_an_output_the_recording_stays() {
     assert!(!kinds(&sandbox, "bare.aft").contains(&Kind::PATHS));
     assert!(kinds(&sandbox, "shared.aft").contains(&Kind::PATHS));
     // What cannot be stripped leaves no copy.
-    sandbox.run("record hello.wat -o new.aft");
+    sandbox.run("record -o new.aft hello.wat");
     let words = "strip --inputs new.aft -o none.aft";
     sandbox.run(words).is_refusal(words, 125, &["none.aft"]);
     assert!(!sandbox.path("none.aft").exists());
