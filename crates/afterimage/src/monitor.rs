@@ -193,7 +193,9 @@ impl Note {
                 bytes,
                 left_out,
             } => format!(
-                "path of {blocks} executed blocks in {bytes} bytes{}",
+                "path of {} executed blocks in {} bytes{}",
+                grouped(*blocks),
+                grouped(*bytes),
                 without(left_out)
             ),
             Self::PathEmpty { blocks } => format!(
