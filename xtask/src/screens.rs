@@ -312,7 +312,8 @@ fn settled(line: &str) -> String {
             None => (false, words[i - 1]),
         };
         let built = line.starts_with("afterimage: ") && unit == "bytes";
-        if (built || matches!(unit, "kB" | "MB")) && number.parse::<f64>().is_ok() {
+        if (built || matches!(unit, "kB" | "MB")) && number.replace(',', "").parse::<f64>().is_ok()
+        {
             words[i - 1] = if open { "(…" } else { "…" };
         }
     }

@@ -123,8 +123,8 @@ pub const PROGRAMS: &[Program] = &[
             task(
                 "11. Share a recording, without what the program was given",
                 &[
-                    "afterimage strip --inputs orders-good.aft",
-                    "afterimage profile --by line --limit 3 orders-good.aft",
+                    "afterimage strip --inputs orders-good.aft -o shared.aft",
+                    "afterimage profile --by line --limit 3 shared.aft",
                 ],
             ),
         ],
