@@ -14,9 +14,9 @@ use super::{CallSource, Scene, Stretch};
 use crate::PresentError;
 use crate::document::TakeRows;
 use crate::document::objects::{Function, Position};
-use crate::name::without_parameters;
+use crate::name::short_function;
 use crate::number::{counted, grouped};
-use crate::table::{Paint, plain};
+use crate::table::{Paint, plain, shortened};
 
 /// How many of the activations around a stretch to show: the innermost ones.
 const AROUND: usize = 8;
@@ -218,6 +218,9 @@ where
     Ok(None)
 }
 
+/// The most characters of the name of an inlined function beside a call.
+const NAME: usize = 40;
+
 /// Where a call was made, as text: the line, or the block if the line is not known; and which inlined function made it.
 #[derive(Default)]
 pub(crate) struct CalledAt {
@@ -234,7 +237,7 @@ impl CalledAt {
         let place = scene.place(function, block)?;
         let inlined = scene.places.inlined(place.last).into_iter().next();
         let by = inlined.map(|name| {
-            let name = plain(without_parameters(&name));
+            let name = shortened(&plain(&short_function(&name)), NAME, NAME / 2);
             format!(", called by {name} (inlined)")
         });
         Ok(Self {
