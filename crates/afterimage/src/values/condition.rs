@@ -193,6 +193,11 @@ impl Shared {
         }
     }
 
+    /// No thread takes another chunk.
+    fn stop(&mut self) {
+        self.left = RangeInclusive::new(1, 0);
+    }
+
     /// The next chunk, and its position among the chunks.
     fn take(&mut self) -> Option<(usize, RangeInclusive<u64>)> {
         let (&first, &last) = (self.left.start(), self.left.end());
@@ -225,7 +230,7 @@ impl Scan<'_> {
         let work = || {
             if let Err(error) = self.work() {
                 // The others end after the chunks that they have.
-                self.shared().left = 1..=0;
+                self.shared().stop();
                 let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
                 failed.get_or_insert(error);
             }
@@ -287,7 +292,7 @@ impl Scan<'_> {
             }
             let mut shared = self.shared();
             if self.wanted.is_one() && tally.holds > 0 {
-                shared.left = 1..=0;
+                shared.stop();
             }
             shared.looked_at += tally.looked_at;
             (self.progress)(shared.looked_at);
@@ -418,13 +423,16 @@ pub(crate) struct Look<'l, 'a> {
     /// than reading it.
     begun: RefCell<HashMap<(usize, FuncId, OrigOffset), Begun>>,
     /// The type of each path's last value, if it is one number.
-    number_types: RefCell<Vec<Option<(TypeRef, Option<NumberType>)>>>,
+    number_types: RefCell<Vec<Option<LastType>>>,
     /// Whether times when it holds are listed, with the values of all variables.
     lists: bool,
     reasons: RefCell<Reasons>,
     /// How many times are left at which all paths are examined.
     first: Cell<u32>,
 }
+
+/// The type of a value, and how to read it if it is one number.
+type LastType = (TypeRef, Option<NumberType>);
 
 /// The variable that a path begins with, and the path from there.
 type Begun = Rc<Result<(Variable, Path), PathError>>;

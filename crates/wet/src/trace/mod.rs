@@ -193,6 +193,9 @@ const MOST_COLUMNS: usize = 1 << 16;
 /// The maximal number of nodes whose executions are kept countable.
 const MOST_COUNTED: usize = 512;
 
+/// Executions that are counted, by whoever asks next, too.
+type Counted<'a, S> = Rc<Occurrences<'a, S>>;
+
 /// A whole execution trace, open for questions.
 ///
 /// Values are computed on demand: from stored values, through the definitions of what a node reads,
@@ -208,8 +211,8 @@ pub struct WholeTrace<'a, S: Segments, E> {
     initial: State,
     bodies: RefCell<HashMap<FuncId, Rc<Body<'a>>>>,
     compiled: RefCell<HashMap<NodeId, Rc<Compiled>>>,
-    counted: RefCell<HashMap<NodeId, Rc<Occurrences<'a, S>>>>,
-    setters: RefCell<HashMap<(FuncId, u32), Rc<Occurrences<'a, S>>>>,
+    counted: RefCell<HashMap<NodeId, Counted<'a, S>>>,
+    setters: RefCell<HashMap<(FuncId, u32), Counted<'a, S>>>,
     columns: RefCell<HashMap<Input, Option<Rc<ColumnView<'a>>>>>,
     copies: RefCell<HashMap<Input, Option<Rc<CopyView<'a>>>>>,
     mentions: RefCell<HashMap<usize, Rc<Mentions>>>,
