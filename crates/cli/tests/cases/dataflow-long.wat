@@ -12,4 +12,4 @@
 ;; | 20,000,999  >99.9%  gen                           @0x29 i32.const  #2-#20,001,000
 ;; |          1   <0.1%  nothing since the call began                   #1
 ;; | 2 queries on 1 path trace
-;; ! afterimage: path of 20001001 executed blocks in 21 bytes
+;; ! afterimage: path of 20,001,001 executed blocks in 21 bytes

@@ -7,7 +7,7 @@
 ;; ! afterimage: locals-bounded.wat exhausted its stack; 0 host calls recorded in deep.aft (N)
 ;; = 134
 ;; $ afterimage build --lens full deep.aft
-;; ! afterimage: path of 524272 executed blocks in 761922 bytes
+;; ! afterimage: path of 524,272 executed blocks in 761,922 bytes
 ;; ! afterimage: deep.aft: a run whose open activations have more than 67,108,864 locals and operands together cannot be followed
 ;; = 125
 ;; $ afterimage verify deep.aft

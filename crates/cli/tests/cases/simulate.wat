@@ -190,7 +190,7 @@
 ;; |   afterimage slice run.aft --at @0x7b#125 --operand 1
 ;; ! afterimage: who made addresses and conditions is told if the recording has values: afterimage build --lens full run.aft
 ;; $ afterimage build --lens full run.aft
-;; ! afterimage: values of 1153 executed statements in 137 bytes (0.1188 a statement)
+;; ! afterimage: values of 1,153 executed statements in 137 bytes (0.1188 a statement)
 ;; $ afterimage simulate run.aft --worst --cache 128,2,16 --branch-predictor gshare:bits=8,history=6 --limit 2
 ;; | one load has 58.5% of all misses: --cache 128,2,16
 ;; |
