@@ -34,8 +34,19 @@ async function settled(page) {
   await page.waitForFunction(() => !document.querySelector(".loading, .waits"), null, { timeout: 60_000 });
 }
 
+/** Waits until nothing was asked for a while: an answer may lead to the next question, and what waits is pale. */
+async function quiet(page) {
+  const isQuiet = () => {
+    if (document.querySelector(".loading, .waits")) delete document.body.dataset.quiet;
+    else document.body.dataset.quiet ??= String(performance.now());
+    return performance.now() - Number(document.body.dataset.quiet ?? Infinity) > 300;
+  };
+  await page.waitForFunction(isQuiet, null, { timeout: 60_000 });
+  await page.evaluate(() => { delete document.body.dataset.quiet; });
+}
+
 async function look(page, name) {
-  await settled(page);
+  await quiet(page);
   const failed = await page.locator(".failed").allInnerTexts();
   if (failed.length) wrong.push(`${name}: ${failed.join("; ")}`);
   const wide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth + 1);
