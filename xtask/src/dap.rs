@@ -22,7 +22,7 @@ const PROGRAMS: [(&str, &str, &str); 3] = [
     ("xtask/dap/words.rs", "0", "*seen += 1;"),
 ];
 
-/// So many rounds of the ledger are nearly two thousand million instructions, about half of which are statements.
+/// Rounds of the ledger: nearly two thousand million instructions, half of which are statements.
 const ROUNDS: &str = "1000000";
 
 /// Checks, or measures.

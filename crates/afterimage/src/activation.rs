@@ -1,7 +1,8 @@
 //! One execution of a function as a whole.
 //!
-//! In: a moment of the run. Out: the activation that it is in: its arguments and result, its path by lines, and what each line changed, wrote and called. Only its own
-//! lines: what it calls is one entry. A statement belongs to the last arrival at a line before it, so all that a line does stands beside it.
+//! Input: a moment of the run. Output: the activation at that moment, with its arguments and result,
+//! its path by lines, and each line's changes, writes and calls. A call is one entry; the lines of the
+//! callee are left out. A statement belongs to the last arrival at a line before it.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -26,26 +27,26 @@ use crate::named::{NamedProgram, with_names};
 use crate::path::numbering;
 use crate::steps::follow;
 
-/// What did one execution of a function do?
+/// Asks for one execution of a function: its lines, changes, writes and calls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActivationQuery {
     /// A moment in it: `parse#3`, its third call; `parser.c:42#7`, `@0x1f3#2`, `t=123456`. The innermost function then.
     pub at: String,
-    /// At most so many arrivals at lines.
+    /// The maximum number of arrivals at lines.
     pub arrivals: usize,
-    /// At so many of them, the first, variables are looked at: each takes following the run.
+    /// The number of arrivals, from the first, at which variables are read. Each read follows the run.
     pub variables: usize,
 }
 
-/// At most so many statements of the function are looked at.
+/// The maximum number of statements of the function that are examined.
 const STATEMENTS: usize = 200_000;
-/// So many lines in a row that were not executed are shown between others.
+/// The maximum number of unexecuted lines that are shown between two executed ones.
 const GAP: u32 = 4;
-/// At most so many different writes of a line, and as many calls, are listed.
+/// The maximum number of distinct writes of a line, and of its calls.
 const EACH: usize = 8;
 
 impl ActivationQuery {
-    /// So many arrivals are followed if nothing else is asked for.
+    /// The default number of arrivals.
     pub const ARRIVALS: usize = 20_000;
     /// And variables are looked at so often.
     pub const VARIABLES: usize = 64;

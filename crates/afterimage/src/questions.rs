@@ -237,7 +237,8 @@ impl Session {
         })
     }
 
-    /// What did one execution of a function do? Builds the path if it is not there yet, and follows the run while the function is open.
+    /// Returns the lines, changes, writes and calls of one execution of a function. Builds the path if
+    /// it does not exist yet, and follows the run while the function is open.
     ///
     /// # Errors
     /// If the run has no such moment, the program no lines, or the recording is damaged.

@@ -431,7 +431,7 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
     }
 }
 
-/// So many bytes can be watched at once.
+/// The maximum number of watched bytes.
 const LARGEST_WATCHED: u64 = 1 << 16;
 
 /// A number as clients write addresses.

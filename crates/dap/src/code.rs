@@ -14,9 +14,9 @@ use crate::breakpoints::address;
 use crate::debuggee::Debuggee;
 use crate::protocol::{Disassemble, Instruction, ReadMemory, SourceText};
 
-/// So many bytes are read at once.
+/// The maximum number of bytes in one read.
 const LARGEST_READ: i64 = 1 << 20;
-/// So many operators are shown at once.
+/// The maximum number of operators in one answer.
 const MOST_OPERATORS: i64 = 1 << 14;
 
 impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {

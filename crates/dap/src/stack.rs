@@ -11,9 +11,9 @@ use crate::debuggee::{Debuggee, position};
 use crate::protocol::{Frame, OfFrame, Scope, StackTrace};
 use crate::variables::Handle;
 
-/// So many activations are looked at beyond those that are wanted: some are of libraries.
+/// The number of activations examined beyond the requested ones, since some belong to libraries.
 const BEYOND: usize = 64;
-/// So many frames are shown if the client does not say how many.
+/// The default number of frames.
 const MOST: usize = 1000;
 
 /// A frame that is shown.

@@ -38,9 +38,9 @@ pub(crate) const SHOWN: Limits = Limits {
     ..Limits::DEFAULT
 };
 
-/// So many global variables are shown.
+/// The maximum number of global variables.
 const GLOBALS: usize = 1000;
-/// So many parts are shown if the client does not say how many.
+/// The default number of parts.
 const PARTS: u64 = 256;
 /// References are numbers of 31 bits.
 const MOST_HANDLES: usize = 1 << 20;

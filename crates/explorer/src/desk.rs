@@ -22,7 +22,7 @@ use crate::parameters::Parameters;
 use crate::standing::Standing;
 use crate::works::Works;
 
-/// So many bytes of answers are kept: a run does not change, so the same question has the same answer.
+/// The maximum size of cached answers in bytes. A run does not change, so neither do its answers.
 const KEPT: usize = 64 << 20;
 
 /// A recording that is open.

@@ -59,9 +59,9 @@ pub enum ExplorerError {
     Random(io::Error),
 }
 
-/// So many connections may be open at once: a browser opens six.
+/// The maximum number of open connections. A browser opens six.
 const CONNECTIONS: usize = 64;
-/// So many ports are tried.
+/// The number of ports to try.
 const TRIED: u16 = 100;
 
 /// A recording as a page.

@@ -14,13 +14,13 @@ use crate::calls::commands_as_calls;
 pub const LINES: usize = 60;
 /// Of these, so many are for the report.
 pub(crate) const BODY: usize = 47;
-/// So many of the calls that may come next stand in the text.
+/// The maximum number of suggested calls in the text.
 const NEXT: usize = 6;
-/// So many notes.
+/// The maximum number of notes.
 const NOTES: usize = 3;
 /// Longer lines are cut.
 const WIDTH: usize = 400;
-/// So many entries a list of a document has at most.
+/// The maximum number of entries in a list of a document.
 const ENTRIES: usize = 80;
 
 /// What encloses recorded text.

@@ -9,9 +9,9 @@ use anyhow::{Context, Result, bail};
 #[derive(Clone, Debug)]
 pub struct Roots(Vec<PathBuf>);
 
-/// So many recordings are named where one is not found.
+/// The maximum number of recordings that are named when one is not found.
 const NAMED: usize = 8;
-/// So many files and folders are looked at for that.
+/// The maximum number of files and folders examined to find them.
 const LOOKED_AT: usize = 2000;
 
 impl Roots {

@@ -16,7 +16,7 @@ use anyhow::Result;
 use crate::listener::Listener;
 use crate::roots::Roots;
 
-/// So many recordings stay open.
+/// The maximum number of open recordings.
 const OPEN: usize = 4;
 
 /// What a file was when it was looked at last.

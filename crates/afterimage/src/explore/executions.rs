@@ -16,14 +16,14 @@ pub struct ExecutionsQuery {
     pub at: String,
     /// The stretch.
     pub bounds: Bounds,
-    /// At most so many, evenly spread by number.
+    /// The maximum number, evenly spread by execution number.
     pub limit: u64,
     /// A moment: how many there were up to then is told.
     pub by: Option<String>,
 }
 
 impl ExecutionsQuery {
-    /// So many are found without all of the path.
+    /// Up to this number, executions are found without the whole path.
     pub const FEW: u64 = 8;
 
     pub(crate) fn answer(&self, session: &Session) -> Result<ExecutionsDocument> {

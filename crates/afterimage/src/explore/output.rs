@@ -12,11 +12,11 @@ use crate::explain::Scene;
 /// What did the program print to standard output and standard error, and when?
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputQuery {
-    /// At most so many bytes of each of the two are told, the first ones.
+    /// The maximum number of bytes of each stream, from its beginning.
     pub limit: u64,
 }
 
-/// So many calls of each stream are told.
+/// The maximum number of calls of each stream.
 const WRITES: usize = 20_000;
 
 /// Of a run whose values are not built, output is told as far as this part of its stretches tells it. To build all values for the rest may take many times as long as the run did.

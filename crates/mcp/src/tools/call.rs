@@ -23,7 +23,7 @@ pub(super) struct Arguments {
     offset: Option<usize>,
 }
 
-/// So many lines are shown before the one that is asked about.
+/// The number of lines shown before the requested one.
 const BEFORE: usize = 16;
 
 impl Question for Arguments {

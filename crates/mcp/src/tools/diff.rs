@@ -24,7 +24,7 @@ pub(super) struct Arguments {
     other: String,
 }
 
-/// So many rows each list has.
+/// The maximum number of rows in each list.
 const ROWS: usize = 8;
 
 impl Question for Arguments {

@@ -66,7 +66,7 @@ struct FoundFunction {
     source: Option<String>,
 }
 
-/// So many times are in an answer.
+/// The maximum number of times in an answer.
 const ROWS: u64 = 30;
 
 impl Question for Arguments {

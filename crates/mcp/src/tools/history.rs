@@ -28,7 +28,7 @@ pub(super) struct Arguments {
     instances: Option<String>,
 }
 
-/// So many executions of a statement are in an answer.
+/// The maximum number of executions in an answer.
 const ROWS: u64 = 30;
 
 impl Question for Arguments {

@@ -75,11 +75,11 @@ struct Executed {
     source: Option<String>,
 }
 
-/// So many functions are in an answer.
+/// The maximum number of functions in an answer.
 const FUNCTIONS: usize = 20;
-/// So many bytes of the output's beginning, and of its end.
+/// The number of bytes from the beginning of the output, and from its end.
 const BYTES: u64 = 480;
-/// So many lines of these are text.
+/// The maximum number of those lines in the text.
 const LINES: usize = 5;
 
 impl Question for Arguments {

@@ -25,13 +25,13 @@ pub(super) struct Arguments {
     /// The acyclic stretches that were executed most often, with their lines.
     #[serde(default)]
     hot: bool,
-    /// At most so many rows.
+    /// The maximum number of rows.
     limit: Option<usize>,
 }
 
-/// So many rows are in an answer, unless more are asked for.
+/// The default number of rows.
 const ROWS: usize = 20;
-/// So many rows an answer has at most.
+/// The largest number of rows in an answer.
 const MOST: usize = 40;
 
 impl Question for Arguments {

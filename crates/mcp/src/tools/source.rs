@@ -61,7 +61,7 @@ struct SourceFile {
     reached: u64,
 }
 
-/// So many lines are shown before the one that is asked about.
+/// The number of lines shown before the requested one.
 const BEFORE: u32 = 16;
 
 type Counts = BTreeMap<String, BTreeMap<u32, u64>>;

@@ -80,14 +80,14 @@ impl Near {
     }
 }
 
-/// So many have their text.
+/// The number of entries with text.
 const NEAR: usize = 14;
-/// So many more are only named, a few in a row.
+/// The number of further entries, which are only named.
 const FAR: usize = 64;
 const IN_A_ROW: usize = 8;
 /// A way is followed so far beyond what is left out of it.
 const STEPS: u64 = 120;
-/// So many functions of the stack are looked at for one of the user's own.
+/// The number of stack frames searched for a function of the user's own.
 const STACK: usize = 64;
 
 impl Question for Arguments {
