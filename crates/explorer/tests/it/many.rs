@@ -27,7 +27,7 @@ fn clients_that_go_away_disturb_nobody() {
     assert_eq!(client.get("api/state?at=50%25").status, 200);
 }
 
-/// The number of requests, each from a client of its own.
+/// The number of requests, and of the clients that send them at once.
 const REQUESTS: usize = 10_000;
 const CLIENTS: usize = 50;
 
