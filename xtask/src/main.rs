@@ -26,6 +26,7 @@ mod copy;
 mod corpus;
 mod dap;
 mod demo;
+mod dist;
 mod explorer;
 mod forge;
 mod freeze;
@@ -115,6 +116,8 @@ enum Task {
     Guide(GuideArguments),
     /// Build the manual as a book into target/book, if mdbook is installed
     Book,
+    /// Write the archive of a release into target/dist: the stripped program, manual pages, completions
+    Dist,
     /// Measure the sentences of documents and doc comments, and fail above the limits
     Prose {
         /// How many of the longest sentences to list
@@ -297,6 +300,7 @@ fn main() -> ExitCode {
         Task::Screens(arguments) => screens::run(&arguments),
         Task::Guide(arguments) => guide::run(&arguments),
         Task::Book => book::run(),
+        Task::Dist => dist::run(),
         Task::Prose { limit } => prose::run(limit),
         Task::Dap(arguments) => dap::run(&arguments),
         Task::Explorer { tool } => explorer::run(tool.as_deref()),
