@@ -68,8 +68,8 @@ struct Near {
     source: Position,
     /// Its text, of the nearest ones, if it is at hand.
     text: Option<String>,
-    /// It is at most so many dependences away.
-    within: u8,
+    /// How far it is: the sum over the dependences between, those along data the shortest.
+    distance: u32,
 }
 
 impl Near {
@@ -232,7 +232,7 @@ fn near(asked: &Asked<'_>, at: &str, way: &[WhyEntry]) -> Result<Vec<Near>> {
         Near {
             text: text.map(|text| text.trim().to_owned()),
             source: one.source,
-            within: one.within,
+            distance: one.distance,
         }
     };
     Ok(others.take(NEAR + FAR).enumerate().map(described).collect())
