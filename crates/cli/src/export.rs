@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use afterimage::export::{ExportFormat, ExportQuery, Least};
-use afterimage::profile::CodeFilter;
 #[cfg(feature = "parquet")]
 use afterimage::Bounds;
+use afterimage::export::{ExportFormat, ExportQuery, Least};
+use afterimage::profile::CodeFilter;
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{CodeArguments, StretchArguments};
@@ -85,7 +85,10 @@ impl Arguments {
     /// Writes tables. Options for the formats of calls have no meaning for them.
     fn tables(&self) -> Result<Exit> {
         let given = [
-            ("--from and --to", self.stretch.bounds() != Bounds::default()),
+            (
+                "--from and --to",
+                self.stretch.bounds() != Bounds::default(),
+            ),
             ("--depth", self.depth != ExportQuery::DEPTH),
             ("--min", self.min.is_some()),
             ("--no-inlined", self.no_inlined),

@@ -135,7 +135,9 @@ impl<'a> Dependences<'a> {
         let node = &self.values.path().nodes()[instance.node];
         let block = node.blocks.get((time - instance.time) as usize);
         let cfg = self.values.program().function(node.function);
-        let block = block.zip(cfg).and_then(|(&id, function)| function.cfg.blocks.get(id));
+        let block = block
+            .zip(cfg)
+            .and_then(|(&id, function)| function.cfg.blocks.get(id));
         let op = block.and_then(|block| block.ops.end.as_u32().checked_sub(1));
         Ok(op.map(|op| self.ids.statement(node.function, OpId::from_u32(op))))
     }
@@ -202,8 +204,16 @@ impl<'a> Dependences<'a> {
         for word in [row.role, row.origin] {
             self.words.entry(word).or_insert_with(|| word.into());
         }
-        let [ts, statement, role, origin, def_ts, def_statement, host_call, bytes] =
-            self.file.row()?;
+        let [
+            ts,
+            statement,
+            role,
+            origin,
+            def_ts,
+            def_statement,
+            host_call,
+            bytes,
+        ] = self.file.row()?;
         ts.count(row.time);
         statement.maybe(row.statement);
         role.shared(&self.words[row.role]);

@@ -93,7 +93,10 @@ impl<'a> Walk<'a> {
             (&schema::STEPS, tables.steps),
             (&schema::VALUES, tables.values),
             (&schema::MEMORY, tables.memory),
-            (&schema::DEPENDENCES, dependences.map(Dependences::into_file)),
+            (
+                &schema::DEPENDENCES,
+                dependences.map(Dependences::into_file),
+            ),
         ] {
             if let Some(file) = file {
                 written.add(table, file.finish()?);
@@ -125,7 +128,8 @@ impl<'a> Walk<'a> {
                 if visit.start >= first {
                     let blocks = path.nodes()[visit.node].blocks.iter();
                     let function = path.nodes()[visit.node].function;
-                    let blocks = Vec::from_iter(blocks.map(|&block| self.ids.block(function, block)));
+                    let blocks =
+                        Vec::from_iter(blocks.map(|&block| self.ids.block(function, block)));
                     tables.steps(visit, &blocks, activations.at(visit.start)?)?;
                     if let Some(dependences) = dependences {
                         dependences.node(visit)?;
@@ -191,7 +195,9 @@ impl<'a> Walk<'a> {
             open.truncate(call.depth);
             let parent = open.last().copied();
             open.push(call.entered);
-            let site = call.site.map(|(function, block)| self.ids.block(function, block));
+            let site = call
+                .site
+                .map(|(function, block)| self.ids.block(function, block));
             let [ts, dur, depth, id, parent_id, function, site_block, is_open] = out.row()?;
             ts.count(call.entered);
             dur.count(call.blocks(path.length()));
@@ -236,11 +242,15 @@ impl<'a> Activations<'a> {
     fn at(&mut self, time: u64) -> Result<u64> {
         while let Some(event) = self.next {
             match event {
-                CallEvent::Enter { depth, time: at, .. } if at <= time => {
+                CallEvent::Enter {
+                    depth, time: at, ..
+                } if at <= time => {
                     self.open.truncate(depth);
                     self.open.push(at);
                 }
-                CallEvent::Leave { depth, time: at, .. } if at < time => self.open.truncate(depth),
+                CallEvent::Leave {
+                    depth, time: at, ..
+                } if at < time => self.open.truncate(depth),
                 _ => break,
             }
             self.next = self.events.next()?;

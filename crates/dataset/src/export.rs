@@ -108,7 +108,10 @@ impl DatasetQuery {
         for name in &self.tables {
             if !DYNAMIC.iter().any(|table| table.name == name) {
                 let known = Vec::from_iter(DYNAMIC.iter().map(|table| table.name));
-                bail!("windows have no table {name:?}; they have {}", known.join(", "));
+                bail!(
+                    "windows have no table {name:?}; they have {}",
+                    known.join(", ")
+                );
             }
         }
         let all = DYNAMIC.iter().copied();
@@ -149,7 +152,9 @@ fn write_windows(
         ));
     }
     let work = Work::Question("writing the tables");
-    let progress = session.monitor().begin(work, Some(session.path()?.length()));
+    let progress = session
+        .monitor()
+        .begin(work, Some(session.path()?.length()));
     let run = Run {
         progress: &*progress,
         ..session.run_from_checkpoints()?

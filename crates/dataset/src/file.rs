@@ -257,11 +257,10 @@ impl TableFile {
         Ok(())
     }
 
-    /// Writes the rest to the disk. Returns the number of rows, and of bytes.
+    /// Writes the rest. Returns the number of rows, and of bytes.
     pub fn finish(mut self) -> Result<(u64, u64)> {
         self.flush()?;
         let file = self.file.into_inner()?;
-        file.sync_data()?;
         Ok((self.written, file.metadata()?.len()))
     }
 }
@@ -297,7 +296,11 @@ fn properties(table: &Table) -> Result<WriterPropertiesPtr> {
         .set_key_value_metadata(Some(vec![own]))
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(LEVEL)?))
         .set_max_row_group_row_count(Some(GROUP));
-    if table.columns.first().is_some_and(|first| first.name == "ts") {
+    if table
+        .columns
+        .first()
+        .is_some_and(|first| first.name == "ts")
+    {
         all = all.set_sorting_columns(Some(vec![SortingColumn {
             column_idx: 0,
             descending: false,

@@ -3,7 +3,7 @@
 //! A part (a window, or the tables about the whole run) is written under another name and then renamed, so what has its name is whole. While a process writes a part, it holds a lock, which the system drops when the process ends. So other processes leave that part to it, and begin it anew after it was killed. The file [`INCOMPLETE`] is there until all parts are.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use afterimage::Session;
@@ -86,51 +86,61 @@ impl Folder {
         let folder = Self { at: at.to_owned() };
         let manifest = manifest(session, windows, tables)?;
         let text = serde_json::to_string_pretty(&manifest)? + "\n";
-        folder.named(folder.begin(&text))?;
+        folder.named(folder.begin(&text, &crate::views::text(tables)))?;
         let known = folder.named(fs::read_to_string(at.join(MANIFEST)))?;
         let known: Option<Manifest> = serde_json::from_str(&known).ok();
         let shown = at.display();
         match known {
             Some(known) if known == manifest => Ok(folder),
-            Some(known) if known.format == FORMAT && known.recording == manifest.recording => bail!(
-                "{shown}: this data set has other tables or windows than are asked for; choose another folder, or the same --tables and --window-blocks"
-            ),
-            Some(known) if known.format == FORMAT => bail!(
-                "{shown}: this data set is of another recording; choose another folder"
-            ),
+            Some(known) if known.format == FORMAT && known.recording == manifest.recording => {
+                bail!(
+                    "{shown}: this data set has other tables or windows than are asked for; choose another folder, or the same --tables and --window-blocks"
+                )
+            }
+            Some(known) if known.format == FORMAT => {
+                bail!("{shown}: this data set is of another recording; choose another folder")
+            }
             _ => bail!("{shown}: {MANIFEST} is not that of a data set; choose another folder"),
         }
     }
 
     /// Makes the folder and what it says about itself, if it is new.
-    fn begin(&self, manifest: &str) -> io::Result<()> {
+    fn begin(&self, manifest: &str, views: &str) -> io::Result<()> {
         fs::create_dir_all(&self.at)?;
-        if self.at.join(MANIFEST).exists() {
-            return Ok(());
+        if !self.at.join(MANIFEST).exists() {
+            self.refuse_others()?;
+            let incomplete = "Parts of this data set are not written yet. The command that wrote it writes the rest when it is run again.\n";
+            fs::write(self.at.join(INCOMPLETE), incomplete)?;
+            self.put(MANIFEST, manifest)?;
         }
+        match self.at.join(VIEWS).exists() {
+            true => Ok(()),
+            false => self.put(VIEWS, views),
+        }
+    }
+
+    /// Refuses a folder that has other files than those of a data set that has just begun.
+    fn refuse_others(&self) -> io::Result<()> {
         let others = fs::read_dir(&self.at)?.map(|entry| Ok(entry?.file_name()));
         for name in others.collect::<io::Result<Vec<_>>>()? {
             let name = name.to_string_lossy();
             // Of a process that begins at the same time, or was killed when it began.
-            if name != INCOMPLETE && name != MANIFEST && !name.starts_with(".new-") {
+            let is_own = name == INCOMPLETE || name.starts_with(".new-");
+            if !is_own && !self.at.join(MANIFEST).exists() {
                 let foreign = format!(
                     "the folder has {name}, which is of no data set; choose a new or empty folder"
                 );
                 return Err(io::Error::other(foreign));
             }
         }
-        let incomplete = "Parts of this data set are not written yet. The command that wrote it writes the rest when it is run again.\n";
-        fs::write(self.at.join(INCOMPLETE), incomplete)?;
-        self.put(VIEWS, &crate::views::text())?;
-        self.put(MANIFEST, manifest)
+        Ok(())
     }
 
     /// Writes a small file as a whole.
     fn put(&self, name: &str, text: &str) -> io::Result<()> {
-        let new = self.at.join(format!(".new-{name}-{}", std::process::id()));
-        let mut file = File::create(&new)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_data()?;
+        let writer = (std::process::id(), std::thread::current().id());
+        let new = self.at.join(format!(".new-{name}-{writer:?}"));
+        fs::write(&new, text)?;
         fs::rename(new, self.at.join(name))
     }
 
@@ -183,7 +193,8 @@ impl Folder {
     /// The windows that are not there.
     pub fn missing(&self, windows: Windows) -> Vec<u64> {
         let all = 0..windows.count();
-        all.filter(|&window| !self.has(Part::Window(window))).collect()
+        all.filter(|&window| !self.has(Part::Window(window)))
+            .collect()
     }
 
     /// Removes the mark and the locks, if all parts are there. Returns whether they are.

@@ -23,12 +23,18 @@ impl Ids {
         for function in &program.functions {
             bases.push(next);
             let cfg = &function.cfg;
-            let own = [cfg.blocks.len(), cfg.edges.len(), function.operators as usize];
+            let own = [
+                cfg.blocks.len(),
+                cfg.edges.len(),
+                function.operators as usize,
+            ];
             for (next, own) in next.iter_mut().zip(own) {
                 let sum = *next as usize + own;
                 match i32::try_from(sum) {
                     Ok(_) => *next = sum as u32,
-                    Err(_) => bail!("the program has more than 2,147,483,647 operators, and a column has no larger numbers"),
+                    Err(_) => bail!(
+                        "the program has more than 2,147,483,647 operators, and a column has no larger numbers"
+                    ),
                 }
             }
         }

@@ -176,7 +176,7 @@ pub static HOST_CALLS: Table = Table {
     columns: &[
         column("host_call_id", Long, Delta),
         column("ts", Long, Delta),
-        column("statement_id", Int, Dictionary),
+        optional("statement_id", Int, Dictionary),
         column("function_id", Int, Dictionary),
         column("arguments", Longs, Plain),
         column("results", Longs, Plain),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::schema::{DYNAMIC, WHOLE};
+use crate::schema::{Table, WHOLE};
 
 /// Where statements are: their function, file and line.
 const PLACES: &str = "\
@@ -14,8 +14,8 @@ JOIN functions f USING (function_id)
 LEFT JOIN lines l ON l.line_id = s.line_id;
 ";
 
-/// The text of the file.
-pub(crate) fn text() -> String {
+/// The text of the file, for a data set with these tables in its windows.
+pub(crate) fn text(tables: &[&'static Table]) -> String {
     let mut text = "\
 -- The tables of this data set as views. Begin DuckDB in this folder: duckdb -init views.sql
 -- The names of tables and columns are explained in afterimage's docs/PARQUET.md.
@@ -28,7 +28,7 @@ pub(crate) fn text() -> String {
             "CREATE OR REPLACE VIEW {name} AS SELECT * FROM '{name}.parquet';"
         );
     }
-    for table in DYNAMIC {
+    for table in tables {
         let name = table.name;
         // `values` is a word of SQL.
         let _ = writeln!(

@@ -11,6 +11,7 @@ use afterimage_program::{BlockEnd, BlockKind, EdgeKind};
 use afterimage_replay::steps::{Follower, Operators};
 use afterimage_wpp::Segments;
 use anyhow::Result;
+use wasmparser::ValType;
 
 use crate::file::TableFile;
 use crate::ids::Ids;
@@ -55,10 +56,21 @@ impl<'a> Whole<'a> {
         let meta = self.session.file().meta()?;
         let end = self.session.file().end()?;
         let digest = Vec::from_iter(meta.module_sha256.iter().map(|byte| format!("{byte:02x}")));
-        let host_calls = end.as_ref().map_or(0, |end| end.host_call_counts.iter().sum());
+        let host_calls = end
+            .as_ref()
+            .map_or(0, |end| end.host_call_counts.iter().sum());
         let totals = self.profile.totals();
-        let [version, program, sha, ended, blocks, instructions, calls, windows, window] =
-            file.row()?;
+        let [
+            version,
+            program,
+            sha,
+            ended,
+            blocks,
+            instructions,
+            calls,
+            windows,
+            window,
+        ] = file.row()?;
         version.put(schema::VERSION);
         program.text(&meta.program_name);
         sha.text(&digest.concat());
@@ -75,7 +87,9 @@ impl<'a> Whole<'a> {
         let imports = self.session.program().imports.len();
         let end = self.session.file().end()?;
         for import in 0..imports {
-            let called = end.as_ref().and_then(|end| end.host_call_counts.get(import));
+            let called = end
+                .as_ref()
+                .and_then(|end| end.host_call_counts.get(import));
             let [function, name, is_import, line, calls, blocks, instructions] = file.row()?;
             function.put(import as i64);
             name.text(self.profile.names().function(FuncId::new(import)));
@@ -112,7 +126,16 @@ impl<'a> Whole<'a> {
 
     fn blocks(&self, file: &mut TableFile) -> Result<()> {
         for row in self.profile.block_rows(&Scope::All)? {
-            let [id, function, block, ends, offset, line, executions, instructions] = file.row()?;
+            let [
+                id,
+                function,
+                block,
+                ends,
+                offset,
+                line,
+                executions,
+                instructions,
+            ] = file.row()?;
             id.put(self.ids.block(row.function, row.block));
             function.put(row.function.as_u32());
             block.put(row.block.as_u32());
@@ -158,7 +181,9 @@ impl<'a> Whole<'a> {
                 if !operator.instruction {
                     continue;
                 }
-                let block = operator.block.map(|block| self.ids.block(function.id, block));
+                let block = operator
+                    .block
+                    .map(|block| self.ids.block(function.id, block));
                 let [id, of, block_id, offset, name, line, executions] = file.row()?;
                 id.put(self.ids.statement(function.id, operator.op));
                 of.put(function.id.as_u32());
@@ -209,17 +234,25 @@ impl<'a> Whole<'a> {
                 };
                 let node = &nodes[visit.node];
                 number += 1;
-                let [id, ts, statement, function, arguments, results, read, written] =
-                    file.row()?;
+                let [
+                    id,
+                    ts,
+                    statement,
+                    function,
+                    arguments,
+                    results,
+                    read,
+                    written,
+                ] = file.row()?;
                 id.count(number);
                 ts.count(visit.last());
-                statement.put(match last_op(program, node) {
-                    Some(op) => self.ids.statement(node.function, op),
-                    None => 0,
-                });
+                let op = last_op(program, node);
+                statement.maybe(op.map(|op| self.ids.statement(node.function, op)));
                 function.put(call.import.as_u32());
-                arguments.list(call.arguments.iter().map(|bits| bits.0 as i64));
-                results.list(call.results.iter().map(|bits| bits.0 as i64));
+                let ty = program.type_of(call.import);
+                let (params, given) = ty.map_or((&[][..], &[][..]), |ty| (&ty.params, &ty.results));
+                arguments.list(integers(params, &call.arguments));
+                results.list(integers(given, &call.results));
                 read.count(call.read);
                 written.count(call.written);
             }
@@ -236,6 +269,15 @@ pub(crate) fn last_op(
     let function = program.function(node.function)?;
     let block = function.cfg.blocks.get(*node.blocks.last()?)?;
     Some(OpId::from_u32(block.ops.end.as_u32().checked_sub(1)?))
+}
+
+/// Values as integers: an `i32` with its sign, others by their bits.
+fn integers<'v>(types: &'v [ValType], values: &'v [GlobalBits]) -> impl Iterator<Item = i64> + 'v {
+    let values = types.iter().zip(values);
+    values.map(|(ty, bits)| match ty {
+        ValType::I32 => i64::from(bits.0 as i32),
+        _ => bits.0 as i64,
+    })
 }
 
 /// Watches for calls of the host at the ends of nodes.
