@@ -113,7 +113,8 @@ impl<'a> Walk<'a> {
     ) -> Result<()> {
         let path = self.session.path()?;
         let mut activations = Activations::before(self.session, first)?;
-        let is_followed = tables.values.is_some() || tables.memory.is_some();
+        let is_followed =
+            tables.values.is_some() || tables.memory.is_some() || dependences.is_some();
         if is_followed && !self.over {
             let before = self.follower.machine.time();
             self.follower.skip_to(first)?;
@@ -131,9 +132,6 @@ impl<'a> Walk<'a> {
                     let blocks =
                         Vec::from_iter(blocks.map(|&block| self.ids.block(function, block)));
                     tables.steps(visit, &blocks, activations.at(visit.start)?)?;
-                    if let Some(dependences) = dependences {
-                        dependences.node(visit)?;
-                    }
                 }
                 next = cursor.next()?;
             }
@@ -159,12 +157,18 @@ impl<'a> Walk<'a> {
             let plan = self.plan(visit)?;
             tables.steps(visit, &plan.blocks, activations.at(visit.start)?)?;
             tables.begin(plan, visit.start)?;
-            self.follower.execute(visit, tables)?;
+            match dependences {
+                Some(dependences) => {
+                    let code = &self.follower.machine.codes()[visit.node];
+                    dependences.begin(visit, activations.open.len(), code)?;
+                    self.follower
+                        .execute(visit, &mut (&mut *tables, &mut *dependences))?;
+                    dependences.end()?;
+                }
+                None => self.follower.execute(visit, tables)?,
+            }
             if let Some(error) = tables.failed.take() {
                 return Err(error);
-            }
-            if let Some(dependences) = dependences {
-                dependences.node(visit)?;
             }
         }
         Ok(())

@@ -13,6 +13,7 @@
 //! ```
 
 mod dependences;
+mod depends;
 mod dynamic;
 mod estimate;
 mod export;
@@ -22,6 +23,7 @@ mod ids;
 mod plan;
 mod report;
 mod schema;
+mod shadow;
 mod views;
 mod whole;
 mod windows;

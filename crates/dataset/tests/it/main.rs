@@ -1,5 +1,6 @@
 //! Data sets of small runs, read back and compared with what the library answers and with naive references.
 
+mod dependences;
 mod folder;
 mod read;
 mod tables;

@@ -16,7 +16,7 @@ use crate::each_run;
 use crate::read::{all, int, list, maybe, number, text, truth, whole};
 
 /// Writes a data set with windows of this many blocks.
-fn write(session: &Session, folder: &Path, window_blocks: u64) {
+pub fn write(session: &Session, folder: &Path, window_blocks: u64) {
     let query = DatasetQuery {
         window_blocks,
         ..DatasetQuery::default()
@@ -34,13 +34,13 @@ fn steps(session: &Session) -> Vec<Step> {
 }
 
 /// The number of an operator by its definition: all operators of all functions, counted.
-fn statement(program: &Program, function: FuncId, op: OpId) -> i64 {
+pub fn statement(program: &Program, function: FuncId, op: OpId) -> i64 {
     let before = program.functions.iter().take_while(|f| f.id != function);
     before.map(|f| i64::from(f.operators)).sum::<i64>() + i64::from(op.as_u32())
 }
 
 /// A row of values: the time, the statement, the integer, the number and the upper half.
-type ValueRow = (i64, i64, Option<i64>, Option<u64>, Option<i64>);
+pub type ValueRow = (i64, i64, Option<i64>, Option<u64>, Option<i64>);
 
 fn shown((time, statement): (i64, i64), value: Value) -> ValueRow {
     let (low, high) = value.bits;
@@ -62,7 +62,7 @@ fn shown((time, statement): (i64, i64), value: Value) -> ValueRow {
     (time, statement, int, number, upper)
 }
 
-fn value_rows(folder: &Path) -> Vec<ValueRow> {
+pub fn value_rows(folder: &Path) -> Vec<ValueRow> {
     let row = |row: &Row| {
         (
             int(row, "ts"),
@@ -201,105 +201,6 @@ fn steps_and_calls_are_those_of_the_stack_at_each_block() {
         let found = Vec::from_iter(all(&out, "calls").iter().map(call));
         assert_eq!(found, Vec::from_iter(calls.into_values()));
     });
-}
-
-/// What last wrote each byte of memory, by the table of accesses alone: `None` is the module.
-fn writers(rows: &[Row]) -> HashMap<(i64, i64), HashSet<Option<(i64, i64)>>> {
-    let mut bytes: HashMap<(i64, i64), (i64, i64)> = HashMap::new();
-    let mut found: HashMap<(i64, i64), HashSet<Option<(i64, i64)>>> = HashMap::new();
-    for row in rows {
-        let [ts, memory, address, length] =
-            ["ts", "memory", "address", "bytes"].map(|column| int(row, column));
-        let own = maybe(row, "statement_id").map(|statement| (ts, statement));
-        let range = (address..address + length).map(|at| (memory, at));
-        match (text(row, "access").as_str(), own) {
-            ("load" | "copy_from", Some(own)) => {
-                let read = range.map(|at| bytes.get(&at).copied());
-                found.entry(own).or_default().extend(read);
-            }
-            ("store" | "fill" | "copy_to" | "host_write", Some(own)) => {
-                bytes.extend(range.map(|at| (at, own)));
-            }
-            _ => {}
-        }
-    }
-    found
-}
-
-#[test]
-fn dependences_name_who_wrote_and_who_made() {
-    let (mut by_memory, mut by_operand, mut by_branch) = (0, 0, 0);
-    each_run(5, |session, folder| {
-        let out = folder.path().join("tables");
-        write(session, &out, 9);
-        let memory = all(&out, "memory");
-        let steps = all(&out, "steps");
-        let blocks = Vec::from_iter(steps.iter().map(|row| int(row, "block_id")));
-        let call_of = |time: i64| int(&steps[time as usize - 1], "call_id");
-        let hosts = whole(&out, "host_calls");
-        let host = |call: i64| {
-            let row = &hosts[call as usize - 1];
-            (int(row, "ts"), int(row, "statement_id"))
-        };
-        let statements = whole(&out, "statements");
-        let block_of: HashMap<i64, Option<i64>> = statements
-            .iter()
-            .map(|row| (int(row, "statement_id"), maybe(row, "block_id")))
-            .collect();
-        let throw = |row: &&Row| text(row, "name").starts_with("throw");
-        let throws = statements.iter().filter(throw);
-        let throws: HashSet<i64> = throws.map(|row| int(row, "statement_id")).collect();
-        let given: HashSet<(i64, i64)> =
-            value_rows(&out).iter().map(|row| (row.0, row.1)).collect();
-        let mut read: HashMap<(i64, i64), HashSet<Option<(i64, i64)>>> = HashMap::new();
-        for row in all(&out, "dependences") {
-            let (time, role, origin) = (int(&row, "ts"), text(&row, "role"), text(&row, "origin"));
-            let made = maybe(&row, "def_ts").zip(maybe(&row, "def_statement_id"));
-            if let Some((at, statement)) = made {
-                assert!(at <= time, "made later: {row}");
-                // The statement is in the block that was executed then.
-                let block = blocks[at as usize - 1];
-                assert_eq!(block_of[&statement], Some(block), "{row}");
-            }
-            let own = maybe(&row, "statement_id").map(|statement| (time, statement));
-            match (role.as_str(), own) {
-                ("memory", Some(own)) => {
-                    let writer = match origin.as_str() {
-                        "host" => Some(host(int(&row, "host_call_id"))),
-                        "initial" => None,
-                        _ => Some(made.unwrap()),
-                    };
-                    read.entry(own).or_default().insert(writer);
-                    by_memory += 1;
-                }
-                ("control", None) if origin == "branch" => {
-                    // A branch of the same activation.
-                    let (at, _) = made.unwrap();
-                    assert_eq!(call_of(at), call_of(time), "{row}");
-                    by_branch += 1;
-                }
-                ("control", None) => {}
-                ("global" | "element" | "size", Some(_)) => {}
-                (_, Some(_)) if origin == "statement" => {
-                    let made = made.unwrap();
-                    // What a handler gets was thrown, and a throw has no value.
-                    let is_given = given.contains(&made) || throws.contains(&made.1);
-                    assert!(is_given, "{row} has no value");
-                    by_operand += 1;
-                }
-                (_, Some(_)) => {}
-                (_, None) => panic!("{row}"),
-            }
-        }
-        let mut expected = writers(&memory);
-        expected.retain(|_, writers| !writers.is_empty());
-        assert_eq!(read, expected);
-    });
-    let counts = (by_memory, by_operand, by_branch);
-    assert!(
-        by_memory > 40 && by_operand > 1000 && by_branch > 200,
-        "{counts:?}"
-    );
 }
 
 #[test]
