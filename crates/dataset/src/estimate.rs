@@ -19,13 +19,13 @@ pub(crate) struct Estimate {
     pub bytes: u64,
 }
 
-/// About how many bytes a row takes in each table, in compressed programs (`bench parquet`).
+/// About how many bytes a row takes in each table, in a run of bzip2.
 fn bytes_a_row(table: &str) -> f64 {
     match table {
-        "steps" => 1.0,
-        "values" | "memory" => 2.5,
-        "calls" => 4.0,
-        _ => 5.0,
+        "steps" => 0.3,
+        "memory" => 0.9,
+        "calls" => 1.4,
+        _ => 1.2,
     }
 }
 
