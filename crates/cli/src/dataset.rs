@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use crate::exit::Exit;
 use crate::lens::{traced_whole, values};
 use crate::output::tell;
+use crate::signals::leave_last_words;
 
 /// What only tables have.
 #[derive(Debug, clap::Args)]
@@ -49,9 +50,13 @@ impl Arguments {
             // Ctrl-C keeps what is built of them.
             values(&session)?;
         }
+        let shown = folder.display();
+        leave_last_words(format!(
+            "{shown}: incomplete; the same command writes the rest"
+        ));
         let report = query.write(&session, folder);
         let report = report.with_context(|| recording.display().to_string())?;
-        tell(format!("{}: {report}", folder.display()));
+        tell(format!("{shown}: {report}"));
         Ok(Exit::Success)
     }
 }

@@ -249,18 +249,17 @@ fn manifest(session: &Session, windows: Windows, tables: &[&'static Table]) -> R
 /// A failure to write, in one sentence.
 fn unwritten(at: &Path, error: &Error) -> Error {
     let shown = at.display();
-    let system = error
-        .chain()
-        .find_map(|cause| cause.downcast_ref::<io::Error>())
-        .map(io::Error::kind);
-    // The writer of Parquet hides the system's error in its own.
-    let is_full = system == Some(ErrorKind::StorageFull)
+    let mut causes = error.chain();
+    let system = causes.find_map(|cause| cause.downcast_ref::<io::Error>());
+    // The writer of Parquet may have only the text of the system's error.
+    let is_full = system.map(io::Error::kind) == Some(ErrorKind::StorageFull)
         || format!("{error:#}").contains("No space left on device");
     match system {
         _ if is_full => anyhow!(
             "{shown}: the disk is full; what was whole stays, and the same command writes the rest when there is room"
         ),
-        _ => anyhow!("{shown}: {error:#}"),
+        Some(system) => anyhow!("{shown}: {system}"),
+        None => anyhow!("{shown}: {error:#}"),
     }
 }
 
@@ -299,5 +298,32 @@ impl Claim<'_> {
     pub fn drop_part(self) {
         // What stays is removed when the part is begun anew.
         let _ = remove(&self.at);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use parquet::errors::ParquetError;
+
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_named_whoever_notices_it() {
+        let full = || io::Error::from_raw_os_error(28);
+        let hidden = ParquetError::General(full().to_string());
+        for error in [
+            Error::new(full()),
+            Error::new(hidden),
+            Error::new(ParquetError::from(full())),
+        ] {
+            let said = unwritten(Path::new("tables"), &error).to_string();
+            assert_eq!(
+                said,
+                "tables: the disk is full; what was whole stays, and the same command writes the rest when there is room"
+            );
+        }
+        let other = Error::new(io::Error::from(ErrorKind::PermissionDenied));
+        let said = unwritten(Path::new("tables"), &other).to_string();
+        assert_eq!(said, "tables: permission denied");
     }
 }

@@ -144,10 +144,16 @@ fn dependences_are_those_that_are_asked_for_one_by_one() {
     assert!(count > 5000, "{count}");
 }
 
+/// An executed statement: the time and the statement.
+type Executed = (i64, i64);
+
+/// Who wrote what each executed statement reads; `None` is the module.
+type Writers = HashMap<Executed, HashSet<Option<Executed>>>;
+
 /// What last wrote each byte of memory, by the table of accesses alone: `None` is the module.
-fn writers(rows: &[Row]) -> HashMap<(i64, i64), HashSet<Option<(i64, i64)>>> {
+fn writers(rows: &[Row]) -> Writers {
     let mut bytes: HashMap<(i64, i64), (i64, i64)> = HashMap::new();
-    let mut found: HashMap<(i64, i64), HashSet<Option<(i64, i64)>>> = HashMap::new();
+    let mut found: Writers = HashMap::new();
     for row in rows {
         let [ts, memory, address, length] =
             ["ts", "memory", "address", "bytes"].map(|column| int(row, column));
@@ -193,7 +199,7 @@ fn dependences_name_who_wrote_and_who_made() {
         let given: HashSet<(i64, i64)> =
             value_rows(&out).iter().map(|row| (row.0, row.1)).collect();
         let mut lengths: HashMap<(i64, i64), i64> = HashMap::new();
-        let mut read: HashMap<(i64, i64), HashSet<Option<(i64, i64)>>> = HashMap::new();
+        let mut read: Writers = HashMap::new();
         for row in all(&out, "dependences") {
             let (time, role, origin) = (int(&row, "ts"), text(&row, "role"), text(&row, "origin"));
             let made = maybe(&row, "def_ts").zip(maybe(&row, "def_statement_id"));

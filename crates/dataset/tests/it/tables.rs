@@ -279,3 +279,41 @@ fn counts_of_the_whole_run_are_those_of_the_profile_and_of_the_windows() {
         }
     });
 }
+
+#[test]
+fn the_page_describes_the_tables_and_the_files_have_its_columns() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/PARQUET.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let session = Session::open(&crate::forever(folder.path())).unwrap();
+    let out = folder.path().join("tables");
+    write(&session, &out, 100);
+    let version = format!("The version is {}.", afterimage_dataset::VERSION);
+    assert!(page.contains(&version), "{version}");
+    for table in WHOLE.iter().chain(&DYNAMIC) {
+        let begin = format!("| `{}` | ", table.name);
+        let row = page.lines().find(|line| line.starts_with(&begin));
+        let row = row.unwrap_or_else(|| panic!("no row {begin}"));
+        // What is between backticks, in order, with whether a question mark follows.
+        let words = Vec::from_iter(row.split('`'));
+        let words = words.chunks(2).skip(1).filter_map(|two| match *two {
+            [_, word] => Some(word),
+            _ => None,
+        });
+        let described = Vec::from_iter(words);
+        let columns = Vec::from_iter(table.columns.iter().map(|column| column.name));
+        assert_eq!(described, columns, "{}", table.name);
+        for column in table.columns {
+            let marked = row.contains(&format!("`{}`?", column.name));
+            assert_eq!(marked, column.optional, "{}.{}", table.name, column.name);
+        }
+        let rows = match out.join(format!("{}.parquet", table.name)).exists() {
+            true => whole(&out, table.name),
+            false => all(&out, table.name),
+        };
+        if let Some(first) = rows.first() {
+            let found = Vec::from_iter(first.get_column_iter().map(|(name, _)| name.as_str()));
+            assert_eq!(found, columns);
+        }
+    }
+}
