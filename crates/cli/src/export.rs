@@ -28,7 +28,7 @@ Formats:
   callgrind  blocks by function and calls with what they cost in all, for KCachegrind
              and callgrind_annotate
   dot        the tree of calling contexts, for Graphviz
-  parquet    the whole run as tables, for SQL and data frames: a folder (docs/PARQUET.md)
+  parquet    the whole run as tables for SQL: a folder (docs/PARQUET.md)
 
 Examples:
   afterimage export app.aft --format perfetto -o app.json
