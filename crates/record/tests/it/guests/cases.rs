@@ -187,8 +187,8 @@ fn exceptions_that_nothing_refers_to_are_forgotten() {
 }
 
 pub const CASES: &[Case] = &[
-    // One execution uses only the value on entry, another only the value it left. So they are two
-    // executions, although no instruction is needed twice.
+    // In one iteration only the old value is used, in another only the new one. So the operator
+    // counts as two executions, although no instruction is needed twice.
     Case {
         name: "exchanges",
         args: &["3"],
