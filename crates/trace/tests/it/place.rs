@@ -235,13 +235,14 @@ fn a_symbolic_link_is_followed_and_a_device_is_left_alone() {
     ));
 }
 
-/// What every file here ends as.
+/// Every file here ends like this.
 fn written(writer: &TraceWriter) {
     writer.meta(&sample::meta()).unwrap();
     writer.module(sample::MODULE).unwrap();
 }
 
-/// Whoever puts another file in the place of one that is being written keeps theirs, and nothing of ours is lost.
+/// If another process replaces a file while it is written, the replacement stays, and our file is
+/// kept as well.
 #[test]
 fn a_file_that_is_replaced_while_it_is_written_is_kept_beside_the_other() {
     let put = |path: &PathBuf| {

@@ -204,7 +204,7 @@ impl Activations {
         }
     }
 
-    /// The innermost activation's last node, if there is one.
+    /// Returns the innermost activation's last node, if any.
     pub(super) fn last(&self) -> Option<NodeId> {
         self.frames.last().map(|frame| frame.last.node)
     }
