@@ -1,4 +1,5 @@
-//! Finding the dynamic basic blocks of a path trace (Zhang and Gupta 2001, section 2, Figures 4 and 5).
+//! Finding the dynamic basic blocks of a path trace (Zhang and Gupta 2001, section 2, Figures 4 and
+//! 5).
 
 use afterimage_ids::BlockId;
 use rustc_hash::FxHashMap;
