@@ -51,7 +51,7 @@ pub enum ProfileError {
         /// Frames whose operator is listed.
         listed: u64,
     },
-    /// A frame is said to be at an operator that does not exist there.
+    /// A frame is at an operator that does not exist there.
     #[error("{function} has no {op} in {block}, where a frame is said to stand")]
     NoSuchStop {
         /// The function.

@@ -2,7 +2,8 @@
 
 use afterimage_numeric::{Scalar, Vector, VectorLoad, VectorStore};
 
-/// An operator of wasmparser's list: proposal, name, immediates, the visitor's name, operands and results.
+/// An operator of wasmparser's list: proposal, name, immediates, the visitor's name, operands and
+/// results.
 type Listed = (
     &'static str,
     &'static str,

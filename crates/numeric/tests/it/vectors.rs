@@ -150,7 +150,7 @@ fn expected(operator: Vector, immediate: u128, [a, b, c]: [u128; 3]) -> u128 {
                 .map(|pair| write(pair[0] + pair[1], width)),
         ),
         _ => {
-            // Conversions of as many lanes as both have, from the lowest; the others are zero.
+            // Converts as many lanes as both types have, from the lowest; the others are zero.
             let sign = match name.trim_end_matches("_zero") {
                 name if name.ends_with("_s") => "_s",
                 name if name.ends_with("_u") => "_u",

@@ -148,7 +148,8 @@ fn inlined_frames_are_those_of_addr2line() {
             while let Some(frame) = frames.next().unwrap() {
                 let name = frame.function.map(|f| f.raw_name().unwrap().into_owned());
                 let location = frame.location.and_then(|l| {
-                    // A file that is an address is absolute, though addr2line joins it to the folder.
+                    // A file that is an address is absolute, though addr2line joins it to the
+                    // folder.
                     let path = l.file?;
                     let path = &path[path.rfind("wasisdk://").unwrap_or(0)..];
                     Some((path.to_string(), l.line?, l.column.unwrap_or(0)))
