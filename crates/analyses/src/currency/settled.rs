@@ -102,8 +102,8 @@ pub enum Refusal {
         /// The value in the unoptimised run.
         a: Value,
     },
-    /// A block has several operators of this kind, which may have been reordered, and their values
-    /// do not tell them apart.
+    /// A block has several operators of this kind, which may have been reordered and have equal
+    /// values.
     Alike {
         /// The column.
         column: Option<u32>,
@@ -120,7 +120,7 @@ enum Outcome {
     Refused(Refusal),
 }
 
-/// Which executions correspond, by counting and by values.
+/// The correspondence of executions, by counting and by values.
 #[derive(Debug)]
 pub struct Alignment<'m> {
     moments: &'m Moments,
@@ -139,8 +139,8 @@ pub struct Alignment<'m> {
     counted: HashMap<u64, Givers>,
 }
 
-/// By a kind of operator and its value: the first stop with it, and whether all that gave it belong
-/// to that stop.
+/// For each kind of operator and value: the first stop with it, and whether all executions with it
+/// belong to that stop.
 type Givers = HashMap<(Unit, (u64, u64)), (u32, bool)>;
 
 /// Parts, ascending, by unit and activation.
@@ -442,8 +442,8 @@ impl Alignment<'_> {
             }
             return;
         };
-        // For each value in the unoptimised run: the first part that gave it, and whether all that
-        // gave it belong to one stop.
+        // For each value in the unoptimised run: the first part with it, and whether all executions
+        // with it belong to one stop.
         let mut giving: HashMap<(u64, u64), (u32, bool)> = HashMap::new();
         for ((_, other), (_, given)) in paired.iter().zip(&known) {
             let entry = giving.entry(given.value.bits).or_insert((*other, true));
@@ -596,8 +596,8 @@ enum Compared {
     Differs(Refusal),
 }
 
-/// The distance from the values of the unoptimised run to those of the optimised run, if they are
-/// the same up to order: 0, or that between addresses of objects that lie elsewhere.
+/// Returns the distance from the values of the unoptimised run to those of the optimised run, if
+/// they are the same up to order. It is 0, or the distance between addresses of moved objects.
 fn shift(known: &[(Given, Given)]) -> Option<u64> {
     let mut of_b: Vec<Given> = known.iter().map(|given| given.0).collect();
     let mut of_a: Vec<Given> = known.iter().map(|given| given.1).collect();
@@ -712,7 +712,7 @@ mod tests {
         }
     }
 
-    /// An unrolled loop of which one run executes an operator more. Only the arrivals can be
+    /// An unrolled loop in which one run executes one more operator. Only the arrivals can be
     /// counted, and an optimiser may reverse their order.
     fn unrolled(rounds: u32) -> Moments {
         let b = block(&vec![0; rounds as usize], true);
