@@ -12,7 +12,7 @@ use crate::steps::{Follower, Paused, Run, StepsError};
 pub struct Halt {
     /// The time of the execution's first block.
     pub start: u64,
-    /// How many of the node's instructions are executed before the moment.
+    /// The number of the node's instructions executed before the moment.
     pub instructions: usize,
 }
 

@@ -38,7 +38,7 @@ impl<'a> Occasions<'a> {
         }
     }
 
-    /// How many there are up to and including block T.
+    /// Returns the number of occasions up to and including block T.
     ///
     /// # Errors
     /// If the path cannot be read.
