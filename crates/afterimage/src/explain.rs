@@ -38,7 +38,7 @@ pub struct Scene<'s, 'a> {
     files: RefCell<HashMap<String, Option<SourceLines>>>,
 }
 
-/// Opens what a question about a recording needs, and asks. The values must exist.
+/// Opens the data that a question about a recording needs, and asks it. The values must exist.
 ///
 /// # Errors
 /// If the recording is damaged, or `ask` fails.
@@ -51,7 +51,7 @@ pub fn explain<R>(traced: &Session, ask: impl FnOnce(&Scene<'_, '_>) -> Result<R
 }
 
 /// Like [`explain`], but `build` builds the values if they do not exist yet. Meanwhile the line
-/// tables are read; whoever needs them waits.
+/// tables are read; users of them wait.
 ///
 /// # Errors
 /// As for [`explain`], and if `build` fails.
@@ -60,7 +60,7 @@ pub fn explain_with<R>(
     build: impl for<'r> FnOnce(&'r Session) -> Result<RecordedValues<'r>>,
     ask: impl FnOnce(&Scene<'_, '_>) -> Result<R>,
 ) -> Result<R> {
-    // What the source map borrows must outlive it.
+    // Data borrowed by the source map must outlive it.
     let (with, known) = (OnceCell::new(), OnceLock::new());
     let source = || known.get_or_init(|| session.source_map());
     thread::scope(|scope| {

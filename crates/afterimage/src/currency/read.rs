@@ -68,7 +68,7 @@ impl fmt::Display for Nowhere {
     }
 }
 
-/// How much of a value is compared.
+/// The part of a value that is compared.
 const COMPARED: Limits = Limits {
     depth: 12,
     elements: 1 << 12,

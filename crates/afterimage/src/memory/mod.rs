@@ -58,7 +58,7 @@ pub enum MemoryBytes {
 /// see [`WriteIndex::Stretches`].
 const MOST_FOLLOWED: u64 = 1 << 22;
 
-/// How many bytes a single address stands for.
+/// The number of bytes at a single address.
 const WORD: u64 = 8;
 
 /// Parses addresses into the first address and the number of bytes: `0x1040` for 8 bytes, or

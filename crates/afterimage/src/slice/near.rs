@@ -1,4 +1,5 @@
-//! The nearest lines that an execution depends on: slices of growing depth, each line with the depth at which it came in.
+//! The nearest lines that an execution depends on: slices of growing depth, each line with the
+//! depth at which it came in.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +17,8 @@ use crate::explain::Scene;
 pub struct NearQuery {
     /// The execution: `parser.c:42#7`, `@0x1f3#last`.
     pub at: String,
-    /// So many lines are enough. Half of them are looked for along data only: what branches depend on soon reaches every function.
+    /// So many lines are enough. Half of them are searched for along data only: dependences of
+    /// branches soon reach every function.
     pub enough: usize,
 }
 
@@ -25,13 +27,14 @@ pub struct NearQuery {
 pub struct NearLine {
     /// Which.
     pub source: Position,
-    /// It is at most so many dependences away.
+    /// The distance is at most this many dependences.
     pub within: u8,
 }
 
-/// How far lines are looked for, until there are enough.
+/// The distances searched until there are enough lines.
 const DISTANCES: [u8; 6] = [4, 8, 13, 20, 32, 60];
-/// Of no larger slice, in executions, the next larger one is made: that would take too long.
+/// The largest slice, in executions, for which the next larger one is made; otherwise it would take
+/// too long.
 const LARGE: u64 = 700;
 
 impl NearQuery {

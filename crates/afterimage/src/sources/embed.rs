@@ -22,15 +22,15 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use super::{LARGEST_SOURCE, SourceFiles};
 
-/// What will be embedded.
+/// The sources to embed.
 pub struct Embedding {
     /// By their paths in the debug information.
     files: Vec<Chosen>,
     /// Files that seem to lie under a root but are not embedded, with the reasons, in sentences.
     refused: Vec<String>,
-    /// How many files named in the debug information lie elsewhere.
+    /// The number of files named in the debug information that are elsewhere.
     elsewhere: usize,
-    /// How many files do not exist.
+    /// The number of files that do not exist.
     missing: usize,
 }
 
@@ -47,9 +47,9 @@ struct Chosen {
     written: Option<SystemTime>,
 }
 
-/// How many files to list before the program runs.
+/// The number of files to list before the program runs.
 const LISTED: usize = 20;
-/// How many files a sentence names.
+/// The number of files named in a sentence.
 const NAMED: usize = 3;
 
 impl Embedding {
@@ -139,8 +139,8 @@ impl Embedding {
         });
     }
 
-    /// What will be embedded, and what will not, line by line. `out` is the recording, `program`
-    /// the program.
+    /// Lists the files that will be embedded, and those that will not, line by line. `out` is the
+    /// recording, `program` the program.
     pub fn lines(&self, out: &Path, program: &Path) -> Vec<String> {
         let bytes = self.files.iter().map(|file| file.length).sum();
         let mut lines = vec![format!(
