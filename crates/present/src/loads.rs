@@ -1,4 +1,4 @@
-//! Reports the values that loads read: in summary, or all of them.
+//! Reports the values that loads read, in summary or completely.
 
 use std::io::Write;
 
@@ -101,7 +101,7 @@ pub struct LoadValuesRow {
     /// The load.
     #[serde(flatten)]
     pub instruction: Instruction,
-    /// How often it was executed.
+    /// The number of executions.
     pub loads: u64,
     /// The number of distinct values it read.
     pub values: Option<u64>,
@@ -114,7 +114,7 @@ pub struct LoadValuesRow {
     pub largest: LoadedValue,
     /// The most frequent value, if known.
     pub most: Option<LoadedValue>,
-    /// How often it was read.
+    /// The number of times it was read.
     pub most_times: Option<u64>,
 }
 
