@@ -39,7 +39,8 @@ const VARIABLES: [(&str, &str); 6] = [
     ("(*p).y", "y"),
 ];
 
-/// A condition for both: in the one, names are as in the first of [`VARIABLES`], in the other as in the second.
+/// A condition for both: in the one, names are as in the first of [`VARIABLES`], in the other as in
+/// the second.
 fn condition(random: &mut SplitMix64, depth: usize) -> [String; 2] {
     let operand = |random: &mut SplitMix64| -> [String; 2] {
         let (own, awk) = VARIABLES[random.below(VARIABLES.len())];
