@@ -23,16 +23,18 @@ use crate::machine::Machine;
 use crate::paths::subject::{Settings, build, make_recording};
 use crate::publish::publish;
 
-/// What to measure.
+/// The options of the measurement.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     #[command(flatten)]
     common: crate::Arguments,
-    /// Recordings with their paths, in pairs: of the unoptimised version and of the optimised one, on the same input [default: the versions in the
-    /// corpus (build them first: cargo xtask corpus --versions), which are recorded]
+    /// Recordings with their paths, in pairs: of the unoptimised version and of the optimised one,
+    /// on the same input [default: the versions in the corpus (build them first: cargo xtask corpus
+    /// --versions), which are recorded]
     #[arg(value_name = "FILE.aft")]
     recordings: Vec<PathBuf>,
-    /// Match each statement once more as if all others had been matched rightly, too: twice the time
+    /// Match each statement once more as if all others had been matched rightly, too: twice the
+    /// time
     #[arg(long)]
     others: bool,
 }
@@ -54,10 +56,10 @@ struct Row {
     /// true counterpart; then the same for unchanged functions.
     found: [u64; 2],
     found_of_unchanged: [u64; 2],
-    /// By the stated likelihood of the match: the number of matches, and how many are right.
+    /// By the stated likelihood of the match: the number of matches, and the number of right ones.
     by_likelihood: [[u64; 2]; LIKELY.len() + 1],
     equivalent: u64,
-    /// Of the wrong matches, those with a copy of a true counterpart's values.
+    /// The number of wrong matches with a copy of a true counterpart's values.
     copies: u64,
     /// The right matches, and those of unchanged functions, if the counterparts of all others are
     /// given.
@@ -79,7 +81,7 @@ impl Row {
         self.true_counterpart + self.unchanged[0]
     }
 
-    /// Of these, those with a right one among their matches.
+    /// Returns the number of these with a right one among their matches.
     fn all_found(&self) -> u64 {
         self.found[0] + self.found_of_unchanged[0]
     }
@@ -480,7 +482,8 @@ fn how_likely(rows: &[Row]) -> String {
     text
 }
 
-/// How many matches would be right if the counterparts of all other statements were given.
+/// Returns the number of matches that would be right if the counterparts of all other statements
+/// were given.
 fn if_others_were_right(rows: &[Row]) -> String {
     let mut text = String::from(
         "\n## If all others were right\n\n\

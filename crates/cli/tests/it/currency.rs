@@ -280,7 +280,7 @@ fn moment() {
     }
 }
 
-/// The counter stays in a register during the loop, and is written after it.
+/// The counter is kept in a register while the loop runs, and written behind it.
 #[inline(never)]
 fn sum(values: &[u32]) -> u32 {
     let mut total = 0;

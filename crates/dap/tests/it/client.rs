@@ -13,7 +13,7 @@ pub struct Client {
     to: Option<PipeWriter>,
     from: BufReader<PipeReader>,
     seq: u64,
-    /// What came before what was waited for.
+    /// The events before the awaited message.
     pub events: Vec<Value>,
     pub server: Option<JoinHandle<Result<()>>>,
 }
@@ -185,7 +185,7 @@ impl Client {
         body["result"].as_str().unwrap().to_owned()
     }
 
-    /// What was said so far.
+    /// Returns the output so far.
     pub fn said(&mut self) -> String {
         let outputs = self
             .events

@@ -1,4 +1,4 @@
-// A guest whose variables tests/it/compilers.rs asks about.
+// A guest whose variables are asked about by tests/it/compilers.rs.
 use std::hint::black_box;
 
 #[repr(i8)]

@@ -191,7 +191,7 @@ fn main() {
     let neither = AtomicBool::new(false);
     let lost: &[i32];
     let headless: &dyn Animal;
-    // SAFETY: nothing uses these as their types.
+    // SAFETY: nobody uses these as what they are.
     unsafe {
         let node = (endless.front().unwrap() as *const i32).byte_sub(8) as *mut usize;
         *node = node as usize;

@@ -1,4 +1,4 @@
-// A guest whose lines tests/it/guest.rs asks about. Keep the line numbers that it names.
+// A guest whose lines are asked about by tests/it/guest.rs. Keep the line numbers that it names.
 use std::hint::black_box;
 
 #[inline(always)]
