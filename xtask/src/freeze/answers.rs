@@ -58,7 +58,7 @@ pub fn ask_all(program: &Path, folder: &Path, questions: Vec<Question>) -> Resul
     questions.into_iter().map(ask).collect()
 }
 
-/// The lines of `text` without what differs from run to run.
+/// The lines of `text`, without the lines that vary from run to run.
 fn normalised(text: &str) -> Vec<String> {
     let varies = |line: &str| VARYING.iter().any(|start| line.starts_with(start));
     let all: Vec<_> = text

@@ -97,7 +97,7 @@ pub(crate) fn measure(
         let traces = stored_traces(file, function)?.check()?;
         let blocks = expand(&traces, &numbers)?;
         expanded.push(milliseconds(start));
-        // Segments list their calls on first use. Like opening, that is not measured.
+        // Segments list their calls on first use. This is not measured, nor is opening the file.
         function_paths(&subject.path, function)?;
         let start = Instant::now();
         let paths = function_paths(&subject.path, function)?;

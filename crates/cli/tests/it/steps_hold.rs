@@ -314,7 +314,7 @@ fn assert_memory(recorded: &Recorded, naive: &Naive, references: &[Step], names:
     }
 }
 
-/// Executions of loads and stores, and their sums, are those of the accesses.
+/// The executions of each load and store, and the sums, match the accesses of the reference.
 fn assert_addresses(recorded: &Recorded, references: &[Step]) {
     let mut by_site: BTreeMap<AccessSite, Vec<(u64, Range)>> = BTreeMap::new();
     let mut values: BTreeMap<AccessSite, Vec<(u64, u64)>> = BTreeMap::new();

@@ -146,7 +146,7 @@ impl Client {
         self.event("stopped")
     }
 
-    /// Goes on, and waits until it stops.
+    /// Resumes the program and waits until it stops.
     #[track_caller]
     pub fn go(&mut self, command: &str) -> Value {
         self.done(command, json!({ "threadId": 1 }));

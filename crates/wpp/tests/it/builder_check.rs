@@ -1,4 +1,4 @@
-//! Every rule that `Segment::check` verifies can fire, and what passes can be read.
+//! Every rule that `Segment::check` verifies can fire, and a segment that passes can be read.
 
 use std::sync::Arc;
 

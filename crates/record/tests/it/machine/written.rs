@@ -339,8 +339,8 @@ fn all_that_writes_memory_is_marked() {
     for memory in 0..3 {
         let ty = if memory == 1 { "i64" } else { "i32" };
         for (name, values, size) in operators() {
-            // A whole write at a line's end, a part of one, and a place where only the offset
-            // leads.
+            // A write that ends at the end of a line, one that crosses it, and one whose address
+            // comes from the offset alone.
             for (base, offset) in [
                 (640 - size, 0),
                 (641 - size, 0),
