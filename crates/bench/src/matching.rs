@@ -65,8 +65,8 @@ struct Row {
     /// given.
     others: Option<[u64; 2]>,
     same_line: u64,
-    /// Statements with a counterpart by line and column alone, and those of these whose match comes
-    /// from there.
+    /// Statements whose counterpart line and column alone determine, and how many of them have a
+    /// match by line and column.
     of_column: [u64; 2],
     /// Statements of functions that are the same in both versions, and those of these matched with
     /// themselves.

@@ -21,7 +21,7 @@ pub(crate) struct Unsettled<'a> {
     pub doubt: &'a Doubt,
 }
 
-/// Re-runs a program that trapped, with the loads in doubt kept apart from the operators that take
+/// Re-runs a program that trapped, with the doubtful loads separated from the operators that use
 /// their values. Returns the operator that trapped.
 ///
 /// This takes as long as the run did. The module is needed only once, so it is not cached.

@@ -11,7 +11,7 @@ use super::led::{Value, led_by};
 use super::tell::{Teller, memory};
 use crate::text::harmless;
 
-/// Returns an end about which only this is known.
+/// Returns an end that has only a kind and a text.
 pub fn none(kind: &'static str, what: String) -> WhyEnd {
     WhyEnd {
         kind,

@@ -198,8 +198,8 @@ struct Naive {
 }
 
 impl Naive {
-    /// One activation: at every block a random way out, for at most `fuel` blocks, then it stays
-    /// open.
+    /// Simulates one activation. It leaves each block by a random edge; after `fuel` blocks it
+    /// stays open.
     fn activation(
         &mut self,
         function: &Function,
