@@ -203,7 +203,7 @@ impl Asked<'_, '_> {
         })
     }
 
-    /// Returns the effects of the activation's own statements, as far as they are examined.
+    /// Returns the effects of the examined statements of the activation itself.
     fn statements(&self) -> Result<Done> {
         let (session, call) = (self.program.session, self.call);
         let path = session.path()?;

@@ -119,7 +119,7 @@ fn place(error: &RecordError, loaded: &Loaded, out: &TraceWriter) -> String {
 /// Creates the file of a recording.
 ///
 /// # Errors
-/// If it exists and is not to be replaced, or cannot be created.
+/// If it exists and `replace` is false, or it cannot be created.
 pub fn create(path: &Path, replace: bool) -> Result<TraceWriter> {
     TraceWriter::create(path, replace).map_err(|error| {
         let path = path.display();

@@ -192,7 +192,7 @@ pub(crate) fn drop_words(at: &Path, monitor: &dyn Monitor) -> Result<(), Reason>
     Ok(())
 }
 
-/// Returns the path of an unfinished run, as far as it is written. It is compacted in memory, since
+/// Returns the written part of an unfinished run's path. It is compacted in memory, since
 /// the file belongs to the recorder.
 pub(crate) fn so_far(
     recording: &Recording,

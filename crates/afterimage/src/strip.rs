@@ -144,7 +144,7 @@ fn without_inputs(at: &Path, monitor: &dyn Monitor) -> Result<(Stripped, Kept), 
     Ok((stripped, kept))
 }
 
-/// Rewrites a recording if anything is to be dropped. Reads the remaining parts to their ends
+/// Rewrites a recording if anything must be dropped. Reads the remaining parts to their ends
 /// first.
 fn rewritten(
     at: &Path,

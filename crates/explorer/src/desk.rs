@@ -189,7 +189,7 @@ impl Desk {
         let number = waiting.asked;
         if let Some(view) = view {
             waiting.newest.insert(view.to_owned(), number);
-            // Its build is kept as far as it got, and the next question continues from there.
+            // Its unfinished build is kept, and the next question continues from there.
             if waiting.running[Lane::Values as usize].as_deref() == Some(view) {
                 self.session.cancel().store(true, Ordering::SeqCst);
             }

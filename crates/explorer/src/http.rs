@@ -1,4 +1,4 @@
-//! Requests and responses, as far as a page of one's own machine needs them.
+//! The part of HTTP requests and responses that a local page needs.
 //!
 //! All input is bounded in size and time, whoever sends it.
 

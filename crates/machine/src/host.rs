@@ -245,7 +245,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Whether `values` equal the logged ones, as far as the log has them.
+    /// Whether `values` equal the logged ones, where the log has them.
     fn holds(&self, logged: &[RawValue]) -> bool {
         let mut pairs = logged.iter().zip(&self.values);
         logged.len() == self.values.len()

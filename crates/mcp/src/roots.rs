@@ -68,7 +68,7 @@ impl Roots {
         self.0.iter().any(|root| path.starts_with(root))
     }
 
-    /// A path as short as it can be named.
+    /// The shortest name of a path.
     pub(crate) fn named(&self, path: &Path) -> String {
         let inner = self.0.iter().find_map(|root| path.strip_prefix(root).ok());
         inner.unwrap_or(path).display().to_string()

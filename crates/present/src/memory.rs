@@ -252,7 +252,7 @@ impl MemoryReport {
     }
 }
 
-/// Returns the first bytes as numbers of different types, as far as there are enough.
+/// Returns the first bytes as numbers of different types, for each type with enough bytes.
 fn readings(bytes: &[u8]) -> Vec<(&'static str, String)> {
     let mut readings = Vec::new();
     if let Some(four) = bytes.first_chunk::<4>() {

@@ -24,7 +24,7 @@ pub fn address_base(payload: OrigOffset, functions: usize, debug_info: &[u8]) ->
     OrigOffset(payload.0.saturating_add(digits))
 }
 
-/// The code section and the custom sections of a module, as far as they are readable.
+/// The code section and the readable custom sections of a module.
 #[derive(Debug, Default)]
 pub(crate) struct Sections<'a> {
     /// The range in which DWARF counts addresses, from its start: the code section's payload.

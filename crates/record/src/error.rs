@@ -106,7 +106,7 @@ pub enum RecordError {
     /// A chunk of path words is malformed.
     #[error("what the live run wrote of its path is damaged")]
     Words,
-    /// The path words lead to another moment than the file says.
+    /// The path words lead to a different moment than the file records.
     #[error(
         "what was written of the path does not lead to where the file says that it does: to t={said}, where it leads to t={found}, or to other activations"
     )]

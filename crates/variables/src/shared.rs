@@ -141,8 +141,8 @@ impl<'a> Variables<'a> {
         Ok(found)
     }
 
-    /// Returns a variable's places in memory, as far as its address is a distance from the
-    /// function's locals and globals.
+    /// Returns the places of a variable in memory that are at a fixed distance from a local of the
+    /// function, or from a global.
     fn stays(
         &self,
         function: &FunctionScopes,

@@ -134,8 +134,8 @@ pub struct Alignment<'m> {
     /// optimised run look them up one by one.
     given_by_unit: HashMap<u64, ByUnit>,
     all: ByActivation,
-    /// By time of a block of the optimised run with several arrivals: the values at the counted
-    /// stops of the unoptimised run.
+    /// For each block of the optimised run with several arrivals, by its time, the values at the
+    /// counted stops of the unoptimised run.
     counted: HashMap<u64, Givers>,
 }
 

@@ -1,4 +1,4 @@
-//! Lists an operator's executions in order, as far as needed.
+//! Lists an operator's executions in order, on demand.
 
 use afterimage_wpp::twpp::{CallRun, Series};
 

@@ -496,7 +496,7 @@ fn matters(
     false
 }
 
-/// Whether a statement acted like its counterpart, as far as it was executed.
+/// Whether the executions of a statement acted like those of its counterpart.
 pub(super) fn did_the_same(a: &Statement, b: &Statement, values: Values) -> bool {
     let shorter = a.values.count.min(b.values.count);
     let same = match values {

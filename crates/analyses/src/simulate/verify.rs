@@ -63,7 +63,7 @@ pub fn verify_simulations(
 pub enum Followed {
     /// Everything compared is the same.
     Whole,
-    /// The run was not followed, because of a limit that does not speak against the recording.
+    /// The run was not followed, because of a limit. This is no fault of the recording.
     Refused(String),
     /// A law that does not hold.
     Wrong(String),

@@ -126,7 +126,7 @@ impl Coming {
 }
 
 /// Follows a run on this thread, using `follow`, while another thread processes the stretches.
-/// Returns the result of `over` if the run could be followed as far as wanted.
+/// Returns the result of `over` if the run could be followed to the wanted place.
 pub(super) fn ahead<'a, S: Segments, T: Send>(
     run: Run<'a, S>,
     log: LogReader,

@@ -1,4 +1,4 @@
-//! Tracks open files, as far as host calls show.
+//! Tracks open files from the host calls.
 
 use std::collections::HashMap;
 

@@ -48,7 +48,7 @@ impl PutBytes {
 }
 
 impl Put {
-    /// Returns the output of the call, as far as the file has it.
+    /// Returns the part of the call's output that the file has.
     ///
     /// # Errors
     /// If the recording is damaged.

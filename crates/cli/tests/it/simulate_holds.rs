@@ -126,7 +126,7 @@ enum Branch {
     To(u64),
 }
 
-/// The events of a run, as far as they are simulated.
+/// The simulated events of a run.
 #[derive(Default)]
 struct Events {
     branches: Vec<(Site, u64, Branch)>,

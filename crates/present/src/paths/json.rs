@@ -103,7 +103,7 @@ pub enum PathsTotals {
     Found(FoundTotals),
 }
 
-/// A row, as `of` says.
+/// A row; `of` in the head names its kind.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum PathsRow<B = Vec<u32>> {

@@ -390,7 +390,7 @@ where
         Ok(())
     }
 
-    /// Makes sure that some bytes of a memory have their values, as far as it has these bytes.
+    /// Makes sure that some bytes of a memory have their values, if the memory has these bytes.
     pub fn need(
         &mut self,
         memory: u32,

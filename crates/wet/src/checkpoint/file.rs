@@ -549,7 +549,7 @@ impl FileCheckpoints {
     }
 }
 
-/// The vertices that are consecutive from the beginning on and whose children exist.
+/// The longest consecutive sequence of vertices from the beginning whose children all exist.
 fn connected(all: Vec<Vec<StoredInterval>>) -> Vec<Vec<StoredInterval>> {
     let mut levels: Vec<Vec<StoredInterval>> = Vec::new();
     for mut level in all {

@@ -1,4 +1,4 @@
-//! Past memory contents, restored as far as needed.
+//! Past memory contents, restored on demand.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -164,7 +164,7 @@ impl<'c> Image<'c> {
         self.load(&all, state)
     }
 
-    /// Loads some bytes of a memory, as far as they exist, so that they can be read.
+    /// Loads those bytes of a range that exist in the memory, so that they can be read.
     ///
     /// # Errors
     /// If the checkpoints are damaged.

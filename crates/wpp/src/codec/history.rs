@@ -1,4 +1,4 @@
-//! The recent past of a point, as far as it predicts the next symbol.
+//! The part of a point's recent past that predicts the next symbol.
 
 use super::successors::hash;
 

@@ -3,7 +3,7 @@
 use afterimage_ids::{FuncId, NodeId};
 use afterimage_program::Callee;
 
-/// The possible ends of an activation, as far as the path shows.
+/// The possible ends of an activation that the path shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Outcome {
     /// It may have returned.

@@ -388,7 +388,7 @@ struct Watch<'c> {
     start: u64,
     /// The number of host calls so far.
     calls: u64,
-    /// Whether the host call at the end of the current node is not to be noted.
+    /// Whether to ignore the host call at the end of the current node.
     is_last: bool,
     is_over: bool,
 }
