@@ -132,7 +132,7 @@ fn types(packages: &Path) -> Result<bool> {
     Ok(is_well)
 }
 
-/// A recording of the program beside the check.
+/// Records the program that is in the check's folder. Returns the recording.
 fn recorded(tool: &Path, folder: &Path) -> Result<PathBuf> {
     toolchain::ensure_wasm_target()?;
     let source = corpus::workspace().join("xtask/explorer/bank.rs");

@@ -96,7 +96,7 @@ impl RecordQuery {
     }
 }
 
-/// Describes where recording failed, and what is left of it.
+/// Describes where recording failed, and what remains of the recording.
 fn place(error: &RecordError, loaded: &Loaded, out: &TraceWriter) -> String {
     let program = loaded.path.display();
     match error {

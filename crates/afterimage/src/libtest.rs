@@ -166,7 +166,7 @@ fn section(title: &str, tests: &[&TestRun], part: impl Fn(&TestRun) -> String) -
     format!("\n{title}:\n{parts}\n{title}:\n{names}")
 }
 
-/// The tests in what `--list --format terse` prints.
+/// The tests in the output of `--list --format terse`.
 pub fn listed(printed: &str) -> Vec<String> {
     let tests = printed
         .lines()

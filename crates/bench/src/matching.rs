@@ -99,7 +99,7 @@ struct Results {
     rows: Vec<Row>,
 }
 
-/// A recording, with what matching and judging it need.
+/// A recording, with the data for matching it and judging the matches.
 pub(crate) struct Loaded {
     name: String,
     file: TraceFile,

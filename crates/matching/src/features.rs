@@ -35,7 +35,7 @@ macro_rules! features {
     };
 }
 
-/// The number of kinds of statements, which differ in what identifies them.
+/// The number of kinds of statements. Kinds differ in the features that identify a statement.
 pub const KINDS: usize = 6;
 
 /// Stages times kinds.

@@ -31,7 +31,7 @@ instructions in it.";
 /// The stack of the answering thread: questions follow runs as deep as the program's own stack.
 const STACK: usize = 64 << 20;
 
-/// Calls that wait or are answered, each with what cancels it.
+/// Calls that wait or are answered, each with its cancellation flag.
 type Running = Arc<Mutex<HashMap<String, Arc<AtomicBool>>>>;
 
 /// A call of a tool to answer.

@@ -73,7 +73,7 @@ pub struct CompareSide {
     pub totals: ProfileTotals,
 }
 
-/// A row, as `by` says.
+/// A row; its kind depends on `by`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum CompareRow {

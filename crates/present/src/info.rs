@@ -136,7 +136,7 @@ pub struct InfoPath {
     pub segments: u64,
     /// The number of distinct paths in it.
     pub nodes: u64,
-    /// The size of the segments, and of what readers need before they open one, in bytes.
+    /// The size of the segments, and of the data that readers need before they open one, in bytes.
     pub stored_bytes: u64,
     /// The same in bits per block; `null` if none was executed.
     pub bits_per_block: Option<f64>,

@@ -78,7 +78,7 @@ pub struct ProfileTotals {
     pub open: u64,
 }
 
-/// A row, as `by` says.
+/// A row; its kind depends on `by`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ProfileRow {

@@ -22,8 +22,9 @@ const MAGIC: &[u8; 8] = b"AFLOADS1";
 /// Returns the next values of a load; `None` at the end.
 pub type NextLoads<'s> = dyn FnMut() -> Result<Option<LoadedValues>, PresentError> + 's;
 
-/// Writes a summary of what loads read as a table: in the order of the program, or, if the number
-/// of rows is limited, the most frequently executed first. Returns whether there are more.
+/// Writes a summary of the values that loads read as a table: in the order of the program, or, if
+/// the number of rows is limited, the most frequently executed first. Returns whether there are
+/// more.
 ///
 /// # Errors
 /// If `out` fails or the module does not match the program.

@@ -25,7 +25,7 @@ pub enum ProfileError {
         /// Edges that were counted.
         got: usize,
     },
-    /// The flow into a block differs from the flow out of it plus what stays.
+    /// The flow into a block differs from the flow out of it plus the flow that ends there.
     #[error("{block} of {function} is entered {entered} times and left {left} times")]
     Flow {
         /// The function.

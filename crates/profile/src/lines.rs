@@ -27,7 +27,7 @@
 //! to a line (for example after call arguments on lines of their own), it counts the line once. It
 //! counts jumps to the next instruction, which WebAssembly does not have, so `do {` has a count
 //! there. It enters a line through any of its blocks, even one with only a jump of the line. And it
-//! counts a loop that stays on its line by what remains after subtracting all entries from outside.
+//! counts a loop that stays on its line by subtracting all entries from outside.
 //!
 //! A taken edge leads to an arrival even if the run was stopped right before the instruction that
 //! it leads to, or in jumps on the way.

@@ -713,7 +713,7 @@ pub(crate) fn arguments(command: &Command) -> Vec<String> {
     arguments
 }
 
-/// Builds the guest's WASI context, with nothing but what it is granted.
+/// Builds the guest's WASI context, which contains only what it is granted.
 pub(crate) fn wasi_context(
     command: &Command,
     arguments: &[String],

@@ -86,8 +86,9 @@ pub struct Debugger<'a> {
     cancelled: &'a AtomicBool,
 }
 
-/// Opens a run for stepping through it. Builds what that needs, and takes snapshots, if they are
-/// not there. Long operations end early with an error once `cancelled` is set, where they check it.
+/// Opens a run for stepping through it. Builds the data that stepping needs, and takes snapshots,
+/// if they are not there. Long operations end early with an error once `cancelled` is set, where
+/// they check it.
 ///
 /// # Errors
 /// If the program still runs, the run cannot be executed again, the recording is damaged, or `ask`

@@ -1,7 +1,7 @@
 //! Embeds source files in a recording.
 //!
 //! Input: the files named in a program's debug information, and folders, the *roots*. Output: those
-//! of the files that lie under a root, written into the recording.
+//! of the files under a root, written into the recording.
 //!
 //! A program may name any file of the user who records it, such as a private key. So a path is
 //! resolved, including all symbolic links, before the file is opened. It is then opened from the
@@ -26,7 +26,7 @@ use super::{LARGEST_SOURCE, SourceFiles};
 pub struct Embedding {
     /// By their paths in the debug information.
     files: Vec<Chosen>,
-    /// Files that seem to lie under a root but are not embedded, with the reasons, in sentences.
+    /// Files that seem to be under a root but are not embedded, with the reasons, in sentences.
     refused: Vec<String>,
     /// The number of files named in the debug information that are elsewhere.
     elsewhere: usize,
@@ -56,7 +56,7 @@ impl Embedding {
     /// Chooses the files under the roots that the debug information names.
     ///
     /// # Errors
-    /// If a root does not exist or is not a folder, or no file lies under any.
+    /// If a root does not exist or is not a folder, or there is no file under any root.
     pub fn choose(
         roots: &[PathBuf],
         source: &SourceMap<'_>,

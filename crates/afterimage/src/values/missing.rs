@@ -74,7 +74,7 @@ pub fn missing_values(
     let kept = kept_values(session, filters, Beyond::Refused)?;
     let there = match (again, session.epochs()) {
         (true, _) | (false, Err(RecordingError::NoValues)) => {
-            // As far as their index says.
+            // Their index tells how far.
             let known = recorded_epochs(&session.newest(), session.path()?);
             let adds = if matches!(known, Ok(Some(_))) {
                 Adds::Instead

@@ -25,7 +25,7 @@ pub struct WhyNotQuery {
     pub at: String,
     /// Ask only about the run after this moment.
     pub after: Option<String>,
-    /// The largest number of moves and computations to follow back from what decided it.
+    /// The largest number of moves and computations to follow back from the deciding value.
     pub steps: u64,
 }
 

@@ -23,7 +23,7 @@ pub enum Unit {
     /// A single operator of a column, by a number for its name. A block of an unrolled loop has
     /// several.
     Operator(u32, u32),
-    /// A matched statement, by the number of that of the unoptimised version.
+    /// A matched statement, by the number of its counterpart in the unoptimised version.
     Matched(u32),
     /// An arrival at the line.
     Arrival,

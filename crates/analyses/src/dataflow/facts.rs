@@ -162,7 +162,7 @@ impl<'a> Facts<'a> {
         Ok(self.answer_each(function, op, fact, paths)?.0)
     }
 
-    /// Like [`answer`](Self::answer), together with what decided each execution.
+    /// Like [`answer`](Self::answer), with the deciding access of each execution.
     ///
     /// # Errors
     /// If the fact is not about such an operator.

@@ -172,7 +172,7 @@ fn part_of<'m>(module: &'m [u8], section: &Payload<'_>) -> Option<&'m [u8]> {
     }
 }
 
-/// Sections other than custom ones; `None` for what cannot be read.
+/// Sections other than custom ones; `None` for sections that cannot be read.
 fn sections(module: &[u8]) -> impl Iterator<Item = Option<(u8, Payload<'_>)>> {
     let payloads = Parser::new(0).parse_all(module);
     payloads.filter_map(|payload| match payload {

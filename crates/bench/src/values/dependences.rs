@@ -30,7 +30,7 @@ impl Group {
     }
 }
 
-/// Dependences by what determines them.
+/// Dependences, by the fact that determines them.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Dependences {
     /// Operands that are results of the same block (OPT-1a).

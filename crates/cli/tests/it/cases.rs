@@ -49,7 +49,7 @@ fn cases_say_what_they_must() {
     );
 }
 
-/// The case with what its commands say now.
+/// The case with the present output of its commands.
 fn answered(name: &str, case: &str) -> String {
     let sandbox = Sandbox::new();
     let end = case.find("\n;; $ ").expect("a case has commands") + 1;

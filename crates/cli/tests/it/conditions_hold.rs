@@ -29,7 +29,7 @@ int run(void)
 }
 "#;
 
-/// As they are written, and what awk calls them.
+/// The expressions as we write them, and their names in awk.
 const VARIABLES: [(&str, &str); 6] = [
     ("a", "a"),
     ("b", "b"),

@@ -124,8 +124,8 @@ fn constant(operator: &Operator<'_>) -> Option<Bits> {
     })
 }
 
-/// Follows values through a run by what its statements gave. `None` where an exception was thrown:
-/// that is not followed.
+/// Follows values through a run by the results of its statements. `None` where an exception was
+/// thrown: that is not followed.
 struct Walk<'a> {
     recorded: &'a Recorded,
     types: Types<'a>,

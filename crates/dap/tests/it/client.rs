@@ -112,7 +112,7 @@ impl Client {
         self.response(seq)
     }
 
-    /// Asks for what succeeds: the body.
+    /// Makes a request that succeeds. Returns the body.
     #[track_caller]
     pub fn done(&mut self, command: &str, arguments: Value) -> Value {
         let response = self.ask(command, arguments);
@@ -120,7 +120,7 @@ impl Client {
         response["body"].clone()
     }
 
-    /// Asks for what fails: why.
+    /// Makes a request that fails. Returns the reason.
     #[track_caller]
     pub fn refused(&mut self, command: &str, arguments: Value) -> String {
         let response = self.ask(command, arguments);

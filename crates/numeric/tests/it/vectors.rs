@@ -22,7 +22,7 @@ fn shape(name: &str) -> (&str, u32) {
     (&lane[..1], lane[1..].parse().unwrap())
 }
 
-/// An operator's name as `verb_shape_sign`, with what of the shape's lanes it takes.
+/// An operator's name as `verb_shape_sign`, with the part of the shape's lanes that it takes.
 fn other_shape(name: &str) -> Option<(&str, &str, u32, bool)> {
     let name = name.strip_suffix("_zero").unwrap_or(name);
     let (name, signed) = match name.rsplit_once('_') {

@@ -32,7 +32,7 @@ impl Likelihood {
         }
     }
 
-    /// An edge's share of what remains for a branch, relative to a normal edge.
+    /// An edge's share of a branch's remaining weight, relative to a normal edge.
     pub(super) fn part(self) -> f64 {
         match self {
             Self::Calls => CALL_PART,

@@ -91,7 +91,7 @@ impl<R: Serialize> Document for PathsDocument<R> {
     type Row = NoRows;
 }
 
-/// The sums, as `of` says.
+/// The sums; their kind depends on `of`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum PathsTotals {
@@ -103,7 +103,7 @@ pub enum PathsTotals {
     Found(FoundTotals),
 }
 
-/// A row; `of` in the head names its kind.
+/// A row; its kind depends on `of`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum PathsRow<B = Vec<u32>> {

@@ -10,8 +10,8 @@ use crate::addresses::Shown;
 use crate::document::objects::Instruction;
 use crate::document::{Document, NoRows};
 
-/// Loads that read again what was available, or with `--expressions`, operators that recomputed an
-/// earlier result.
+/// Loads that read a value that was already available, or with `--expressions`, operators that
+/// recomputed an earlier result.
 ///
 /// A load is redundant if an earlier load or store covered all bytes that it read, and none of them
 /// was written since. An expression is redundant if its operands had the same values when it was

@@ -72,7 +72,7 @@ pub struct CacheLines {
     pub second_written_back: Option<u64>,
 }
 
-/// A line, function or instruction, as `--by` says.
+/// A line, function or instruction, depending on `--by`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SimulateRow {
     /// The function; with `--by function` and `--by instruction`.

@@ -21,11 +21,11 @@ use crate::paths::RecordedRun;
 pub struct PathFilter {
     /// What to keep.
     pub keep: Filter,
-    /// A description of what is left out, for the file.
+    /// A description of the parts that are left out, for the file.
     pub left_out: String,
 }
 
-/// The description of what is missing from the path of a run that was cut off.
+/// The description of the part that is missing from the path of a run that was cut off.
 pub const CUT: &str = "what followed when the recording was cut off";
 
 /// The result of building a path.
@@ -162,8 +162,8 @@ type Coded = (Vec<Summary>, u64);
 /// The nodes that a sink received, and the functions that it received only in part.
 type Kept = (Nodes, Vec<Partial>);
 
-/// Builds a grammar from what `paths` sends to the sink. Another thread codes and writes its
-/// segments, because that takes longer than everything else.
+/// Builds a grammar from the path that `paths` sends to the sink. Another thread codes and writes
+/// its segments, because that takes longer than everything else.
 fn coded<R>(
     section: SectionWriter,
     filter: &Filter,
@@ -209,7 +209,7 @@ fn coded<R>(
 
 type SegmentFn<'a> = dyn FnMut(Segment, &[NodeContext]) + Send + 'a;
 
-/// A grammar of everything, or of what a filter keeps.
+/// A grammar of the whole path, or of the part that a filter keeps.
 enum SegmentSink<'a> {
     All(Box<GrammarSink<Box<SegmentFn<'a>>>>),
     Some(Box<FilterSink<Box<SegmentFn<'a>>>>),

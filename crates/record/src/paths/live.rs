@@ -12,7 +12,8 @@ use super::filter::{Filter, FilterSink};
 use super::grammar::{GrammarSink, Nodes};
 use crate::RecordError;
 
-/// The description of what is missing from the path of a run that continues or was cut off.
+/// The description of the part that is missing from the path of a run that continues or was cut
+/// off.
 const UNWRITTEN: &str = "what was not written when the recording was read";
 
 /// A path as written by a live run.

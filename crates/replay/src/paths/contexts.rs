@@ -255,7 +255,7 @@ fn expand(
 }
 
 impl Expansion<'_> {
-    /// Makes contexts from what some activations do.
+    /// Makes contexts from the calls of some activations.
     fn look(&mut self, pending: Pending) {
         let first = self.contexts.len();
         let mut places: BTreeMap<ChainId, Place> = BTreeMap::new();
@@ -365,7 +365,7 @@ impl Expansion<'_> {
         let mut open: BTreeMap<(u32, ChainId), u64> = whole
             .map(|(id, times)| ((id, ChainId::ITSELF), times))
             .collect();
-        // Parts have smaller numbers than what contains them.
+        // Parts have smaller numbers than the wholes that contain them.
         while let Some(((id, around), times)) = open.pop_last() {
             for item in all.items(id) {
                 let chain = match item.chain {

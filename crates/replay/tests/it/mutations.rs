@@ -114,7 +114,7 @@ fn rules(parts: &Parts, program: &Program, module: &[u8]) -> Vec<PathRule> {
     rules
 }
 
-/// The rules that do not hold after a change to what happens: in a run of one segment and of many.
+/// The rules that fail after a change to the events, in a run of one segment and in a run of many.
 fn after_events(change: impl Fn(&mut Case)) -> Vec<PathRule> {
     let [one, many] = [1 << 20, 2].map(|segment| {
         let mut case = Case::new(segment);

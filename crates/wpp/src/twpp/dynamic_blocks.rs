@@ -8,7 +8,7 @@ use super::dictionary::Dictionary;
 use super::timestamped::TimestampedTrace;
 use super::timestamped_builder::TimestampedBuilder;
 
-/// Stands for what precedes a trace's first block and follows its last.
+/// Represents the places before a trace's first block and after its last.
 const OUTSIDE: u32 = u32::MAX;
 
 /// The part of one path trace's dynamic control-flow graph that chains need: each block's

@@ -186,7 +186,7 @@ pub fn overflowed(frames: &[WhyFrame]) -> Option<WhyDeath> {
     death("stack overflow", None, &frames[own..])
 }
 
-/// The event in the first of some calls, or in what that called.
+/// The event in the first of some calls, or in its callees.
 fn death(what: &str, message: Option<String>, own: &[WhyFrame]) -> Option<WhyDeath> {
     let (first, outer) = own.split_first()?;
     let caller = outer.iter().find(|frame| frame.own);

@@ -278,7 +278,7 @@ pub fn change(bytes: &mut Vec<u8>, what: usize, random: &mut SplitMix64) {
     }
 }
 
-/// Appends the checksum of what begins at `start`.
+/// Appends the checksum of the bytes from `start`.
 fn seal(out: &mut Vec<u8>, start: usize) {
     let crc = crc32fast::hash(&out[start..]);
     out.extend(crc.to_le_bytes());

@@ -31,7 +31,7 @@ pub enum Made {
         call: usize,
         index: u32,
     },
-    /// A reference to what it threw, or a rethrown value.
+    /// A reference to the exception that it threw, or a rethrown value.
     Thrown {
         by: usize,
     },

@@ -133,7 +133,7 @@ impl<S: Segments> Clip<'_, S> {
         self.add(&[self.item(What::of_part(id), 1)], None, 1);
     }
 
-    /// The chain of what happens before the first known block.
+    /// The chain of events before the first known block.
     fn unknown(&self) -> ChainId {
         // If nothing is inlined, nothing can be inherited.
         match self.inlining.is_empty() {
