@@ -90,7 +90,7 @@ pub fn run(arguments: &CorpusArguments) -> Result<ExitCode> {
 pub enum Version {
     /// For measurements: C code at -O2, with the input that takes a third of a second.
     Measured,
-    /// One of several versions, with the small input: its own code at this level.
+    /// One of several versions, with the small input. Its own code is compiled at this level.
     Level(u8),
 }
 

@@ -2,8 +2,8 @@
 //! each tool answers.
 //!
 //! The clients are PyPI's `mcp`, which checks structured answers against the schemas of their
-//! tools, and the command line of npm's inspector. One that cannot be installed here is named as
-//! SKIPPED.
+//! tools, and the command line of npm's inspector. A client that cannot be installed here is
+//! reported as SKIPPED.
 
 use crate::corpus::workspace;
 use crate::guilty::client::Client;
@@ -175,7 +175,7 @@ fn inspect(inspector: &Path, program: &Path, root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// How soon each tool answers about a recording that is open.
+/// Measures how soon each tool answers about an open recording.
 fn latencies(program: &Path, recording: &Path, calls: &Path) -> Result<()> {
     let calls: Value = serde_json::from_slice(&fs::read(calls)?)?;
     let mut asked = Vec::new();

@@ -375,7 +375,7 @@ struct Chosen {
 }
 
 enum Kind {
-    /// All from the first time on.
+    /// All executions, from the first time.
     All,
     /// Those with these numbers, for each site.
     Numbers(u64, u64),

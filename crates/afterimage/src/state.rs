@@ -226,8 +226,8 @@ impl StateQuery {
 
 /// Access to the activations that are open at a moment.
 trait Activations<'a> {
-    /// One that waits for a call, before the call. The number is its position, from 0 for the
-    /// innermost.
+    /// An activation that waits for a call, before the call. The number is its position, from 0 for
+    /// the innermost.
     fn outer(&self, number: usize, call: &Call) -> Result<Activation<'a>>;
 
     /// An activation at its beginning.

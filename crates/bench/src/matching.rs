@@ -33,8 +33,7 @@ pub(crate) struct Options {
     /// --versions), which are recorded]
     #[arg(value_name = "FILE.aft")]
     recordings: Vec<PathBuf>,
-    /// Match each statement once more as if all others had been matched rightly, too: twice the
-    /// time
+    /// Match each statement once more, given correct matches of all others; takes twice the time
     #[arg(long)]
     others: bool,
 }
@@ -52,8 +51,8 @@ struct Row {
     true_counterpart: u64,
     matched: u64,
     correct: u64,
-    /// Statements with a right one among their matches, and the number of matches of those with a
-    /// true counterpart; then the same for unchanged functions.
+    /// Statements with a correct match among theirs, and the number of matches of the statements
+    /// with a true counterpart; then the same for unchanged functions.
     found: [u64; 2],
     found_of_unchanged: [u64; 2],
     /// By the stated likelihood of the match: the number of matches, and the number of right ones.

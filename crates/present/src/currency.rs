@@ -102,7 +102,7 @@ pub enum Untold {
         /// The value in the unoptimised run.
         unoptimised: Value,
     },
-    /// Executions in a block may have been reordered, and gave the same.
+    /// Executions in a block may have been reordered. They gave the same values.
     Alike {
         /// The column.
         column: Option<u32>,

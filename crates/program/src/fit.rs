@@ -164,8 +164,9 @@ mod tests {
         let range = |(from, to)| OrigOffset(from)..OrigOffset(to);
         let bodies = [(10, 20), (22, 30), (31, 40), (42, 50), (51, 60)].map(range);
         let operators = [11, 23, 31, 43, 51].map(OrigOffset);
-        // One that begins after the locals; one of two functions; a definition that the linker did
-        // not choose; two that were moved; and one that was moved to the end of a body.
+        // A claim that begins after the locals; one that covers two functions; a definition that
+        // the linker did not choose; two that were moved; and one that was moved to the end of a
+        // body.
         let claims = [(11, 20), (22, 40), (10, 18), (12, 22), (41, 49), (53, 60)].map(range);
         let fit = Fit::of_sequences(&bodies, &operators, claims.into_iter());
         assert_eq!(

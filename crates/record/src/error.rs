@@ -62,7 +62,7 @@ pub enum RecordError {
         export: String,
         /// Its parameters.
         expected: String,
-        /// What is wrong with the given arguments.
+        /// The fault of the given arguments.
         given: String,
     },
     /// A granted folder or a file for standard input cannot be opened.

@@ -135,7 +135,7 @@ pub struct Both {
 /// A line of both programs, if they have code of it.
 pub enum LineOfBoth {
     Both(Box<Both>),
-    /// One of them has none: the unoptimised or the optimised one.
+    /// One version has no such line: the unoptimised or the optimised one.
     Lacking(&'static str),
 }
 

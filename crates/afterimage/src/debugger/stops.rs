@@ -601,5 +601,5 @@ pub struct LineMoment {
     pub which: &'static str,
 }
 
-/// So many lines are tried from one without code on.
+/// The number of lines to try after a line without code.
 const NEXT_LINES: usize = 64;

@@ -99,7 +99,7 @@ struct Open<'d, 'a> {
 }
 
 impl Open<'_, '_> {
-    /// That of the activation that is so deep, from 1.
+    /// The chain of the activation at a depth, from 1.
     fn chain(&self, depth: usize) -> Result<Option<Chain>> {
         if let Some(known) = self.known.borrow().get(&depth) {
             return Ok(known.clone());

@@ -13,7 +13,7 @@ use crate::steps::follow;
 
 /// The lines to rank and show.
 pub struct RankQuery<'s> {
-    /// Whether to also rank the values of statements. That follows each run, whose path must be
+    /// Whether to also rank the values of statements. This follows each run, whose path must be
     /// whole.
     pub values: bool,
     /// The largest number of rows in each list.

@@ -113,7 +113,7 @@ pub enum Refusal {
 /// The outcome for a part.
 #[derive(Clone, Copy, Debug)]
 enum Outcome {
-    /// Its counterpart is this part, which gave the same.
+    /// Its counterpart is this part, which gave the same values.
     Confirmed(u32),
     /// It has no certain counterpart.
     Open,

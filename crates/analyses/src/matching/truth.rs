@@ -11,8 +11,8 @@
 //! inlined calls. A line of generic code is compiled once for each of its types, into dozens of
 //! functions that each do something else. Code inlined into one function is likewise distinct from
 //! the same code inlined into another. Debug information names the functions that a statement was
-//! compiled from, and the places of the calls; they must agree as far as both versions inlined.
-//! Matches from the same line and column of any instance are counted separately.
+//! compiled from, and the places of the calls; they must agree for the calls that both versions
+//! inlined. Matches from the same line and column of any instance are counted separately.
 //!
 //! Functions that are the same in both modules, operator for operator, were not recompiled
 //! (libraries usually are not). Matching them is easier, so they are also counted separately. Their

@@ -36,7 +36,7 @@ enum Number {
 /// A value that may be the printed one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Printed {
-    /// The execution that has it.
+    /// The execution that has the value.
     pub instance: Instance,
     /// Its register there.
     pub register: Register,

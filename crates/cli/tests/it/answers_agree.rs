@@ -215,7 +215,7 @@ fn byte(entry: &Json, address: u64) -> Option<u8> {
 struct Naive {
     /// All steps, in order.
     steps: Vec<Json>,
-    /// Those that access memory 0.
+    /// The steps that access memory 0.
     accesses: Vec<Json>,
     /// The ranges that each of these reads and writes.
     ranges: Vec<[Range<u64>; 2]>,

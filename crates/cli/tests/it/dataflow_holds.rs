@@ -24,7 +24,7 @@ const SEEDS: u64 = 6;
 
 /// More blocks would take long.
 const MOST_BLOCKS: u64 = 4_000;
-/// As in the analysis: a value computed from more values is a value of its own.
+/// The limit of the analysis: a value computed from more values counts as a value of its own.
 const MOST_LEAVES: usize = 8;
 
 /// Something that was executed: an operator, or a function's beginning.

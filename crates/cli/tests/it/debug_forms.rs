@@ -272,7 +272,7 @@ extern \"C\" int run() {
             ("// hidden", "this->below", &["16"]),
             ("// inlined", "old", &["7"]),
             ("// inlined", "level", &["8"]),
-            // That of the caller is another one.
+            // The caller's `level` is a different variable.
             ("// inlined", "below", &["16"]),
             ("// caller", "level", &["100"]),
         ] {
@@ -671,7 +671,7 @@ fn main() {
 }
 
 /// Checks that other commands agree with the mark that `values` gives a variable at one of its
-/// occasions. Whether any has it.
+/// occasions. Returns whether any command shows the mark.
 fn is_marked_elsewhere(sandbox: &Sandbox, (at, variable): (&str, &str), row: &Value) -> bool {
     let written = &row["written"];
     let time = &row["number"];

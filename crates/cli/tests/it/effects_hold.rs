@@ -286,7 +286,7 @@ fn addresses_from_a_checkpoint_are_those_from_the_beginning() {
         assert!(all.ends_with(&found));
         assert!(all[all.len() - found.len()..][0].time <= first.max(2));
     }
-    // One of each, by the command, far from the beginning.
+    // One execution of each, shown by the command, far from the beginning.
     let text = sandbox
         .ok("addresses run.aft --at 0 --instances 60000")
         .stdout;

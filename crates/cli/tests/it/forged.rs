@@ -54,7 +54,7 @@ const PROGRAM: &str = r#"(module
     (drop (i32.add (i32.load (i32.const 64)) (i32.load (i32.const 32))))
     (drop (i32.div_s (local.get $x) (i32.load (i32.const 100))))))"#;
 
-/// One of every kind of question.
+/// One question of every kind.
 const QUESTIONS: [&str; 24] = [
     "profile FILE --by edge --format csv",
     "trace FILE --limit all",

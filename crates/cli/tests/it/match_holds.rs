@@ -21,7 +21,7 @@ fn recording(version: &Version) -> (Recorded, Option<i32>) {
 #[derive(Default)]
 struct Counted {
     all: usize,
-    /// Those whose match does it.
+    /// Statements whose match performs the operation.
     right: usize,
     /// The number with a correct one among their matches.
     found: usize,

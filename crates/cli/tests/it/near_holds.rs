@@ -22,7 +22,7 @@ const FOLLOWS: [Follows; 4] = [Follows::ALL, Follows::DATA, Follows::THIN, Follo
 struct Compared {
     /// Slices that were made without following the run.
     near: usize,
-    /// Those that were left to that.
+    /// Slices for which the run was followed.
     left: usize,
     executions: u64,
     initial: usize,

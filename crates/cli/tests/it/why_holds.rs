@@ -379,7 +379,7 @@ impl Scene<'_, '_> {
                 self.constants(instance, statement);
                 if let Some(at) = self.walk.start(instance, statement).unwrap() {
                     self.any_way(at);
-                    // That looks far ahead.
+                    // This looks far ahead.
                     if self.random.below(8) == 0 {
                         self.chain(at);
                     }

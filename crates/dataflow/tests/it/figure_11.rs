@@ -17,8 +17,8 @@ fn variables(names: &str) -> Vec<Variable> {
         .collect()
 }
 
-/// The program of Figure 10: defines, uses, controlled by. Node 0 is nothing. That the loop is left
-/// is what 13 depends on in the paper.
+/// The program of Figure 10: defines, uses, controlled by. Node 0 is nothing. In the paper, 13
+/// depends on the end of the loop.
 fn statements() -> Vec<Statement> {
     let of = |defines: &str, uses: &str, controlled_by: &[usize]| Statement {
         defines: variables(defines),

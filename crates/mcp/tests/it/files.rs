@@ -1,4 +1,4 @@
-//! Which files are opened, and what happens to open ones.
+//! Tests which files are opened, and what happens to open files.
 
 use std::fs;
 use std::os::unix::fs::symlink;

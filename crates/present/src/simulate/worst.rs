@@ -106,7 +106,7 @@ impl Document for SimulateWorstHead {
     type Row = SimulateWorstRow;
 }
 
-/// One of them.
+/// One of the sites with most misses.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SimulateWorstRow {
     /// The instruction.

@@ -19,7 +19,7 @@ use crate::paths::RecordedRun;
 /// The part of a path to build.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PathFilter {
-    /// What to keep.
+    /// The parts to keep.
     pub keep: Filter,
     /// A description of the parts that are left out, for the file.
     pub left_out: String,

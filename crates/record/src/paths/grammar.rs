@@ -24,7 +24,7 @@ const ASK: u32 = 1 << 12;
 pub struct Nodes {
     /// The nodes.
     pub nodes: PrimaryMap<NodeId, Node>,
-    /// Where each node continues.
+    /// The continuation of each node.
     pub continuations: Vec<Continuation>,
 }
 

@@ -24,7 +24,7 @@ use super::Window;
 
 pub use self::inlining::{Inlinee, InlineeId, Inlining};
 
-/// Which contexts are summed up instead of listed.
+/// Selects the contexts to sum up instead of listing them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContextLimits {
     /// Functions with this many others around them, called or inlined, are summed up.
@@ -86,7 +86,7 @@ pub struct ContextTree {
     pub contexts: Vec<Context>,
     /// The stretch.
     pub window: Window,
-    /// Which contexts are summed up.
+    /// Selects the contexts to sum up.
     pub limits: ContextLimits,
 }
 

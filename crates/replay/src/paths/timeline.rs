@@ -19,7 +19,7 @@ pub use self::lengths::CallLengths;
 use super::Window;
 use super::grammar::checked;
 
-/// Which calls are merged.
+/// Selects the calls to merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimelineLimits {
     /// Calls inside this many others.

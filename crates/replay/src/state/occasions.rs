@@ -17,7 +17,7 @@ pub enum Occasions<'a> {
     Calls(Occurrences<'a, FileSegments>, Prologue),
 }
 
-/// One of them.
+/// One occasion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occasion {
     /// Its number, from 1.

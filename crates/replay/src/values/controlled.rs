@@ -59,7 +59,7 @@ struct Walk<'a> {
 
 /// The blocks that depend on the operator if they are executed next.
 enum Waits {
-    /// Those that depend on the way it takes now.
+    /// The blocks that depend on the way it takes now.
     Decided,
     /// These: nothing else that they depend on came in between.
     These(HashSet<BlockId>),

@@ -14,7 +14,7 @@ pub struct Executions<'a> {
     program: &'a Program,
 }
 
-/// One of them.
+/// A single execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Execution {
     /// Its number, from 1.

@@ -240,7 +240,7 @@ fn naive(moments: &[Moment], window: Window, limits: ContextLimits) -> BTreeMap<
             What::Call => sum.calls += 1,
         }
     }
-    // Which contexts are folded into which.
+    // Fold contexts into others.
     let mut kept: BTreeMap<Vec<String>, Sums> = BTreeMap::new();
     for (stack, sum) in &sums {
         let cut =

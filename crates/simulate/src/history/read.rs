@@ -125,9 +125,9 @@ fn take<'a>(rest: &mut &'a [u8], length: u64) -> Result<&'a [u8], HistoryError> 
 /// Executions that missed, by number from 1.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Misses {
-    /// Those that missed the first level or were mispredicted, in ascending order.
+    /// The executions that missed the first level or were mispredicted, in ascending order.
     pub first: Vec<u64>,
-    /// Those of `first` that also missed the second level.
+    /// The executions in `first` that also missed the second level.
     pub last: Vec<u64>,
 }
 

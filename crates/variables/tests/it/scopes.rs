@@ -275,7 +275,7 @@ fn globals_have_namespaces() {
     assert!(
         matches!(place("state"), Err(PathError::Ambiguous { candidates, .. }) if candidates == ["state (guest.c)", "state (guest.c)"])
     );
-    // That of the outermost space has just this name; "Other::count" has it too, but not only.
+    // The variable of the outermost namespace has just this name; "Other::count" contains it.
     assert_eq!(place("count"), Ok(Some(0x400)));
     assert_eq!(place("::count"), Ok(Some(0x400)));
     assert!(matches!(

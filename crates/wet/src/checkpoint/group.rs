@@ -214,7 +214,7 @@ pub(super) struct Parts {
     count: u64,
 }
 
-/// Some lines with the same writes. Those stored individually are grouped if consecutive.
+/// Some lines with the same writes. Lines stored individually are grouped if they are consecutive.
 #[derive(Clone, Copy, Debug)]
 struct Written {
     lines: Span,

@@ -252,7 +252,7 @@ impl<'c> Image<'c> {
         let mut missing = Set::default();
         for span in wanted.spans() {
             let (memory, address) = place_of(span.first);
-            // Those that exist in the memory.
+            // The lines that exist in the memory.
             let there = self.there.get_mut(memory as usize).map(Vec::as_mut_slice);
             let there = there.and_then(|lines| lines.get_mut((address / LINE) as usize..));
             let there = there.into_iter().flatten();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use afterimage_testkit::modules::SplitMix64;
 use body::{GUEST, Guest};
 
-/// An epoch that holds all.
+/// The size of an epoch that holds the whole run.
 const LARGE: usize = 1 << 20;
 
 fn guest() -> Guest {

@@ -13,7 +13,7 @@ pub struct Events<'a> {
     stack: Vec<Activation<'a>>,
     /// The event after the preceding blocks.
     step: Option<CallStep>,
-    /// The number of calls that are yet to return. Those that never do are the last to end.
+    /// The number of calls that are yet to return. Calls that never end come last.
     returns: u64,
 }
 

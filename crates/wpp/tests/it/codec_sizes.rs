@@ -39,7 +39,7 @@ fn size(what: &str, segment: &Segment, contexts: &[NodeContext], terminals: u64)
     8.0 * bytes.len() as f64 / terminals as f64
 }
 
-/// That a size is at most `most` times an entropy, both in bits per terminal.
+/// Checks that a size is at most `most` times an entropy, both in bits per terminal.
 fn within(what: &str, bits: f64, entropy: f64, most: f64) {
     println!(
         "{what}: {bits:.4} of {entropy:.4} bits per terminal: {:.3}",

@@ -24,8 +24,7 @@ fn a_planted_miscompilation_is_found_and_named() {
         for name in ["o0", "o2", "good"] {
             sandbox.ok(&format!("record -o {name}.aft {name}.wasm"));
         }
-        // Against the version that was compiled rightly: that is alike, so nothing has to be
-        // matched.
+        // Compares with the correctly compiled version. It is alike, so nothing has to be matched.
         let found = answer(&sandbox, "diff --format json good.aft o2.aft");
         let replaced = found["alike"]["replaced"].as_array().unwrap();
         assert_eq!(replaced.len(), 1, "{found}");
@@ -68,7 +67,7 @@ fn a_constant_that_is_off_is_named() {
         let program = OPTIMISED.replace(old, &new);
         program.replacen("\n  (func", &format!("{before}\n  (func"), 1)
     };
-    // Another function besides: these are not alike.
+    // With an additional function, the two are not alike.
     let more = "\n  (func $more (result i32) (i32.const 1))";
     for (wrong, gave) in [("12", "0xc"), ("500", "0x1f4")] {
         sandbox.wasm("right.wasm", &program("11", ""));
