@@ -567,7 +567,7 @@ fn variable(one: &ChangedVariable) -> ActivationVariable {
     }
 }
 
-/// Adds that a variable changed.
+/// Adds a change of a variable.
 fn change(all: &mut Vec<ActivationChange>, one: &ChangedVariable) {
     let ActivationVariable {
         name,

@@ -21,7 +21,7 @@ use crate::notes::{self, Notes};
 /// How a page is served.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The port; the next free one from [`Explorer::PORT`] on if it is not said.
+    /// The port; if `None`, the next free one from [`Explorer::PORT`] on.
     pub port: Option<u16>,
     /// Notes are shown, and not written.
     pub read_only: bool,

@@ -119,7 +119,7 @@ pub struct Matcher<'v> {
     /// whole, with their scores.
     likely: OnceLock<[Weighed; 2]>,
     /// The same for other candidates that were examined, ascending, because each round examines
-    /// them again. Those of the first stage are dropped when the second begins.
+    /// them again. The candidates of the first stage are dropped when the second begins.
     weighed: [Vec<Kept>; 2],
 }
 

@@ -164,7 +164,7 @@ pub struct OutputWrite {
 /// When a place was executed.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ExecutionsDocument {
-    /// The place, as it was named.
+    /// The place, as the question named it.
     pub at: String,
     /// The number of executions in the whole run.
     pub count: u64,

@@ -36,7 +36,7 @@ pub struct Totals {
     pub entries: u64,
     /// Functions that the module defines.
     pub functions: u64,
-    /// Those of them that were entered.
+    /// The number of them that were entered.
     pub executed_functions: u64,
     /// Activations that were still open when the run ended.
     pub open: u64,

@@ -112,9 +112,9 @@ impl Hits {
 /// A place to stop, found in the program.
 pub struct StopPoint<'a> {
     place: Points<'a>,
-    /// The line that was taken, if it is one.
+    /// The line that was taken, if there is only one.
     line: Option<Line>,
-    /// The function that all its code is in, if it is one.
+    /// The function that contains all its code, if there is only one.
     function: Option<FuncId>,
     condition: Option<Condition>,
     hits: Option<Hits>,

@@ -50,7 +50,7 @@ pub enum MemoryBytes {
         /// The number of bytes.
         bytes: u64,
     },
-    /// Those of a source variable, or of an expression such as `p->next`.
+    /// The bytes of a source variable, or of an expression such as `p->next`.
     Variable(String),
 }
 

@@ -302,7 +302,7 @@ fn given_end(given: &Given) -> WhyEnd {
     }
 }
 
-/// A file's name, as it is.
+/// A file's name, unchanged.
 pub fn stream(file: &Stream) -> String {
     match file {
         Stream::Input => "standard input".to_owned(),

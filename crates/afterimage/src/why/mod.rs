@@ -167,7 +167,7 @@ impl<'a> Budget<'a> {
         })
     }
 
-    /// Notes that the first step was made.
+    /// Records that the first step was made.
     fn begun(&self) {
         self.epochs.limit(Some(self.most));
     }

@@ -92,8 +92,8 @@ fn has_test(trail: &Trail, parts: &[u32]) -> bool {
 /// Why a counted counterpart is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// An operator of the line gave something else than its counted counterpart in the unoptimised
-    /// run.
+    /// An operator of the line gave a different value from its counted counterpart in the
+    /// unoptimised run.
     Differs {
         /// The column.
         column: Option<u32>,

@@ -73,7 +73,7 @@ impl Regions {
     }
 }
 
-/// An execution as it is compared.
+/// An execution in the form used for comparison.
 fn instance(statement: &Collected<()>, number: u32, given: Given) -> Instance {
     Instance {
         statement: number,

@@ -77,7 +77,7 @@ impl Table {
         self.paths += 1;
     }
 
-    /// Notes that an expression is computed. Returns where it is already available from, if
+    /// Records the computation of an expression. Returns where it is already available from, if
     /// anywhere.
     #[inline]
     pub fn computed(

@@ -170,7 +170,7 @@ fn functions_behind_an_inserted_byte_have_no_lines_and_no_variables() {
 }
 
 /// npm's `wasm-opt` copies `.debug_*` to code that it has encoded anew; Debian's rewrites them.
-/// Whatever the one on the path does: a line has the count that it has before, or none.
+/// Whichever `wasm-opt` is on the path, a line has its earlier count, or none.
 #[test]
 fn lines_behind_a_real_rewriter_are_right_or_refused() {
     if !tools::installed("wasm-opt") {

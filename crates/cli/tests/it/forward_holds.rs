@@ -353,7 +353,7 @@ fn compare_with(sandbox: &Sandbox, known: Known) -> Option<(usize, usize)> {
 /// The available checkpoints.
 #[derive(Clone, Copy)]
 enum Known {
-    /// Those that were stored with the values.
+    /// The calls that were stored with the values.
     Stored,
     /// None.
     Nothing,

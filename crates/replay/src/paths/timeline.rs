@@ -273,7 +273,7 @@ impl<'a, S: Segments> Timeline<'a, S> {
             left_out: 0,
         };
         if is_whole && in_deep {
-            // All of it is inside something deep.
+            // The whole part is inside a deep call.
             self.merge(Merged {
                 calls: what.calls,
                 left_out: what.left_out,

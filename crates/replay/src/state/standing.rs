@@ -195,7 +195,7 @@ impl Contents for OnMachine<'_> {
     }
 
     fn memory(&self, address: u64, into: &mut [u8]) -> bool {
-        // The machine's memory is complete; checkpoints are not needed.
+        // The machine has the whole memory; no checkpoint has it.
         let read = self.paused.memory(0, address, into);
         read.unwrap_or_else(|_| {
             self.lacks.set(true);

@@ -28,7 +28,7 @@ type Short = Option<Box<[u8]>>;
 /// The owner of the next bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BytesOf {
-    /// Nothing of interest.
+    /// The step is of no interest.
     Unwanted,
     /// The last access.
     Reference,

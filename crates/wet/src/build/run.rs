@@ -650,7 +650,7 @@ where
                 let node = (visit.node, length, stopped);
                 match execute(&mut machine, node, &mut tape, &mut recorder) {
                     Ok(()) => {}
-                    // Nothing of the node was executed; everything before is exact.
+                    // No part of the node was executed; everything before is exact.
                     Err(MachineError::LogEnds { time }) if begun && time >= first => {
                         if let Some((recorder, _)) = &mut recorder {
                             recorder.end(&machine);

@@ -48,7 +48,7 @@ pub fn each_recording_of(
             continue;
         };
         println!("{words}");
-        // Whatever the exit code is: the run may trap.
+        // Any exit code is fine, because the run may trap.
         sandbox.run(&words);
         if sandbox.path("run.aft").exists() {
             sandbox.ok(&format!("build --lens {lens} run.aft"));

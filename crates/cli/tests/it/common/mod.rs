@@ -258,7 +258,7 @@ pub const CHATTY: &str = r#"(module
     (loop $again
       (br_if $again (i32.eqz (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))))"#;
 
-/// Says that it has begun, then computes for ever.
+/// Prints that it has begun, then computes forever.
 pub const SPIN: &str = r#"(module
   (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
   (memory (export "memory") 1)

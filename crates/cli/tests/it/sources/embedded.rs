@@ -36,7 +36,7 @@ fn embedded_sources_are_shown_where_the_files_are_not() {
         TEXT.len()
     );
     assert!(ran.stderr.starts_with(&listed), "{ran:?}");
-    // The files on disk are others now. Those in the recording are preferred.
+    // The files on disk are others now. Sources in the recording are preferred.
     sandbox.write("src/count.wat", TEXT.replace("(br_if", "(;other;) (br_if"));
     fs::create_dir(sandbox.path("new")).unwrap();
     sandbox.write("new/count.wat", TEXT.replace("(br_if", "(;moved;) (br_if"));

@@ -14,7 +14,7 @@ use crate::paths::grammar::{checked, executions};
 pub struct CallLengths {
     /// By the binary logarithm of the length, rounded down.
     counts: [u64; 64],
-    /// Those that begin or end outside the window, or in another segment of the path.
+    /// Calls that begin or end outside the window, or in another segment of the path.
     across: u64,
 }
 
