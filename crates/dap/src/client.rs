@@ -42,7 +42,7 @@ impl Category {
 struct Out<W> {
     to: W,
     seq: u64,
-    /// The client does not read any more.
+    /// The client no longer reads.
     is_gone: bool,
 }
 

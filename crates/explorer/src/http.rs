@@ -12,9 +12,9 @@ const HEAD: usize = 16 << 10;
 const HEADERS: usize = 64;
 /// The most bytes that a note is sent with.
 pub(crate) const BODY: usize = 1 << 20;
-/// So long may a request take to arrive.
+/// The time that a request may take to arrive.
 const ARRIVES: Duration = Duration::from_secs(10);
-/// So long is a connection kept open without a request.
+/// The time that a connection stays open without a request.
 const IDLE: Duration = Duration::from_secs(60);
 
 /// A request.

@@ -224,7 +224,7 @@ features! {
     /// The share of the executions in stretches where the first was the earliest in the stretch
     /// with the same value and operator.
     StretchEarliest = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.77, 1.49, 0.71, 0.42, 0.53, 0.29],
-    /// The share where it was the latest.
+    /// The share of the executions in stretches where the first was the latest such execution.
     StretchLatest = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.21, -0.59, 0.54, -0.35, -0.43, 0.27],
     /// The share where it was executed between the partners of the executions before and after.
     StretchWithin = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, -1.59, -1.02, -1.18, -0.61, -0.56, -0.35],

@@ -1,9 +1,9 @@
 //! Recordings for agents: a server of the Model Context Protocol over two streams.
 //!
 //! In: lines of JSON-RPC. Out: the same. Each tool is a question of the library [`afterimage`]; its
-//! answer has at most [`LINES`] lines of text and the same as a document that `docs/JSON.md`
-//! describes. Tools keep no state: every call names the recording, and every answer names the calls
-//! that may come next.
+//! answer has at most [`LINES`] lines of text, and the same content as a document that
+//! `docs/JSON.md` describes. Tools keep no state: every call names the recording, and every answer
+//! names the calls that may come next.
 //!
 //! Three rules hold for all of them. A path is opened only under the roots that were given. Nothing
 //! runs that the caller did not name: a recording is only executed again, cut off from the host.

@@ -88,7 +88,7 @@ pub enum BlockEnd {
 pub enum Callee {
     /// The function itself, imported or defined.
     Direct(FuncId),
-    /// Whatever is in a table, if it has this type.
+    /// Any function in a table that has this type.
     Indirect {
         /// Index of the table.
         table: u32,

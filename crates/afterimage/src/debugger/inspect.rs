@@ -25,7 +25,7 @@ use crate::early::Failure;
 const EVERY: u64 = 1 << 16;
 /// Bytes that the snapshots of one stretch may have.
 const ROOM: usize = 1 << 25;
-/// So many stretches with snapshots are kept.
+/// The number of stretches with snapshots to keep.
 const KEPT: usize = 8;
 
 /// Snapshots taken near requested positions, newest last.

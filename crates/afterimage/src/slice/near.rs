@@ -17,8 +17,8 @@ use crate::explain::Scene;
 pub struct NearQuery {
     /// The execution: `parser.c:42#7`, `@0x1f3#last`.
     pub at: String,
-    /// So many lines are enough. Half of them are searched for along data only: dependences of
-    /// branches soon reach every function.
+    /// The number of lines that is enough. Half of them are searched for along data only:
+    /// dependences of branches soon reach every function.
     pub enough: usize,
 }
 

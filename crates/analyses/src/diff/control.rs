@@ -1,4 +1,4 @@
-//! Finds where the paths of two executions part.
+//! Finds where the paths of two executions diverge.
 
 use std::collections::HashMap;
 

@@ -3,8 +3,8 @@
 //!
 //! The machine follows both side by side, block by block. While control goes the same way in both,
 //! the k-th value, address or host call of one has a counterpart in the other, so the first
-//! difference is exact. When control parts, the comparison of values ends; output is compared byte
-//! by byte.
+//! difference is exact. When the paths diverge, the comparison of values ends; output is compared
+//! byte by byte.
 //!
 //! ```no_run
 //! use afterimage_program::Program;

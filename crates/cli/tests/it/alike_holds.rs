@@ -114,7 +114,8 @@ fn compare(modules: &[Vec<u8>; 2], count: usize, words: &str, tried: &mut Tried)
             tried.executions += effect.executed;
         }
     }
-    // No other operator gives something else of the same, so long as nothing differs.
+    // No other operator gives a different result from the same operands before the first
+    // difference.
     for effects in [&of_a, &of_b] {
         let pairs = found.replaced.iter().zip(effects);
         let firsts = pairs.filter_map(|(at, effect)| Some((effect.first.as_ref()?.time, at)));

@@ -108,7 +108,7 @@ impl Page {
     }
 }
 
-/// So many random moments of each recording.
+/// The number of random moments of each recording.
 const MOMENTS: u64 = 12;
 
 /// Puts all of the page's questions, at random moments.

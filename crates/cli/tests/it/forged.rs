@@ -400,7 +400,7 @@ const TOLD: [&str; 12] = [
     "/slices",
 ];
 
-/// The answers, in which how a file is stored is no part.
+/// The answers, without details of how the file is stored.
 fn answers(sandbox: &Sandbox, file: &str) -> Vec<Answer> {
     let ask = |question: &&str| {
         let ran = sandbox.run(&question.replace("FILE", file));

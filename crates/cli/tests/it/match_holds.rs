@@ -102,7 +102,7 @@ fn share(transformations: Transformations) -> (f64, f64, f64) {
     (share(sum.right), share(sum.found), each)
 }
 
-/// So many matches a statement has at most, in the mean.
+/// The largest mean number of matches per statement.
 const MATCHES: f64 = 1.4;
 
 /// The measured values, less one in a hundred: a change of the matcher that loses more than that is

@@ -15,7 +15,7 @@ struct Number {
     format: &'static str,
 }
 
-/// So many numbers are printed.
+/// The number of printed numbers.
 const NUMBERS: usize = 48;
 
 fn numbers(seed: u64, kinds: &[(&'static str, &[&'static str])]) -> Vec<Number> {

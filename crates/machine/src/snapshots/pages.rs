@@ -66,7 +66,7 @@ impl WrittenPages {
         }
     }
 
-    /// The marked pages, ascending, which are not marked any more then.
+    /// Returns the marked pages, ascending, and removes the marks.
     pub fn take(&mut self) -> Vec<Page> {
         let mut pages = Vec::new();
         for (memory, words) in (0..).zip(&mut self.memories) {

@@ -3,7 +3,7 @@
 use afterimage_ids::FuncId;
 use afterimage_program::{ParseError, Program, SourceMap};
 
-/// So many functions, and units of debug information, are read.
+/// The number of functions, and of units of debug information, to read.
 const COUNT: u32 = 300;
 /// The length in bytes from which several threads share the work.
 const LONG: usize = 1 << 16;

@@ -20,7 +20,7 @@ use crate::values::Types;
 pub enum Level {
     /// Every statement, calls by the host, and actions of the host.
     Statement,
-    /// Whatever reads or writes memory.
+    /// Operators that read or write memory.
     Memory,
 }
 

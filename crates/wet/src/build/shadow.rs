@@ -506,7 +506,7 @@ impl Shadow {
         }
     }
 
-    /// Marks everything written as not to be computed any more.
+    /// Marks the values of all writes as kept, so that they are no longer computed.
     pub(super) fn keep(&mut self) {
         for page in &mut self.pages {
             match page {

@@ -144,7 +144,7 @@ impl Activations {
         self.frames.pop();
     }
 
-    /// Marks everything written as not to be computed any more.
+    /// Marks the values of all writes as kept, so that they are no longer computed.
     pub(super) fn keep(&mut self) {
         for frame in &mut self.frames {
             frame.begins.cost = KEPT;

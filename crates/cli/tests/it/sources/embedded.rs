@@ -238,7 +238,7 @@ fn damaged_sources_are_unsound_and_the_answers_stay() {
     assert_eq!(info.code, Some(125), "{info:?}");
 }
 
-/// A program that puts out its arguments, a variable and its input.
+/// A program that prints its arguments, a variable and its input.
 const GIVEN: &str = r#"(module
   (import "wasi_snapshot_preview1" "args_get" (func $args (param i32 i32) (result i32)))
   (import "wasi_snapshot_preview1" "environ_get" (func $env (param i32 i32) (result i32)))

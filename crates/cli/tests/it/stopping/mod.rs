@@ -426,7 +426,8 @@ fn first_questions_at_once_are_all_answered() {
     sandbox.ok("slice counts.aft --saved two");
 }
 
-/// A guest that counts, prints that, and traps where the engine cannot tell which operator did.
+/// A guest that counts, prints the count, and traps where the engine cannot tell which operator
+/// did.
 fn traps_late(count: u32, operators: &str) -> String {
     format!(
         r#"(module

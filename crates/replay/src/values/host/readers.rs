@@ -34,12 +34,12 @@ struct Written {
 #[derive(Clone, Copy)]
 struct Piece {
     range: Range,
-    /// They still are when the execution that begins with this block does.
+    /// They still have it when the execution that begins with this block starts.
     until: u64,
     /// They still have it at the call that ends the execution that begins with this block; 0 if
     /// none is known.
     called: u64,
-    /// None of them is any more when the execution that begins with this block does.
+    /// None of them has it any longer when the execution that begins with this block starts.
     lost: u64,
 }
 
