@@ -80,7 +80,7 @@ impl Row {
         self.true_counterpart + self.unchanged[0]
     }
 
-    /// Returns the number of these with a right one among their matches.
+    /// Returns the number of these statements with a correct match among theirs.
     fn all_found(&self) -> u64 {
         self.found[0] + self.found_of_unchanged[0]
     }

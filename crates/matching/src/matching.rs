@@ -42,8 +42,8 @@ const NEARLY: f32 = 0.1;
 impl Matching {
     /// Returns the statements of the first version that correspond to one of the second, one or
     /// more, as in Zhang and Gupta (2005, section 6.2). The chosen one comes first, usually the
-    /// likeliest. Then come those at least a tenth as likely as the likeliest, each with its
-    /// likelihood. Empty if it has no match.
+    /// likeliest. Then come other candidates that are at least a tenth as likely as the likeliest.
+    /// Each has its likelihood. Empty if it has no match.
     ///
     /// Likelihoods come from the fitted weights, and assume that the statement has a counterpart.
     /// The benchmark (`bench matching`) counts how many matches are right, by their stated

@@ -104,7 +104,7 @@ fn rows_ascend_and_lie_in_functions() {
     );
 }
 
-/// Every operator of every function: our frames are addr2line's.
+/// For every operator of every function, our frames equal those of addr2line.
 #[test]
 fn inlined_frames_are_those_of_addr2line() {
     let program = Program::parse(guest()).unwrap();

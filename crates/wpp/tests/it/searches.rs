@@ -330,8 +330,7 @@ fn agree(seed: u64, rules: usize, longest: u64) {
             let found = occurrences.select(number).unwrap().unwrap();
             let Occurrence { time, .. } = found;
             assert_eq!(found.number, number);
-            // Activations without blocks have the time of the block after them, which there need
-            // not be.
+            // Activations without blocks have the time of the next block, which may not exist.
             let rank = |time| match time {
                 0 => 0,
                 time => naive.at(time, &[target]).1[0],
