@@ -421,7 +421,7 @@ fn begun(now: &[Shown]) -> Vec<ChangedVariable> {
 /// Refuses a program without lines.
 ///
 /// # Errors
-/// If it has none.
+/// If the program has no line table.
 pub(crate) fn check(source: &SourceMap<'_>) -> Result<()> {
     if source.rows().is_empty() {
         bail!("--level line: {}", source.missing());

@@ -22,7 +22,7 @@ use crate::output::say;
 /// Makes a write beyond the limit on file sizes an error, like that of a full disk. By default, the
 /// system would kill the process in the middle of its work.
 pub(crate) fn survive_file_size_limit() {
-    // Without the handler, the limit is only reported less well.
+    // Without the handler, only the report of the limit is worse.
     let _ = flag::register(SIGXFSZ, Arc::default());
 }
 

@@ -111,7 +111,7 @@ pub(crate) fn told(
 /// Answers a question.
 ///
 /// # Errors
-/// If it has no answer, or is none.
+/// If the question has no answer, or `command` is no question.
 pub(crate) fn answer(session: &Session, command: &str, parameters: Parameters) -> Result<Answer> {
     let mut asked = Asked {
         session,

@@ -205,7 +205,7 @@ impl ActivationReport {
         format!("{name}{number}({arguments}){gave}")
     }
 
-    /// When it was, and who called it.
+    /// The time of the call, and its caller.
     fn placed(&self) -> String {
         let end = match self.end_t {
             Some(end) => format!("to {}", grouped(end)),

@@ -1,6 +1,6 @@
 //! The answers of `diff` for programs that are alike. Operators of random programs are replaced,
-//! and the first execution that gave something else must be where the two runs, followed in step,
-//! first differ.
+//! and the first execution with a different result must be the first difference of the two runs,
+//! followed in step.
 
 use std::collections::HashMap;
 

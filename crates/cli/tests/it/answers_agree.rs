@@ -103,7 +103,8 @@ fn asked(sandbox: &Sandbox, words: &str, names: &[&str]) -> (Option<i32>, String
     (code, out)
 }
 
-/// The same as text, whose content is not looked at further, and as JSON, line by line.
+/// Runs a command as text, whose content is not checked further, and as JSON. Returns the JSON,
+/// line by line.
 #[track_caller]
 fn json(sandbox: &Sandbox, words: &str, names: &[&str]) -> Option<Vec<Json>> {
     let text = asked(sandbox, words, names);

@@ -28,7 +28,7 @@ enum Kind {
     Head,
 }
 
-/// Writes programs: every statement on a line of its own, but for loops that stay on their line.
+/// Writes programs: every statement on a line of its own, except loops that stay on their line.
 struct Writer {
     random: SplitMix64,
     text: String,

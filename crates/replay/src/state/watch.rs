@@ -50,7 +50,7 @@ pub struct Evaluated<T = Worth> {
     pub number: u64,
     /// The time of the block.
     pub time: u64,
-    /// In which function.
+    /// The function of the block.
     pub function: FuncId,
     /// The result, or why there is none.
     pub value: Result<T, PathError>,

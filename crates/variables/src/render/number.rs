@@ -149,7 +149,7 @@ fn flags(enumerators: &[(String, u128)], bits: u128) -> Option<String> {
     let named = values().filter(single).fold(0, |all, value| all | value);
     let most = values().max()?;
     let positive = values().filter(|value| *value > 0);
-    // Flags that happen to count are rarely in this order.
+    // Flags with the values 1, 2, 3 and so on are rarely declared in this order.
     let counts =
         most > 2 && positive.clone().count() as u128 == most && positive.clone().is_sorted();
     let composed = values().all(|value| value & !named == 0);

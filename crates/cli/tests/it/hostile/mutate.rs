@@ -179,8 +179,7 @@ impl Parts {
         named
     }
 
-    /// A chunk: each kind as likely as the others, but for the module, which is parsed first of
-    /// all.
+    /// Chooses a chunk. All kinds are equally likely except the module, which is parsed first.
     fn choose(&self, random: &mut SplitMix64) -> usize {
         let mut kinds = Vec::from_iter(self.chunks.iter().map(|chunk| chunk.kind));
         kinds.sort_unstable();

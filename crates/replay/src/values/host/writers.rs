@@ -381,7 +381,7 @@ fn wrote(
     Ok(())
 }
 
-/// Notes who writes bytes.
+/// Records the writers of bytes.
 struct Watch<'c> {
     canvas: &'c mut Canvas,
     /// When the current node began.
