@@ -182,7 +182,7 @@ fn versions_that_do_the_same_have_no_divergence() {
 fn of_calls_the_argument_and_the_execution_are_named() {
     let sandbox = Sandbox::new();
     sandbox.write("a.wat", CALLS);
-    // One function more, so that the modules are not alike.
+    // An additional function, so that the modules are not alike.
     let other = CALLS.replace("i32.xor", "i32.or");
     sandbox.write("b.wat", other.replace("(func $put", "(func) (func $put"));
     for name in ["a", "b"] {
@@ -240,7 +240,7 @@ fn what_took_something_else_computes_nothing_else() {
         ("2048", "2051", None),
     ];
     for (at, (old, new, guilty)) in changes.into_iter().enumerate() {
-        // One function more, so that the modules are not alike.
+        // An additional function, so that the modules are not alike.
         let other = HASHED.replace("(func $hash", "(func) (func $hash");
         assert!(other.contains(old));
         let name = format!("b{at}");
