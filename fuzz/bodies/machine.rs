@@ -31,7 +31,7 @@ impl Choices<'_> {
     }
 }
 
-/// Follows what these bytes choose in a module. Returns how many nodes were executed.
+/// Follows the nodes that these bytes choose in a module. Returns the number of executed nodes.
 pub fn follow_anything(module: &[u8], choices: &[u8]) -> usize {
     let Ok(program) = Program::parse(module) else {
         return 0;

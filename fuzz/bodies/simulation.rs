@@ -4,7 +4,7 @@
 
 use afterimage_simulate::{Epoch, Misses, Spec, Summary};
 
-/// Reads everything in an epoch, as far as it is readable.
+/// Reads all readable data of an epoch.
 pub fn read_history(bytes: &[u8], two: bool) {
     let Ok(epoch) = Epoch::open(bytes, two) else {
         return;

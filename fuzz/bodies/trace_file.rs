@@ -7,8 +7,8 @@ use afterimage_trace::TraceFile;
 const FILE_HEADER: usize = 16;
 const CHUNK_HEADER: usize = 40;
 
-/// Reads the bytes as they are, and again with all checksums corrected, in order to reach what
-/// follows the checksums.
+/// Reads the bytes as they are, and again with all checksums corrected, to reach the data behind
+/// the checksums.
 pub fn read_everything(bytes: &[u8]) {
     read(bytes.to_vec());
     read(sealed(bytes.to_vec()));
@@ -43,7 +43,7 @@ fn read(bytes: Vec<u8>) {
     );
 }
 
-/// The bytes as a file of chunks with correct labels and checksums, as far as they go.
+/// Returns the bytes as a file of chunks with correct labels and checksums, as far as they go.
 fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     if bytes.len() < FILE_HEADER {
         return bytes;

@@ -14,7 +14,7 @@ use afterimage_wet::{Epoch, Index, LeftOut, Run, WholeTrace};
 use afterimage_wpp::{Builder, Continuation, InMemory, Limits, Node, Shape, WholePath};
 use epochs::InEpochs;
 
-/// How often the guest's loop is executed.
+/// The number of iterations of the guest's loop.
 const TRIPS: u64 = 70;
 
 /// The guest: overlapping loads and stores, copies, a global, and a parameter whose definition is
@@ -86,8 +86,8 @@ impl Guest {
         }
     }
 
-    /// The epochs of the run, of about `epoch` numbers each: how many blocks precede each, and its
-    /// bytes.
+    /// Builds the epochs of the run, of about `epoch` numbers each. Returns the number of preceding
+    /// blocks and the bytes of each.
     pub fn build(&self, epoch: usize) -> Vec<(u64, Vec<u8>)> {
         let mut epochs = Vec::new();
         let run = Run {
@@ -109,7 +109,7 @@ impl Guest {
         epochs
     }
 
-    /// Asks everything. Returns how many questions were answered, and how many were refused.
+    /// Asks everything. Returns the numbers of answered and of refused questions.
     pub fn ask(&self, epochs: &[(u64, Vec<u8>)]) -> (u32, u32) {
         let mut all = InEpochs {
             end: self.path.length(),

@@ -1,5 +1,5 @@
-//! `cargo xtask architecture`: checks that what ARCHITECTURE.md calls absent is absent, and that
-//! what the documents name exists.
+//! `cargo xtask architecture`: checks that everything ARCHITECTURE.md calls absent is absent, and
+//! that everything the documents name exists.
 
 mod citations;
 mod dependencies;

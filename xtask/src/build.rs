@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Which code is optimised, and how far.
+/// Which code is optimised, and how much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Optimised {
     /// Without C code: Rust as set in the workspace.
@@ -69,7 +69,7 @@ pub fn quietly_at(
     Ok(module(cache, binary))
 }
 
-/// Where Cargo puts the module of a binary.
+/// Returns where Cargo puts the module of a binary.
 fn module(cache: &Path, binary: &str) -> PathBuf {
     let folder = cache.join(TARGET).join("release");
     folder.join(binary).with_extension("wasm")
@@ -123,7 +123,8 @@ fn command(
     Ok(cargo)
 }
 
-/// The versions of `packages` that the guest of program `name` is locked to, as `one 1.2.3, other 4.5.6`.
+/// The versions of `packages` that the guest of program `name` is locked to, as `one 1.2.3, other
+/// 4.5.6`.
 ///
 /// # Errors
 /// If the lock file cannot be read, or the guest does not depend on one of the packages.
@@ -171,7 +172,7 @@ pub fn fetched(corpus: &Path) -> Result<bool> {
     Ok(status.context("cannot run cargo")?.success())
 }
 
-/// Where Cargo keeps the sources of `package`.
+/// Returns where Cargo keeps the sources of `package`.
 ///
 /// # Errors
 /// If Cargo fails, or the guests do not depend on the package.

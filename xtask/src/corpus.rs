@@ -13,8 +13,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Builds what the arguments request. The exit code reports programs that failed or, unless that
-/// was allowed, were left out.
+/// Builds the requested programs. The exit code reports programs that failed or, unless that was
+/// allowed, were left out.
 ///
 /// # Errors
 /// If nothing can be built at all: unknown names, no Rust target, an unwritable folder.
@@ -50,7 +50,7 @@ pub fn run(arguments: &CorpusArguments) -> Result<ExitCode> {
         }
     }
 
-    // Programs by what is missing, so that the same advice is given once.
+    // Programs by missing tool, so that the same advice is given once.
     let mut left_out = BTreeMap::<String, Vec<&str>>::new();
     let mut failed = Vec::new();
     for program in selected {
@@ -90,7 +90,7 @@ pub fn run(arguments: &CorpusArguments) -> Result<ExitCode> {
 pub enum Version {
     /// For measurements: C code at -O2, with the input that takes a third of a second.
     Measured,
-    /// One of several versions, with the small input: its own code at this level.
+    /// One of several versions, with the small input. Its own code is compiled at this level.
     Level(u8),
 }
 
@@ -103,7 +103,7 @@ impl Version {
         }
     }
 
-    /// How far its own code is optimised; `c` says whether that is C.
+    /// Returns how much its own code is optimised; `c` is true for C.
     fn optimised(self, c: bool) -> Optimised {
         match (self, c) {
             (Self::Measured, false) => Optimised::Release,
@@ -166,7 +166,7 @@ fn list(programs: &[&Program]) -> Result<()> {
     Ok(())
 }
 
-/// What is missing on this machine to build `program`, as advice.
+/// Returns advice about the tools missing on this machine to build `program`.
 pub fn what_lacks(program: &Program) -> Option<String> {
     match program.source {
         Source::Guest { c: false, .. } => None,
@@ -186,7 +186,7 @@ pub fn what_lacks(program: &Program) -> Option<String> {
 /// Builds one program, with its inputs and its entry in the manifest, into the folder `out`.
 ///
 /// # Errors
-/// If it cannot be built or written, or if the module is not what the corpus needs.
+/// If it cannot be built or written, or if the module does not fit the corpus.
 pub fn make(program: &Program, version: Version, out: &Path) -> Result<Entry> {
     let name = version.name(program);
     let corpus = workspace().join("corpus");
@@ -279,12 +279,12 @@ fn given(out: &Path, folder: &str, mut entry: Entry, input: Input) -> Result<Ent
     }
     entry.stdin = stdin.map(|file| format!("{folder}/{file}"));
     entry.args = args;
-    // Done after every program, so that an interrupted run still describes what it finished.
+    // Done after every program, so that an interrupted run still describes finished ones.
     manifest::merge(out, vec![entry.clone()])?;
     Ok(entry)
 }
 
-/// Refuses a module without what the reports need, or one that the engine would refuse.
+/// Refuses a module that lacks data for the reports, or that the engine would refuse.
 ///
 /// # Errors
 /// If it is such a module, or not a module.

@@ -1,5 +1,7 @@
-//! `cargo xtask dap`: the debugger's server with a client that others wrote, npm's `@vscode/debugadapter-testsupport`, on three programs; each message is checked against the protocol's types. With `--measure`, how long a
-//! client waits, on a run of a thousand million statements.
+//! `cargo xtask dap`: the debugger's server with a client that others wrote, npm's
+//! `@vscode/debugadapter-testsupport`, on three programs; each message is checked against the
+//! protocol's types. With `--measure`, how long a client waits, on a run of a thousand million
+//! statements.
 
 use crate::{DapArguments, corpus, tool, toolchain};
 use anyhow::{Context, Result, bail};
@@ -7,7 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
 
-/// A program: its source, its level of optimisation, what its standard input would be, and the text of the line to stop at.
+/// A program: its source, its level of optimisation, what its standard input would be, and the text
+/// of the line to stop at.
 const PROGRAMS: [(&str, &str, &str); 3] = [
     (
         "crates/dap/tests/guests/ledger.rs",
@@ -28,7 +31,7 @@ const ROUNDS: &str = "1000000";
 /// Checks, or measures.
 ///
 /// # Errors
-/// If a program cannot be built, or what the client does fails.
+/// If a program cannot be built, or the client's actions fail.
 pub fn run(arguments: &DapArguments) -> Result<ExitCode> {
     let afterimage = match &arguments.tool {
         Some(tool) => fs::canonicalize(tool)

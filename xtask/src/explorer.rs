@@ -1,7 +1,8 @@
-//! `cargo xtask explorer`: the explorer's page in a browser, clicked through view by view, and its scripts' types.
+//! `cargo xtask explorer`: the explorer's page in a browser, clicked through view by view, and its
+//! scripts' types.
 //!
-//! npm brings what drives the browser, what judges the page (axe-core) and the compiler that checks types; the browser is the machine's Chromium. What is missing is named, and what needs it is
-//! skipped.
+//! npm supplies the browser driver, the page's judge (axe-core) and the type checker; the browser
+//! is the machine's Chromium. Missing tools are named, and the checks that need them are skipped.
 
 use crate::{corpus, tool, toolchain};
 use anyhow::{Context, Result, bail};
@@ -10,7 +11,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitCode, Stdio};
 
-/// Where distributions put it.
+/// The usual places in distributions.
 const BROWSERS: [&str; 4] = [
     "chromium",
     "chromium-browser",
@@ -77,7 +78,7 @@ fn installed(name: &str) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// Where a program is.
+/// Returns the place of a program.
 fn found(name: &str) -> Option<String> {
     let out = tool::start("sh")
         .args(["-c", &format!("command -v {name}")])
@@ -86,7 +87,7 @@ fn found(name: &str) -> Option<String> {
     Some(String::from_utf8(out.stdout).ok()?.trim().to_owned())
 }
 
-/// npm's packages, in a folder of their own; `None`, and why is said, if there are none.
+/// Returns npm's packages, in their own folder; `None`, with a report why, if there are none.
 fn packages(folder: &Path) -> Result<Option<PathBuf>> {
     for program in ["node", "npm"] {
         if !installed(program) {
@@ -131,7 +132,7 @@ fn types(packages: &Path) -> Result<bool> {
     Ok(is_well)
 }
 
-/// A recording of the program beside the check.
+/// Records the program that is in the check's folder. Returns the recording.
 fn recorded(tool: &Path, folder: &Path) -> Result<PathBuf> {
     toolchain::ensure_wasm_target()?;
     let source = corpus::workspace().join("xtask/explorer/bank.rs");

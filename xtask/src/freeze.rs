@@ -1,10 +1,10 @@
 //! `cargo xtask freeze`: asks nearly four thousand questions about a dozen small recordings, and
-//! compares the answers with those that are kept.
+//! compares the answers with the kept ones.
 //!
 //! The sources of the recorded programs are in `xtask/freeze`. The answers are in
 //! `xtask/freeze/answers`, one file per recording: the digest of its module, then each command with
 //! its output. A recording is skipped, with a message, if the compiler here makes a different
-//! module. An answer that changed only in its words is *reworded*; one in which a number, a
+//! module. An answer that changed only in its words is *reworded*; an answer in which a number, a
 //! position or a name changed, appeared, disappeared or moved is *changed*.
 
 mod answers;
@@ -19,7 +19,7 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// How many differences of a recording to show; all are counted.
+/// The number of differences of a recording to show; all are counted.
 const SHOWN: usize = 5;
 
 /// Makes the recordings, asks, and compares; with `--bless`, keeps the present answers.

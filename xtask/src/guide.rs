@@ -1,11 +1,14 @@
-//! `cargo xtask guide`: runs the commands of README.md and docs/guide, and writes what they print into these pages.
+//! `cargo xtask guide`: runs the commands of README.md and docs/guide, and writes their output into
+//! these pages.
 //!
-//! A page's blocks marked `console` are run in order, in a folder of their own with the programs of `examples/mugs`,
-//! in a terminal of [`WIDTH`] columns. On a page, `…` stands for anything in a line, and alone for any lines: an answer that
-//! agrees with its page is left as it is. `afterimage` commands elsewhere on a page are not run, but their options must exist.
+//! A page's blocks marked `console` are run in order, in a folder of their own with the programs of
+//! `examples/mugs`, in a terminal of [`WIDTH`] columns. On a page, `…` means anything in a line,
+//! and alone any lines: an answer that agrees with its page is left as it is. `afterimage` commands
+//! elsewhere on a page are not run, but their options must exist.
 //!
-//! A page's last line holds digests of its programs and of the modules that the compilers made of them. Where a compiler
-//! makes another module, `--check` says SKIPPED; where a program changed, it fails.
+//! A page's last line holds digests of its programs and of the modules that the compilers made of
+//! them. If a compiler makes a different module, `--check` reports SKIPPED; if a program changed,
+//! it fails.
 
 mod options;
 #[path = "../../crates/cli/tests/it/sessions/page.rs"]
@@ -29,7 +32,7 @@ const WIDTH: u16 = 100;
 /// Begins the last line of each page.
 const FOOTER: &str = "<!-- programs and modules: ";
 
-/// Writes what the commands print into the pages, or compares it with them.
+/// Writes the output of the commands into the pages, or compares it with them.
 ///
 /// # Errors
 /// If a page or a program cannot be read, a command cannot be run, or a page cannot be written.
@@ -69,7 +72,7 @@ fn pages() -> Result<Vec<PathBuf>> {
     Ok(pages)
 }
 
-/// The files of a folder whose names end so.
+/// Returns the files of a folder with this extension.
 fn sorted(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     let entries =
         fs::read_dir(folder).with_context(|| format!("{}: cannot be read", folder.display()))?;
@@ -113,7 +116,8 @@ impl<'a> Visit<'a> {
         Ok(visit)
     }
 
-    /// Runs the page's commands. Returns what is wrong with the page; unless `check`, writes what is printed now.
+    /// Runs the page's commands. Returns the faults of the page; unless `check`, writes the current
+    /// output.
     fn read(&self, check: bool) -> Result<Vec<String>> {
         let text = fs::read_to_string(self.file)
             .with_context(|| format!("{}: cannot be read", self.name))?;
@@ -182,7 +186,8 @@ impl<'a> Visit<'a> {
         Ok(Vec::new())
     }
 
-    /// Copies the programs into the folder and says which ones the page uses, with digests. None if a compiler is missing.
+    /// Copies the programs into the folder and says which ones the page uses, with digests. None if
+    /// a compiler is missing.
     fn programs(&self, page: &Page) -> Result<Option<String>> {
         let commands = Vec::from_iter(page.exchanges().map(|exchange| &*exchange.command));
         let lacking = toolchain::missing_c_packages();
@@ -210,7 +215,7 @@ impl<'a> Visit<'a> {
         Ok(Some(used.join(", ")))
     }
 
-    /// Runs a command and returns what the terminal shows.
+    /// Runs a command and returns the terminal's contents.
     fn printed(&self, command: &str) -> Result<Vec<String>> {
         let mut shell = tool::start("sh");
         shell
@@ -219,7 +224,8 @@ impl<'a> Visit<'a> {
             .env("AFTERIMAGE_CACHE", &self.cache)
             .current_dir(&self.folder);
         let shown = terminal::run(&mut shell, WIDTH, str::to_owned)?;
-        // Guests end with codes of their own; afterimage and the shell use these when something is wrong.
+        // Guests end with codes of their own; afterimage and the shell use these when something is
+        // wrong.
         if matches!(shown.status.code(), Some(125..=127) | None) {
             bail!(
                 "{}: `{command}` failed: {}",
@@ -230,7 +236,8 @@ impl<'a> Visit<'a> {
         Ok(shown.lines)
     }
 
-    /// The modules that the commands made, with digests of all but their names and debug information: these hold paths.
+    /// Returns the modules that the commands made, with digests of everything except their names
+    /// and debug information, which contain paths.
     fn modules(&self) -> Result<String> {
         let mut modules = Vec::new();
         for file in sorted(&self.folder, "wasm")? {

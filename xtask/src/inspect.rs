@@ -1,9 +1,9 @@
-//! Inspects each finished module: does it still have what the corpus is for?
+//! Checks that each finished module still has the properties that the corpus needs.
 
 use anyhow::{Context, Result};
 use wasmparser::{Operator, Parser, Payload};
 
-/// What a module holds.
+/// The contents of a module.
 #[derive(Debug, Default, PartialEq)]
 pub struct Facts {
     /// Functions defined, imports not counted.
@@ -14,7 +14,8 @@ pub struct Facts {
     pub lines: bool,
     /// Functions that use the exceptions of WebAssembly 3.0 (`try_table`, `throw_ref`).
     pub exceptions: u32,
-    /// Functions that use the withdrawn encoding (`try`, `catch`, `rethrow`, `delegate`), which the engine refuses.
+    /// Functions that use the withdrawn encoding (`try`, `catch`, `rethrow`, `delegate`), which the
+    /// engine refuses.
     pub legacy_exceptions: u32,
 }
 
@@ -58,7 +59,8 @@ pub fn inspect(module: &[u8]) -> Result<Facts> {
 mod tests {
     use super::*;
 
-    /// A module with one function of type `[] -> []` whose body is `code`, and a custom section called `custom`.
+    /// A module with one function of type `[] -> []` whose body is `code`, and a custom section
+    /// called `custom`.
     fn module(code: &[u8], custom: &str) -> Vec<u8> {
         let mut bytes = b"\0asm\x01\0\0\0".to_vec();
         bytes.extend([1, 4, 1, 0x60, 0, 0]);

@@ -1,7 +1,7 @@
 //! The project's chores: what developers run around the tool, not in it.
 //!
 //! - `cargo xtask demo` builds a real program and profiles it.
-//! - `cargo xtask test` runs the tests with what they need.
+//! - `cargo xtask test` runs the tests with everything they need.
 //! - `cargo xtask architecture` checks the promises in ARCHITECTURE.md.
 //! - `cargo xtask corpus` builds the real programs on which the project is measured, and `cargo
 //!   xtask planted` some of them with bugs.
@@ -12,10 +12,10 @@
 //! - `cargo xtask dataset` asks the questions of docs/PARQUET.md with engines for SQL.
 //! - `cargo xtask suites` runs other people's test suites.
 //! - `cargo xtask forge` forges recordings.
-//! - `cargo xtask freeze` compares many answers with those that are kept.
+//! - `cargo xtask freeze` compares many answers with the kept ones.
 //! - `cargo xtask screens` makes the pages of docs/screens.
 //! - `cargo xtask explorer` clicks through the explorer's page in a browser.
-//! - `cargo xtask guide` runs the commands of README.md and docs/guide, and compares what they print.
+//! - `cargo xtask guide` runs the commands of README.md and docs/guide, and compares their output.
 //! - `cargo xtask prose` measures the sentences of documents and doc comments.
 //! - `cargo xtask book` builds the manual.
 //! - `cargo xtask papers` repeats the measurements in the papers.
@@ -94,16 +94,18 @@ enum Task {
     Dataset(DatasetArguments),
     /// Run the WebAssembly and WASI test suites through recording and replay (minutes)
     Suites {
-        /// A folder with scripts, or with built programs of the WASI test suite [default: scripts from crates.io]
+        /// A folder with scripts, or with built programs of the WASI test suite [default: scripts
+        /// from crates.io]
         #[arg(value_name = "FOLDER")]
         folder: Option<PathBuf>,
     },
-    /// Forge recordings with right checksums, and check that `afterimage verify` finds each that changes an answer (minutes)
+    /// Forge recordings with right checksums, and check that `afterimage verify` finds each that
+    /// changes an answer (minutes)
     Forge {
-        /// How many
+        /// The number to make
         #[arg(long, value_name = "N", default_value_t = 10_000)]
         count: u64,
-        /// How many seeds each run takes
+        /// The number of seeds for each run
         #[arg(long, value_name = "N", default_value_t = 4)]
         seeds: u64,
         /// The first seed; the same seed forges the same files
@@ -114,9 +116,10 @@ enum Task {
     Papers(PapersArguments),
     /// Ask four thousand questions, and compare the answers with the kept ones (minutes)
     Freeze(FreezeArguments),
-    /// Write docs/screens: what a terminal shows of twelve tasks in C, C++ and Rust (a minute)
+    /// Write docs/screens: a terminal's contents for twelve tasks in C, C++ and Rust (a minute)
     Screens(ScreensArguments),
-    /// Run the commands of README.md and docs/guide, and write what they print into these pages (seconds)
+    /// Run the commands of README.md and docs/guide, and write their output into these pages
+    /// (seconds)
     Guide(GuideArguments),
     /// Build the manual as a book into target/book, if mdbook is installed
     Book,
@@ -124,15 +127,16 @@ enum Task {
     Dist,
     /// Measure the sentences of documents and doc comments, and fail above the limits
     Prose {
-        /// How many of the longest sentences to list
+        /// The number of longest sentences to list
         #[arg(long, value_name = "N", default_value_t = 20)]
         limit: usize,
     },
-    /// Debug three programs with a client of the Debug Adapter Protocol from npm, or measure how long it waits
+    /// Debug three programs with a client of the Debug Adapter Protocol from npm, or measure how
+    /// long it waits
     Dap(DapArguments),
     /// Click through the explorer's page in Chromium, and check the types of its scripts: a minute
     Explorer {
-        /// Run this program instead of the one that the checkout builds
+        /// Run this program instead of the one built from the checkout
         #[arg(long, value_name = "PROGRAM")]
         tool: Option<PathBuf>,
     },
@@ -140,7 +144,7 @@ enum Task {
     Architecture,
 }
 
-/// What a client does.
+/// The client's task.
 #[derive(clap::Args)]
 struct DapArguments {
     /// The program afterimage [default: it is built]
@@ -151,7 +155,7 @@ struct DapArguments {
     measure: bool,
 }
 
-/// What to build, and where to.
+/// The programs to build, and the destination.
 #[derive(clap::Args)]
 struct CorpusArguments {
     /// Only these programs, names separated by commas
@@ -160,10 +164,12 @@ struct CorpusArguments {
     /// List the programs and build nothing
     #[arg(long)]
     list: bool,
-    /// The folder to fill [default: target/corpus in the workspace, with --versions target/corpus-versions]
+    /// The folder to fill [default: target/corpus in the workspace, with --versions
+    /// target/corpus-versions]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Instead build programs at levels 0, 1, 2 and 3, with smaller inputs, for the matching of versions
+    /// Instead build programs at levels 0, 1, 2 and 3, with smaller inputs, for the matching of
+    /// versions
     #[arg(long)]
     versions: bool,
     /// Succeed even if a program had to be left out because a tool is missing
@@ -171,7 +177,7 @@ struct CorpusArguments {
     skip_missing: bool,
 }
 
-/// What to check.
+/// The checks to run.
 #[derive(clap::Args)]
 struct VerifyArguments {
     /// The folder with the corpus [default: target/corpus in the workspace]
@@ -180,7 +186,7 @@ struct VerifyArguments {
     /// Only these programs, names separated by commas
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     only: Vec<String>,
-    /// Only compare runs on tiny inputs with what is slow and obvious
+    /// Only compare runs on tiny inputs with slow, obvious references
     #[arg(long)]
     tiny_only: bool,
     /// Only record runs on full inputs with everything, and verify them
@@ -188,10 +194,11 @@ struct VerifyArguments {
     full_only: bool,
 }
 
-/// Which mutants to make.
+/// The mutants to make.
 #[derive(clap::Args)]
 struct MutantsArguments {
-    /// The folder with programs at several levels [default: target/corpus-versions in the workspace]
+    /// The folder with programs at several levels [default: target/corpus-versions in the
+    /// workspace]
     #[arg(long, value_name = "DIR")]
     corpus: Option<PathBuf>,
     /// Only these programs, names separated by commas
@@ -202,7 +209,7 @@ struct MutantsArguments {
         default_value = "bzip2,lua,zstd"
     )]
     only: Vec<String>,
-    /// How many of each
+    /// The number of each kind
     #[arg(long, value_name = "N", default_value_t = 6)]
     count: usize,
     /// The same seed makes the same mutants
@@ -210,27 +217,27 @@ struct MutantsArguments {
     seed: u64,
 }
 
-/// Which bugs to draw.
+/// The bugs to draw.
 #[derive(clap::Args)]
 struct GuiltyArguments {
     /// The same seed draws the same bugs
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// How many in each program
+    /// The number in each program
     #[arg(long, value_name = "N", default_value_t = 6)]
     count: usize,
     /// Only in these programs, names separated by commas
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     only: Vec<String>,
-    /// Ask this program instead of the one that the checkout builds
+    /// Ask this program instead of the one built from the checkout
     #[arg(long, value_name = "PROGRAM")]
     tool: Option<PathBuf>,
 }
 
-/// What clients ask about.
+/// The subject of the clients' questions.
 #[derive(clap::Args)]
 struct McpArguments {
-    /// Ask this program instead of the one that the checkout builds
+    /// Ask this program instead of the one built from the checkout
     #[arg(long, value_name = "PROGRAM")]
     tool: Option<PathBuf>,
     /// Also measure how soon tools answer about these recordings
@@ -260,7 +267,7 @@ struct PapersArguments {
     only: Vec<String>,
 }
 
-/// Which answers to compare, or to keep.
+/// The answers to compare, or to keep.
 #[derive(clap::Args)]
 struct FreezeArguments {
     /// Keep today's answers
@@ -272,7 +279,7 @@ struct FreezeArguments {
     /// Only these recordings, names separated by commas
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     only: Vec<String>,
-    /// Ask this program instead of the one that the checkout builds
+    /// Ask this program instead of the one built from the checkout
     #[arg(long, value_name = "PROGRAM")]
     tool: Option<PathBuf>,
 }
@@ -283,7 +290,7 @@ struct ScreensArguments {
     /// Compare with the pages that are kept, and write none
     #[arg(long)]
     check: bool,
-    /// Run this program instead of the one that the checkout builds
+    /// Run this program instead of the one built from the checkout
     #[arg(long, value_name = "PROGRAM")]
     tool: Option<PathBuf>,
 }
@@ -294,7 +301,7 @@ struct GuideArguments {
     /// Compare with the pages, and write none
     #[arg(long)]
     check: bool,
-    /// Run this program instead of the one that the checkout builds
+    /// Run this program instead of the one built from the checkout
     #[arg(long, value_name = "PROGRAM")]
     tool: Option<PathBuf>,
 }

@@ -23,17 +23,17 @@ pub struct Entry {
     pub like: String,
     /// The packages that it was made from, each with its version.
     pub version: String,
-    /// What is worth knowing about the program, its input, or how it was compiled.
+    /// Notes about the program, its input, or its compilation.
     pub notes: String,
     /// The module's size, debug information included.
     pub bytes: u64,
-    /// How many functions the module defines.
+    /// The number of functions that the module defines.
     pub functions: u32,
 }
 
 const FILE: &str = "manifest.json";
 
-/// The manifest in `folder`; none if there is no such file yet.
+/// Reads the manifest in `folder`; returns none if there is no such file yet.
 ///
 /// # Errors
 /// If the file cannot be read or is not a manifest.
@@ -47,7 +47,7 @@ pub fn read(folder: &Path) -> Result<Vec<Entry>> {
         .with_context(|| format!("{} is not a corpus manifest", path.display()))
 }
 
-/// Writes `entries` into `folder`, in order of name. Keeps what the manifest says about other
+/// Writes `entries` into `folder`, in order of name. Keeps the manifest's entries for other
 /// programs, except those whose module is gone.
 ///
 /// # Errors

@@ -1,6 +1,9 @@
-//! `cargo xtask mcp`: asks `afterimage mcp` with the protocol's own clients, and measures how soon each tool answers.
+//! `cargo xtask mcp`: asks `afterimage mcp` with the protocol's own clients, and measures how soon
+//! each tool answers.
 //!
-//! The clients are PyPI's `mcp`, which checks structured answers against the schemas of their tools, and the command line of npm's inspector. One that cannot be installed here is named as SKIPPED.
+//! The clients are PyPI's `mcp`, which checks structured answers against the schemas of their
+//! tools, and the command line of npm's inspector. A client that cannot be installed here is
+//! reported as SKIPPED.
 
 use crate::corpus::workspace;
 use crate::guilty::client::Client;
@@ -16,10 +19,10 @@ use std::time::Duration;
 const PYTHON_CLIENT: &str = "mcp==2.3.0";
 const NODE_CLIENT: &str = "@modelcontextprotocol/inspector@2.12.0";
 
-/// So often each tool is asked.
+/// The number of times each tool is asked.
 const TIMES: usize = 15;
 
-/// Does what the arguments say.
+/// Runs the measurement.
 ///
 /// # Errors
 /// If a client is there and refuses something, or nothing can be built or recorded.
@@ -172,7 +175,7 @@ fn inspect(inspector: &Path, program: &Path, root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// How soon each tool answers about a recording that is open.
+/// Measures how soon each tool answers about an open recording.
 fn latencies(program: &Path, recording: &Path, calls: &Path) -> Result<()> {
     let calls: Value = serde_json::from_slice(&fs::read(calls)?)?;
     let mut asked = Vec::new();

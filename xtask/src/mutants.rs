@@ -3,8 +3,8 @@
 //!
 //! A mutant is a program at level 2 in which one executed operator is replaced by another of the
 //! same types, so that its output, or its end, differs. It is compared with the correct program at
-//! level 2, which is alike except for that operator, and with the one at level 0, whose statements
-//! must be matched.
+//! level 2, which is the same except for that operator, and with the one at level 0, whose
+//! statements must be matched.
 
 use crate::manifest::{self, Entry};
 use crate::{MutantsArguments, corpus, tool};
@@ -41,11 +41,10 @@ const OPERATORS: [&[(&str, u8)]; 2] = [
     ],
 ];
 
-/// How many candidates to try for each requested mutant: one that makes no difference does not
-/// count.
+/// The number of candidates to try for each requested mutant: one without effect does not count.
 const TRIED: usize = 20;
 
-/// How many rows of a list the text form shows.
+/// The number of rows of a list that the text form shows.
 const SHOWN: usize = 10;
 
 /// A place in a list.
@@ -122,8 +121,8 @@ struct Mutants<'a> {
 }
 
 impl Mutants<'_> {
-    /// Makes mutants and asks about them. Returns how many there are, how many are named against
-    /// level 2, and how many against level 0, in total and among those shown in text.
+    /// Makes mutants and asks about them. Returns the number of mutants, the number named against
+    /// level 2, and the number named against level 0, in total and among those shown in text.
     fn named(&self, arguments: &MutantsArguments, unoptimised: &Path) -> Result<[usize; 4]> {
         let right = self.out.join("right.aft");
         let expected = self.record(self.entry, None, &right)?;

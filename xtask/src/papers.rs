@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
 
-/// A part of the benchmark, and what it repeats of a paper.
+/// A part of the benchmark, and the part of a paper that it repeats.
 struct Part {
     what: &'static str,
     command: &'static str,

@@ -3,7 +3,7 @@
 use crate::inputs::{self, Input};
 use crate::shipped::Registry;
 
-/// Where a program comes from.
+/// The origin of a program.
 pub enum Source {
     /// A guest of the `corpus` workspace, named `guest-NAME`.
     Guest {
@@ -43,7 +43,7 @@ pub struct Program {
     pub small_input: Option<fn() -> Input>,
     /// Makes an input so small that everything about the run can be checked against its definition.
     pub tiny_input: Option<fn() -> Input>,
-    /// What is worth knowing.
+    /// Notes about the program.
     pub notes: &'static str,
 }
 

@@ -1,8 +1,9 @@
 //! `cargo xtask prose`: how long the sentences of documents and doc comments are.
 //!
-//! A sentence should have 12 to 18 words on average. A page fails if its mean is above [`MEAN`] or one of its sentences has more
-//! than [`LONGEST`] words; so do the doc comments of a crate, whose limits are [`COMMENTS`]. Code, tables, headings and what is
-//! generated are left out; a piece of code within a sentence is one word.
+//! A sentence should have 12 to 18 words on average. A page fails if its mean is above [`MEAN`] or
+//! one of its sentences has more than [`LONGEST`] words. The doc comments of a crate have their own
+//! limits, [`COMMENTS`]. Code, tables, headings and generated parts are left out; a piece of code
+//! within a sentence is one word.
 
 mod sentences;
 
@@ -21,12 +22,13 @@ const LONGEST: usize = 45;
 /// The same of the doc comments of a crate.
 const COMMENTS: (f64, usize) = (18.0, 90);
 
-/// Pages that a chore writes, and those that quote what programs print.
+/// Pages that a chore writes, and pages that quote the output of programs.
 const GENERATED: &[&str] = &["docs/screens/", "runs/"];
 /// Ends the hand-written part of a page.
 const GENERATED_FROM_HERE: &str = "<!-- What follows is made by";
 
-/// Prints the mean and the longest sentence of each page and each crate, and the longest `show` of all.
+/// Prints the mean and the longest sentence of each page and each crate, and the longest `show` of
+/// all.
 ///
 /// # Errors
 /// If a file cannot be read.

@@ -1,5 +1,5 @@
-//! `cargo xtask screens`: shows what a terminal displays for twelve user tasks, for programs in C,
-//! C++ and Rust.
+//! `cargo xtask screens`: shows a terminal's contents for twelve user tasks, for programs in C, C++
+//! and Rust.
 //!
 //! The programs and their inputs are in `xtask/screens`; the pages are in `docs/screens`. A page
 //! names its module. If the compiler here makes another module from the program, the page is not
@@ -25,7 +25,7 @@ const ROWS: usize = 24;
 const NARROW: u16 = 80;
 const WIDE: u16 = 140;
 
-/// Makes the pages, or compares them with those that are kept.
+/// Makes the pages, or compares them with the kept ones.
 ///
 /// # Errors
 /// If a program cannot be built or recorded, a command that should succeed fails, or a page cannot
@@ -67,7 +67,7 @@ pub fn run(arguments: &ScreensArguments) -> Result<ExitCode> {
     })
 }
 
-/// What is missing on this machine to compile a program.
+/// Returns the tools missing on this machine to compile a program.
 fn lacking(program: &Program) -> Result<Option<String>> {
     if program.source.ends_with(".rs") {
         toolchain::ensure_wasm_target()?;
@@ -235,7 +235,7 @@ impl Studio {
         Ok(())
     }
 
-    /// Runs a command in a terminal and notes its output. Returns how many lines were longer than
+    /// Runs a command in a terminal and notes its output. Returns the number of lines longer than
     /// the terminal.
     fn show(&self, command: &str, width: u16, page: &mut String) -> Result<usize> {
         let folder = if width == NARROW {

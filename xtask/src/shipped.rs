@@ -18,7 +18,7 @@ pub enum Registry {
 }
 
 impl Registry {
-    /// What to install if the registry's client is missing on this machine.
+    /// Returns the package to install if the registry's client is missing on this machine.
     pub fn lacks_client(self) -> Option<&'static str> {
         let (client, version, advice): (_, &[_], _) = match self {
             Registry::PyPi => (

@@ -103,7 +103,7 @@ const IN_PACKAGE: [&str; 11] = [
     "proposals/wide-arithmetic",
 ];
 
-/// Where Cargo has put the package's scripts; `None` if it cannot be downloaded.
+/// Returns where Cargo has put the package's scripts; `None` if it cannot be downloaded.
 fn fetched() -> Result<Option<Vec<PathBuf>>> {
     #[derive(Deserialize)]
     struct Metadata {
@@ -160,7 +160,7 @@ fn find(folder: &Path, scripts: &mut u64, programs: &mut Vec<PathBuf>) -> Result
     Ok(())
 }
 
-/// How to run a program, and what it must do.
+/// The command for a program, and its required behaviour.
 #[derive(Deserialize, Default)]
 struct Test {
     #[serde(default)]

@@ -1,5 +1,5 @@
-//! `cargo xtask test`: runs all tests of the workspace with what they need, and reports which
-//! checks sleep.
+//! `cargo xtask test`: runs all tests of the workspace with everything they need, and reports
+//! skipped checks.
 
 use crate::{build, corpus, planted, tool, toolchain};
 use anyhow::{Context, Result};

@@ -56,7 +56,7 @@ pub fn cargo_of_its_own() -> Command {
 }
 
 /// The environment variables that a program needs: to be found, to reach a registry, to find its
-/// folders. An entry that ends in `*` stands for all variables with that prefix. None changes a
+/// folders. An entry that ends in `*` represents all variables with that prefix. None changes a
 /// compiler's output.
 const KEPT: [&str; 28] = [
     "PATH",
@@ -106,7 +106,8 @@ fn is_kept(name: &str) -> bool {
     })
 }
 
-/// A search path on which `tool` is called `afterimage`, before all others: `folder` gets a link to it.
+/// A search path on which `tool` is called `afterimage`, before all others: `folder` gets a link to
+/// it.
 ///
 /// # Errors
 /// If the link cannot be made.

@@ -68,8 +68,8 @@ pub fn missing_c_packages() -> Vec<&'static str> {
     .collect()
 }
 
-/// Sets the C compiler and its options for the crates' build scripts, at optimisation level `level`,
-/// 0 to 3.
+/// Sets the C compiler and its options for the crates' build scripts, at optimisation level
+/// `level`, 0 to 3.
 ///
 /// Only objects are compiled here. The Rust compiler links them with its own linker, C library and
 /// builtins, so no `wasm-opt` on the path is ever run, which would strip names and lines.

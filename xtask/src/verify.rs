@@ -1,5 +1,5 @@
-//! `cargo xtask verify`: checks everything about real programs: on small inputs against the
-//! definitions, on large ones with `afterimage verify`.
+//! `cargo xtask verify`: checks real programs completely: on small inputs against the definitions,
+//! on large ones with `afterimage verify`.
 
 use crate::VerifyArguments;
 use crate::manifest::{self, Entry};
@@ -31,7 +31,7 @@ struct ValuesRow {
     statements: u64,
 }
 
-/// Checks what the arguments request. The exit code reports faults.
+/// Runs the requested checks. The exit code reports faults.
 ///
 /// # Errors
 /// If there is no corpus, or nothing can be built.

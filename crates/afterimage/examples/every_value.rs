@@ -1,4 +1,5 @@
-//! Every value that a variable had at a line: `cargo run --example every_value -- app.aft app.c:42 total`
+//! Every value that a variable had at a line:
+//! `cargo run --example every_value -- app.aft app.c:42 total`
 
 use afterimage::present::values::{VariableRows, VariableValue};
 use afterimage::{Session, VariableQuery};

@@ -1,4 +1,5 @@
-//! The first thing that two runs of a program do differently: `cargo run --example first_difference -- good.aft bad.aft`
+//! The first difference between two runs of a program:
+//! `cargo run --example first_difference -- good.aft bad.aft`
 
 use afterimage::Session;
 use afterimage::analyses::diff::{Side, first_difference};

@@ -1,4 +1,6 @@
-//! Where a printed byte came from: `cargo run --example printed_byte -- app.aft 12`, or `… -- app.aft 'total: 41'`
+//! Finds where a printed byte came from:
+//! `cargo run --example printed_byte -- app.aft 12`, or
+//! `cargo run --example printed_byte -- app.aft 'total: 41'`
 
 use afterimage::present::WhyEntry;
 use afterimage::why::Byte;

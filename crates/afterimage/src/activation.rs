@@ -1,8 +1,8 @@
 //! One execution of a function as a whole.
 //!
-//! Input: a moment of the run. Output: the activation at that moment, with its arguments and result,
-//! its path by lines, and each line's changes, writes and calls. A call is one entry; the lines of the
-//! callee are left out. A statement belongs to the last arrival at a line before it.
+//! Input: a moment of the run. Output: the activation at that moment, with its arguments and
+//! result, its path by lines, and each line's changes, writes and calls. A call is one entry; the
+//! lines of the callee are left out. A statement belongs to the last arrival at a line before it.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -30,11 +30,13 @@ use crate::steps::follow;
 /// Asks for one execution of a function: its lines, changes, writes and calls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActivationQuery {
-    /// A moment in it: `parse#3`, its third call; `parser.c:42#7`, `@0x1f3#2`, `t=123456`. The innermost function then.
+    /// A moment in it: `parse#3`, its third call; `parser.c:42#7`, `@0x1f3#2`, `t=123456`. The
+    /// innermost function then.
     pub at: String,
     /// The maximum number of arrivals at lines.
     pub arrivals: usize,
-    /// The number of arrivals, from the first, at which variables are read. Each read follows the run.
+    /// The number of arrivals, from the first, at which variables are read. Each read follows the
+    /// run.
     pub variables: usize,
 }
 
@@ -48,7 +50,7 @@ const EACH: usize = 8;
 impl ActivationQuery {
     /// The default number of arrivals.
     pub const ARRIVALS: usize = 20_000;
-    /// And variables are looked at so often.
+    /// The most times that variables are examined.
     pub const VARIABLES: usize = 64;
 
     /// The execution that a moment is in.
@@ -79,7 +81,7 @@ impl ActivationQuery {
     }
 }
 
-/// The activation that executes a block, and those that it is in, the outermost first.
+/// Returns the activation that executes a block, and the activations around it, outermost first.
 fn around(session: &Session, time: u64) -> Result<Vec<CallEntry>> {
     let path = session.path()?;
     let mut cursor = path.cursor();
@@ -91,7 +93,7 @@ fn around(session: &Session, time: u64) -> Result<Vec<CallEntry>> {
     Ok(kth_call(path, inner.function, number)?)
 }
 
-/// What is found out about an activation.
+/// The results of analysing an activation.
 struct Asked<'q, 'p> {
     program: NamedProgram<'p>,
     positions: &'q Positions<'p, FileSegments>,
@@ -105,22 +107,22 @@ struct Arrival {
     line: SourceLine,
 }
 
-/// What a statement did that is told.
+/// The reported effect of a statement.
 enum Did {
     Wrote(Range, Option<Value>),
     Called(FuncId, Box<[Value]>),
     Got(FuncId, Box<[Value]>),
 }
 
-/// What the statements of an activation did.
+/// The effects of the statements of an activation.
 struct Done {
     all: Vec<(u64, Option<OpId>, Did)>,
     returned: Option<Box<[Value]>>,
-    /// The last block of which all is known.
+    /// The last block about which everything is known.
     reach: u64,
 }
 
-/// What is gathered about a line.
+/// The data gathered about a line.
 #[derive(Default)]
 struct Gathered {
     times: u64,
@@ -201,7 +203,7 @@ impl Asked<'_, '_> {
         })
     }
 
-    /// What the activation's own statements did, as far as they are looked at.
+    /// Returns the effects of the examined statements of the activation itself.
     fn statements(&self) -> Result<Done> {
         let (session, call) = (self.program.session, self.call);
         let path = session.path()?;
@@ -232,7 +234,7 @@ impl Asked<'_, '_> {
             };
             let (mut looked_at, mut frame) = (0, Frame::default());
             while let Some(step) = all.next()? {
-                // What it returns is known at its end, when what it called has returned, too.
+                // Its return value is known at its end, when its callees have returned, too.
                 if let What::Return(values) = &step.what
                     && call.left == Some(step.time)
                 {
@@ -254,7 +256,7 @@ impl Asked<'_, '_> {
         })
     }
 
-    /// The arrivals at the activation's lines that are wanted.
+    /// Returns the wanted arrivals at the activation's lines.
     fn wanted(&self, reach: u64) -> WantedLines {
         WantedLines {
             window: Window {
@@ -268,7 +270,7 @@ impl Asked<'_, '_> {
         }
     }
 
-    /// The arrivals at the activation's lines, and the one with which they go on if there are more.
+    /// Returns the arrivals at the activation's lines, and the next arrival if there are more.
     fn arrivals(&self, most: usize, reach: u64) -> Result<(Vec<Arrival>, Option<Arrival>)> {
         let session = self.program.session;
         let folded = session.folded(self.program.source);
@@ -295,7 +297,7 @@ impl Asked<'_, '_> {
                 }
                 found.push(arrival);
             }
-            // The last one may have done more than was looked at.
+            // The last arrival may have more effects than were examined.
             let cut = self.call.left.is_some_and(|end| reach < end);
             let more = if cut { found.pop() } else { None };
             Ok((found, more))
@@ -320,7 +322,7 @@ impl Asked<'_, '_> {
         })
     }
 
-    /// Adds what a statement did to what is gathered about its line.
+    /// Adds a statement's effect to the data about its line.
     fn add(&self, line: &mut Gathered, time: u64, did: &Did) -> Result<()> {
         match did {
             Did::Wrote(range, value) => {
@@ -382,7 +384,7 @@ impl Asked<'_, '_> {
         Ok(Some(self.named(callee, number, time + 1)))
     }
 
-    /// A call as a position: by its function's name if nothing else is called so.
+    /// Writes a call as a position: by its function's name if the name is unique.
     fn named(&self, function: FuncId, number: Option<u64>, time: u64) -> String {
         let name = self.program.names.function(function);
         let found = self.program.names.find(name, self.program.source);
@@ -428,7 +430,8 @@ impl Asked<'_, '_> {
         Ok(exact.unwrap_or_else(|| format!("t={time}")))
     }
 
-    /// The lines with their texts, those of the function's own file first, and the few that lie between.
+    /// The lines with their texts, those of the function's own file first, and the few that lie
+    /// between.
     fn lines(
         &self,
         gathered: BTreeMap<(String, u32), (SourceLine, Gathered)>,
@@ -491,7 +494,8 @@ impl Asked<'_, '_> {
     }
 }
 
-/// The activations of the same function inside of one, each with its first and last block, those that are in others left out.
+/// Returns the nested activations of the same function, each with its first and last block, leaving
+/// out those inside other nested ones.
 fn nested(session: &Session, call: &CallEntry, last: u64) -> Result<Vec<(u64, u64)>> {
     let path = session.path()?;
     let window = Window {
@@ -509,7 +513,8 @@ fn nested(session: &Session, call: &CallEntry, last: u64) -> Result<Vec<(u64, u6
     Ok(found)
 }
 
-/// The part of the stack that holds an activation's variables: a compiler lowers the stack pointer first.
+/// The part of the stack that holds an activation's variables: a compiler lowers the stack pointer
+/// first.
 #[derive(Default)]
 struct Frame {
     from: u64,
@@ -534,7 +539,7 @@ impl Frame {
     }
 }
 
-/// What of a statement is told.
+/// Returns the reported part of a statement.
 fn told(step: Step, frame: &Frame) -> Option<(u64, Option<OpId>, Did)> {
     let did = match step.what {
         What::Store(range, value) => Did::Wrote(range, Some(value)),
@@ -562,7 +567,7 @@ fn variable(one: &ChangedVariable) -> ActivationVariable {
     }
 }
 
-/// Adds that a variable changed.
+/// Adds a change of a variable.
 fn change(all: &mut Vec<ActivationChange>, one: &ChangedVariable) {
     let ActivationVariable {
         name,
@@ -586,12 +591,12 @@ fn change(all: &mut Vec<ActivationChange>, one: &ChangedVariable) {
 
 /// The longest loop body, in arrivals, that is found in a path.
 const LONGEST: usize = 64;
-/// A path is told up to so many bytes.
+/// The length in bytes up to which a path is shown.
 const TOLD: usize = 1200;
 
 /// The lines of a path, what repeats told once: `4-6 (7 10 6)×3 12-15`.
 fn folded(arrivals: &[Arrival], own: Option<&str>) -> String {
-    // Lines of other files have numbers beyond all lines, which stand for their names.
+    // Lines of other files have numbers beyond all line numbers, which represent their names.
     let mut names: Vec<String> = Vec::new();
     let mut numbers: HashMap<(&str, u32), u64> = HashMap::new();
     let mut places = Vec::new();
@@ -610,10 +615,10 @@ fn folded(arrivals: &[Arrival], own: Option<&str>) -> String {
     text
 }
 
-/// From here on numbers stand for lines of other files.
+/// Numbers from here on represent lines of other files.
 const OTHERS: u64 = 1 << 32;
 
-/// How often a path repeats its first `period` places.
+/// Returns how often a path repeats its first `period` places.
 fn times(places: &[u64], period: usize) -> usize {
     if places.first() != places.get(period) {
         return 1;
@@ -632,7 +637,7 @@ fn fold(places: &[u64], names: &[String], text: &mut String) {
         }
         let rest = &places[at..];
         let longest = LONGEST.min(rest.len() / 2);
-        // Of the loops that begin here, the one that folds most, and of those the shortest.
+        // Among the loops that begin here, the one that folds most; among equal ones, the shortest.
         let all = (1..=longest).map(|period| (period, times(rest, period)));
         let best = all.filter(|(_, times)| *times > 1);
         let best = best.max_by_key(|(period, times)| (period * (times - 1), usize::MAX - period));
@@ -641,7 +646,7 @@ fn fold(places: &[u64], names: &[String], text: &mut String) {
         }
         if let Some((period, times)) = best {
             text.push('(');
-            // A body is at most half as long as what it is in.
+            // A body is at most half as long as the sequence around it.
             fold(&rest[..period], names, text);
             text.push_str(&format!(")×{times}"));
             at += period * times;

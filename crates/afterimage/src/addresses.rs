@@ -228,7 +228,7 @@ impl FromStr for Instances {
     }
 }
 
-/// Which executions are requested.
+/// The requested executions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Which {
     All,
@@ -375,7 +375,7 @@ struct Chosen {
 }
 
 enum Kind {
-    /// All from the first time on.
+    /// All executions, from the first time.
     All,
     /// Those with these numbers, for each site.
     Numbers(u64, u64),
@@ -394,7 +394,8 @@ impl Chosen {
             return Ok(Self { kind, first, last });
         }
         let program = traced.program();
-        // How often each was executed, the first and last execution in question, and their numbers.
+        // The number of executions of each, the first and last requested execution, and their
+        // numbers.
         let (mut most, mut first, mut last) = (0, u64::MAX, 0);
         let mut latest = None;
         let mut these = Vec::new();
@@ -402,7 +403,7 @@ impl Chosen {
         for (number, site) in sites.iter().enumerate() {
             let block = program.function(site.function);
             let block = block.and_then(|function| function.block_of(site.op));
-            // Where the run ended inside a block, not all of the block was executed equally often.
+            // If the run ended inside a block, its operators were not all executed equally often.
             let ended = traced.stops()?.first().is_some_and(|stop| {
                 stop.function == site.function && site.op >= stop.next && Some(stop.block) == block
             });
@@ -508,7 +509,7 @@ fn span(traced: &Session, site: &AccessSite, which: &Which) -> Result<Span> {
 struct AccessSearch<'a> {
     chosen: &'a Chosen,
     addresses: Addresses<'a, FileSegments>,
-    /// How many of these were passed.
+    /// The number of these passed.
     at: usize,
     begun: bool,
 }

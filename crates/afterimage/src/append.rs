@@ -15,8 +15,8 @@ use crate::monitor::{Monitor, Note};
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Opens the file in order to add something to it. `lost` says what cannot be added if that fails.
-/// Waits for another process that is adding something at the moment. `None` if another process has
-/// added something since the file was opened as `seen`: that may be what was to be added.
+/// Waits for another process that is adding something at the moment. Returns `None` if another
+/// process has added something since the file was opened as `seen`: that may be the same addition.
 ///
 /// # Errors
 /// If the file cannot be written, or is another one than `seen`.
@@ -40,7 +40,7 @@ pub(crate) fn append(
 ) -> Result<Option<TraceWriter>, Reason> {
     let failed = |why| Reason::Lost { lost, why };
     match TraceWriter::append(at) {
-        // What was read from it does not hold for another file.
+        // Data read from it is not valid for another file.
         Ok(_) if !seen.is_at(at) => Err(failed(Replaced.into())),
         Ok(out) => {
             let bytes = seen.ignored_bytes();

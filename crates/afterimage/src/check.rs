@@ -18,8 +18,8 @@ pub enum Needs {
     Values,
 }
 
-/// Refuses places that the program does not have, if something that is needed must still be built.
-/// Moments are checked once there is a path.
+/// Refuses places that the program does not have, if data for them must still be built. Moments are
+/// checked once there is a path.
 ///
 /// # Errors
 /// If a place is not in the program.
@@ -49,8 +49,8 @@ pub fn places<'t>(
     Ok(())
 }
 
-/// Refuses a run that nothing killed, with a hint what to ask instead; also one that was stopped
-/// from outside or by the host.
+/// Refuses a run that ended normally, was stopped from outside or by the host, and suggests another
+/// question.
 ///
 /// # Errors
 /// If it is such a run, or its end is damaged.
@@ -72,7 +72,7 @@ pub fn killed(session: &Session, instead: &str) -> Result<()> {
     }
 }
 
-/// Whether everything that is needed is already built.
+/// Whether all the needed data is already built.
 pub fn is_built(session: &Session, needs: Needs) -> bool {
     let kinds: &[Kind] = match needs {
         Needs::Path => &[Kind::PATH_INDEX],

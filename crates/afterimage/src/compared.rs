@@ -27,7 +27,7 @@ impl ProfileQuery {
 
 /// Compares B with A, and passes the result to `ask`. Without an order, the rows that grew most
 /// come first. Functions of different programs are matched by name. Lines of different programs are
-/// refused, because the same number may stand for different code.
+/// refused, because the same number may mean different code.
 ///
 /// # Errors
 /// If there is no such function, the programs have nothing in common, or `ask` fails.

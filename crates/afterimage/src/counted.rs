@@ -1,5 +1,5 @@
-//! How often functions, lines, blocks, edges and instructions were executed, in one run or several
-//! runs of one program.
+//! Counts of functions, lines, blocks, edges and instructions, in one run or several runs of one
+//! program.
 //!
 //! Input: recordings, or a dump of counters. Output: a [`Profile`] with its names and lines.
 
@@ -38,7 +38,7 @@ pub struct ProfileQuery {
     pub top: Option<usize>,
     /// Only these functions, by index, name or demangled name; all if empty.
     pub functions: Vec<String>,
-    /// Which functions and lines have rows; all by default.
+    /// The functions and lines that have rows; all by default.
     pub code: Option<CodeFilter>,
 }
 
@@ -81,8 +81,8 @@ impl ProfileQuery {
     }
 }
 
-/// Refuses options about rows, by name, if the format fixes what is in a report. `given` lists the
-/// options and whether each is set.
+/// Refuses options about rows, by name, if the format fixes the contents of a report. `given` lists
+/// the options and whether each is set.
 ///
 /// # Errors
 /// If one of them would have no effect.
@@ -102,7 +102,8 @@ pub fn refuse_without_effect(format: Format, annotate: bool, given: &[(&str, boo
     Ok(())
 }
 
-/// The recordings on a command line: the first, and all that follow, which must also be recordings.
+/// Returns the recordings on a command line: the first and all following ones, which must also be
+/// recordings.
 ///
 /// # Errors
 /// If something else is among them.
@@ -223,7 +224,7 @@ impl Counted {
     /// The counts left by an instrumented module.
     ///
     /// # Errors
-    /// If there is no such program or dump, or the dump belongs to another module.
+    /// If the program or dump does not exist, or the dump belongs to another module.
     pub fn of_dump(dump: &Path, program: &Path, paths: SourcePaths) -> Result<Self> {
         let loaded = files::program(program)?;
         let read = read_dump(dump, files::open(dump)?, program, &loaded)?;
@@ -273,8 +274,8 @@ impl Counted {
         &self.name
     }
 
-    /// Passes `ask` the profile that follows from the counts. The monitor is told which debug
-    /// information cannot be read.
+    /// Passes `ask` the profile that follows from the counts. The monitor receives warnings about
+    /// unreadable debug information.
     ///
     /// # Errors
     /// If the counts contradict each other, or `ask` fails.
@@ -314,7 +315,7 @@ impl Profiled<'_> {
         self.counted.sources()
     }
 
-    /// What a reader should know about the counts if they are not exact.
+    /// Returns a note for the reader if the counts are not exact.
     pub fn note(&self) -> Option<&str> {
         self.counted.note.as_deref()
     }
@@ -331,7 +332,7 @@ impl Profiled<'_> {
     /// Refuses a format that cannot say that the counts are not exact, if they are not.
     ///
     /// # Errors
-    /// If the format cannot say so.
+    /// If the format cannot contain such a note.
     pub fn refuse_format(&self, format: Format) -> Result<()> {
         match (self.note(), format) {
             (None, _) | (_, Format::Text | Format::Json) => Ok(()),
@@ -341,7 +342,7 @@ impl Profiled<'_> {
         }
     }
 
-    /// What a report by line leaves out: executed functions without lines.
+    /// Describes the executed functions without lines, which a report by line leaves out.
     pub fn without_lines(&self, scope: &Scope) -> Option<String> {
         without_lines(self.counted.name(), &self.profile, scope, self.source)
     }

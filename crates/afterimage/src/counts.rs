@@ -17,14 +17,14 @@ use crate::session::Session;
 /// How to count blocks. This affects only the cost of counting, never the counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counting<'a> {
-    /// Where to place counters.
+    /// The placement of counters.
     pub placement: CounterPlacement,
     /// An earlier recording of the same program, with its path. Its counts say where counters are
     /// cheap.
     pub weights: Option<(&'a Path, &'a TraceFile)>,
 }
 
-/// Where to place counters.
+/// The placement of counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CounterPlacement {
     /// In each function, where its counters are executed least.
@@ -38,8 +38,8 @@ pub enum CounterPlacement {
     Checked,
 }
 
-/// How often each block was executed: from the file, otherwise counted by running the program once
-/// more, and then stored. `None` if the end of the run is unknown.
+/// Returns the executions of each block. They come from the file; otherwise they are counted by
+/// running the program once more, and then stored. `None` if the end of the run is unknown.
 pub(crate) fn ensure_counts(session: &Session) -> Result<Option<Counts>, Reason> {
     match session.newest().counts()? {
         Some(lens) => Ok(Some(lens.counts)),

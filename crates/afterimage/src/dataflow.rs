@@ -18,7 +18,8 @@ use crate::named::NamedProgram;
 /// Did a fact hold at the executions of a place, and what decided it?
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataflowQuery {
-    /// The fact: `available:PLACE`, `reaching:PLACE`, `last-use:PLACE`, or `gen=PLACES kill=PLACES at=PLACE`, with or without `ahead`.
+    /// The fact: `available:PLACE`, `reaching:PLACE`, `last-use:PLACE`, or `gen=PLACES kill=PLACES
+    /// at=PLACE`, with or without `ahead`.
     pub fact: String,
     /// The number of path traces in the answer, those of the most calls first.
     pub paths: u64,

@@ -72,7 +72,7 @@ pub(crate) fn early<T>(
 }
 
 impl Early<'_> {
-    /// How many blocks were executed.
+    /// Returns the number of executed blocks.
     pub fn length(&self) -> u64 {
         self.live.length()
     }
@@ -100,8 +100,8 @@ impl Early<'_> {
         Ok(self.path.get_or_init(|| path))
     }
 
-    /// The path from the last snapshot before a block to the block, and its first block. Of
-    /// everything else, it only knows the number of blocks.
+    /// The path from the last snapshot before a block to the block, and its first block. For all
+    /// other parts, it only knows the number of blocks.
     ///
     /// # Errors
     /// If the file is damaged.
@@ -113,7 +113,7 @@ impl Early<'_> {
         Ok((path, first))
     }
 
-    /// Where the stretch begins that contains the requested steps: at the last snapshot before
+    /// Returns the start of the stretch that contains the requested steps: the last snapshot before
     /// them. It ends with block `wanted.window.last`. `None` if it has too many blocks.
     ///
     /// # Errors
@@ -260,7 +260,8 @@ pub(crate) fn is_long(session: &Session) -> Result<bool> {
     Ok(clock.is_some_and(|polls| polls >= LONG))
 }
 
-/// The recording with stretches of the path and the values, of which no more than one in `share` is built; as many as are needed if it is 0.
+/// Opens the recording with stretches of the path and the values, of which no more than one in
+/// `share` is built; as many as are needed if it is 0.
 ///
 /// # Errors
 /// If the run cannot be executed again, or the recording is damaged.
@@ -409,14 +410,16 @@ const SPACING: Spacing = Spacing::Time {
     cuts: Duration::from_micros(250),
 };
 
-/// The same for stepping: following the run from one snapshot to the next takes a tenth of a second.
+/// The same for stepping: following the run from one snapshot to the next takes a tenth of a
+/// second.
 const NEAR: Spacing = Spacing::Time {
     snapshots: Duration::from_millis(6),
     cuts: Duration::from_micros(250),
 };
 
-/// Snapshots for a question about a moment, if the recording has neither these nor values. Nothing is done where they cannot be made: while the run goes on, of one that was cut off, of such a
-/// program, or if nothing can be added to the file.
+/// Snapshots for a question about a moment, if the recording has neither these nor values. Nothing
+/// is done if they cannot be made: during the run, after a run that was cut off, for unsupported
+/// programs, or if nothing can be added to the file.
 ///
 /// # Errors
 /// If the run cannot be executed again, or the recording is damaged.
@@ -466,7 +469,7 @@ fn executed(
         progress: &progress,
     };
     let mut found = SnapshotBuilder::new(ROOM);
-    // If a snapshot is not later than the one before, its pages belong to the next one, too.
+    // If a snapshot is not later than the previous one, its pages belong to the next one, too.
     let mut changed = Vec::new();
     let made = build_snapshots(&run, spacing, out, |mut taken| {
         changed.append(&mut taken.pages);
@@ -512,9 +515,9 @@ fn followed(session: &Session, file: &TraceFile, every: u64) -> Result<Option<Sn
 /// The largest total size of snapshots in bytes before compression.
 const ROOM: usize = 1 << 28;
 
-/// Verifies that the snapshots of a recording are states of its run. Returns what is wrong, if
-/// anything. Follows the run. Checks nothing if there are values, or no path, since no question
-/// then uses them.
+/// Verifies that the snapshots of a recording are states of its run. Returns the fault, if any.
+/// Follows the run. Checks nothing if there are values, or no path, since no question then uses
+/// them.
 ///
 /// # Errors
 /// If the run cannot be followed.

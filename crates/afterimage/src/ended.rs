@@ -64,8 +64,8 @@ pub fn results(file: &TraceFile) -> Result<Option<Vec<ResultValue>>> {
     Ok(last.map(rows))
 }
 
-/// Where the run stood when it ended, if the text asks for that and it stood anywhere: it trapped,
-/// was stopped, or the host did not return.
+/// Returns where the run was when it ended, if the text requests that and the run trapped, was
+/// stopped, or was in a host call.
 pub fn stood(traced: &Session, at: &str) -> Result<Option<At>> {
     if at.trim() != "end" {
         return Ok(None);
@@ -83,7 +83,7 @@ pub fn is_over(traced: &Session, at: &str) -> Result<bool> {
 
 /// An object and its value, as reports show them.
 pub struct Shown {
-    /// Where it is. The elements of Rust vectors and strings come before the vectors and strings
+    /// Its place. The elements of Rust vectors and strings come before the vectors and strings
     /// themselves.
     pub pieces: Vec<Piece>,
     /// Its value.

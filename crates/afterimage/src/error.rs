@@ -42,7 +42,7 @@ pub enum Reason {
     /// Nothing can be added to the file.
     #[error("{lost}")]
     Lost {
-        /// What cannot be added.
+        /// The data that cannot be added.
         lost: &'static str,
         /// The reason.
         #[source]
@@ -53,7 +53,7 @@ pub enum Reason {
         "the path lacks {left_out}, and this needs all of it; build the whole path with: afterimage build --lens paths --again {file}"
     )]
     Gaps {
-        /// What was left out, in words.
+        /// A description of the parts left out.
         left_out: String,
         /// The recording, as a word of a command line.
         file: String,
@@ -114,13 +114,13 @@ pub enum Reason {
         /// The number of executed blocks.
         blocks: u64,
     },
-    /// Somebody removed what was built as soon as it existed.
+    /// Built data was removed as soon as it existed.
     #[error("the {0} that was built is not there")]
     Gone(&'static str),
     /// The work was cancelled.
     #[error("building the values was interrupted {how}")]
     Cancelled {
-        /// How far it got, and what is kept.
+        /// The extent of the work done, and the data kept.
         how: String,
     },
 }

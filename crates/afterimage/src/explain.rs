@@ -58,7 +58,7 @@ pub fn explain<R>(traced: &Session, ask: impl FnOnce(&Scene<'_, '_>) -> Result<R
 }
 
 /// Like [`explain`], but `build` builds the values if they do not exist yet. Meanwhile the line
-/// tables are read; whoever needs them waits.
+/// tables are read; users of them wait.
 ///
 /// # Errors
 /// As for [`explain`], and if `build` fails.
@@ -67,7 +67,7 @@ pub fn explain_with<R>(
     build: impl for<'r> FnOnce(&'r Session) -> Result<RecordedValues<'r>>,
     ask: impl FnOnce(&Scene<'_, '_>) -> Result<R>,
 ) -> Result<R> {
-    // What the source map borrows must outlive it.
+    // Data borrowed by the source map must outlive it.
     let (with, known) = (OnceCell::new(), OnceLock::new());
     let source = || known.get_or_init(|| session.source_map());
     thread::scope(|scope| {

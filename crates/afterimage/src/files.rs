@@ -1,4 +1,4 @@
-//! Programs and recordings as files: what a file is, and why it cannot be used.
+//! Programs and recordings as files: the kind of a file, and why it cannot be used.
 
 use std::io::Read;
 use std::ops::Deref;
@@ -20,7 +20,7 @@ use crate::text::{pasted, sentence};
 /// Why a file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// There is no such file.
+    /// The file does not exist.
     #[error("{0}")]
     NotFound(String),
     /// It contains no program that can be run.
@@ -158,7 +158,7 @@ pub fn recorder(path: &Path, file: &TraceFile) -> Option<Writer> {
     }
 }
 
-/// Refuses an unfinished recording: its end is unknown, and nobody else may add to it.
+/// Refuses an unfinished recording: its end is unknown, and no other process may add to it.
 ///
 /// # Errors
 /// If it is unfinished, or cannot be opened.
@@ -209,8 +209,8 @@ impl Loaded {
         }
     }
 
-    /// The source map of the code. The monitor is told which debug information cannot be read.
-    /// Near-linear in the debug information.
+    /// The source map of the code. The monitor receives warnings about unreadable debug
+    /// information. Near-linear in the debug information.
     pub fn source_map(&self, monitor: &dyn Monitor) -> SourceMap<'_> {
         source_map(&self.path, &self.module, monitor)
     }

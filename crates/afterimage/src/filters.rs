@@ -24,15 +24,15 @@ pub enum Beyond {
     Cut,
 }
 
-/// Filters for a path or for values. What all of them keep is kept. Without filters, nothing is
-/// left out.
+/// Filters for a path or for values. Only parts that all of them keep are kept. Without filters,
+/// nothing is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filters {
     /// Only these functions, by name.
     pub include: Vec<String>,
     /// Not these functions.
     pub exclude: Vec<String>,
-    /// What is executed between two times, both included: `1000..2000`.
+    /// The part executed between two times, inclusive: `1000..2000`.
     pub window: Option<String>,
     /// Nothing before the K-th call of a function, arrival at a line, or execution of an
     /// instruction: `parse#3`.
@@ -160,7 +160,7 @@ impl Filters {
         })
     }
 
-    /// What is left out, in words.
+    /// Describes the parts left out.
     fn words(&self) -> String {
         let mut words = Vec::new();
         if !self.include.is_empty() {

@@ -1,4 +1,4 @@
-//! Compares what the host gave two runs, and how they ended.
+//! Compares the host's input to two runs, and how they ended.
 
 use std::collections::HashSet;
 
@@ -11,8 +11,8 @@ use anyhow::Result;
 use crate::monitor::Note;
 use crate::text::pasted;
 
-/// Reports where the host, or whoever recorded the runs, gave two versions of a program different
-/// input. Differences then arise `whatever` happened.
+/// Reports where the host, or the user who recorded the runs, gave two versions of a program
+/// different input. Differences then arise `whatever` happened.
 ///
 /// # Errors
 /// If a log is damaged.
@@ -63,7 +63,7 @@ fn ending(run: &Session) -> Result<DiffEnding> {
     })
 }
 
-/// Which inputs chosen at recording differ between the runs, in words, if the programs ask for
+/// Describes the inputs chosen at recording that differ between the runs, if the programs request
 /// them.
 fn recorded_otherwise(runs: [&Session; 2]) -> Result<Vec<String>> {
     let [a, b] = [runs[0].file().meta()?, runs[1].file().meta()?];
@@ -104,7 +104,7 @@ const OF_LISTS: [&str; 6] = [
     "sock_send",
 ];
 
-/// What a program asked of the host, and what it got.
+/// A program's request to the host, and the answer.
 struct Exchange {
     name: String,
     args: Vec<RawValue>,
@@ -129,7 +129,7 @@ impl Exchange {
         self.places().any(|address| address == bits)
     }
 
-    /// Where the host read and wrote.
+    /// Returns the addresses that the host read and wrote.
     fn places(&self) -> impl Iterator<Item = u64> + '_ {
         let read = self.reads.iter().map(|read| read.address);
         read.chain(self.writes.iter().map(|write| write.address))
@@ -171,7 +171,7 @@ impl Exchange {
         matches!(self.results.as_slice(), [RawValue::I32(0)])
     }
 
-    /// The descriptors that stand for another file, or for none, from then on.
+    /// Returns the descriptors that refer to another file, or to none, from then on.
     fn renewed(&self) -> impl Iterator<Item = i32> {
         let number = |index: usize| match self.args.get(index) {
             Some(&RawValue::I32(number)) => Some(number),

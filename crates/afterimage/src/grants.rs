@@ -1,4 +1,4 @@
-//! What a guest is granted: nothing that is not named.
+//! The guest's permissions: only those that are named.
 
 use std::env::VarError;
 use std::path::{Path, PathBuf};

@@ -23,7 +23,7 @@ fn options(mode: u16, standalone: bool) -> Result<PlanOptions<'static>> {
     let mode = match mode {
         QUICK => Mode::Quick,
         PROGRAM => Mode::Program,
-        // A counter on every edge also measures what a counter per block leaves open.
+        // A counter on every edge also measures what one counter per block leaves open.
         SLOW => Mode::Edges,
         other => bail!(
             "the dump says that its counters were placed in mode {other}, which this version does not know"
@@ -82,7 +82,7 @@ pub struct Instrumented {
 /// host calls, or after an exit from one, is exact.
 ///
 /// # Errors
-/// If there is no such placement, or the module has more than engines take.
+/// If there is no such placement, or the module exceeds the limits of engines.
 pub fn instrument(module: &Module, mode: Mode, standalone: bool) -> Result<Instrumented> {
     let mode = match mode {
         Mode::Quick => QUICK,
@@ -110,11 +110,11 @@ pub fn instrument(module: &Module, mode: Mode, standalone: bool) -> Result<Instr
 
 /// Counts read from a dump.
 pub struct ReadDump {
-    /// How often each block was executed.
+    /// The executions of each block.
     pub counts: Counts,
-    /// Where the open activations stood.
+    /// The places of the open activations.
     pub stops: Vec<Stop>,
-    /// What a reader should know about how exact the counts are.
+    /// A note for the reader about the exactness of the counts.
     pub note: Option<String>,
 }
 
@@ -196,8 +196,8 @@ pub fn read_dump(
 /// More activations than any stack holds.
 const MOST_ACTIVATIONS: u64 = 1 << 24;
 
-/// Where the open activations stood, according to the counters: at the ends of their blocks, which
-/// are calls.
+/// Returns the places of the open activations, according to the counters: at the ends of their
+/// blocks, which are calls.
 fn standing(module: &Module, counts: &Counts) -> Result<Vec<Stop>> {
     let mut stops = Vec::new();
     for (function, counted) in module.program.functions.iter().zip(&counts.functions) {

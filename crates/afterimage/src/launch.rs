@@ -1,6 +1,7 @@
 //! Running a program and recording the run.
 //!
-//! In: a loaded program, what the guest gets, and how it runs. Out: the recording, in the file that the caller created.
+//! In: a loaded program, the guest's input, and how it runs. Out: the recording, in the file that
+//! the caller created.
 
 use std::path::Path;
 use std::time::Duration;
@@ -29,7 +30,7 @@ pub enum LiveLens {
 /// How a program runs while it is recorded.
 #[derive(Clone, Debug)]
 pub struct RecordQuery {
-    /// What the guest gets: its arguments, environment, folders and standard input.
+    /// The guest's input: its arguments, environment, folders and standard input.
     pub command: Command,
     pub lens: LiveLens,
     /// Record without the stop clock. A live lens needs the clock, and has it all the same.
@@ -40,7 +41,8 @@ pub struct RecordQuery {
     pub stack: usize,
     /// The seed of the guest's random numbers; the system's own without one.
     pub seed: Option<u64>,
-    /// Send the guest's standard output to standard error, because a report follows on standard output.
+    /// Send the guest's standard output to standard error, because a report follows on standard
+    /// output.
     pub output_to_stderr: bool,
 }
 
@@ -50,11 +52,13 @@ impl RecordQuery {
         !self.no_clock || self.lens != LiveLens::Nothing
     }
 
-    /// Runs the program and records it into `out`. `interrupt` stops the guest; `repeating` reports the progress of a second run, which finds the operator
-    /// that trapped where the engine does not say.
+    /// Runs the program and records it into `out`. `interrupt` stops the guest. `repeating` reports
+    /// the progress of a second run, which finds the operator that trapped if the engine does not
+    /// report it.
     ///
     /// # Errors
-    /// A [`RecordError`] with its place, if the program cannot be run or the file cannot be written. What the guest does is no error: the recording says how it ended.
+    /// A [`RecordError`] with its place, if the program cannot be run or the file cannot be
+    /// written. Nothing that the guest does is an error: the recording says how it ended.
     pub fn run(
         &self,
         loaded: &Loaded,
@@ -92,7 +96,7 @@ impl RecordQuery {
     }
 }
 
-/// Where recording failed, and what is left of it.
+/// Describes where recording failed, and what remains of the recording.
 fn place(error: &RecordError, loaded: &Loaded, out: &TraceWriter) -> String {
     let program = loaded.path.display();
     match error {
@@ -115,7 +119,7 @@ fn place(error: &RecordError, loaded: &Loaded, out: &TraceWriter) -> String {
 /// Creates the file of a recording.
 ///
 /// # Errors
-/// If it exists and is not to be replaced, or cannot be created.
+/// If it exists and `replace` is false, or it cannot be created.
 pub fn create(path: &Path, replace: bool) -> Result<TraceWriter> {
     TraceWriter::create(path, replace).map_err(|error| {
         let path = path.display();

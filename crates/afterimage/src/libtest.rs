@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// What the user of `cargo test` asks of a harness.
+/// The options that the user of `cargo test` passes to a harness.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HarnessArguments {
     /// Names and options that select tests, unchanged.
     pub selection: Vec<String>,
-    /// `--nocapture`: show what a test prints while it runs.
+    /// `--nocapture`: show a test's output while it runs.
     pub streams: bool,
     /// `--show-output`: show what passing tests print, at the end.
     pub shows_output: bool,
@@ -45,7 +45,7 @@ impl HarnessArguments {
                 "--nocapture" | "--no-capture" => asked.streams = true,
                 "--show-output" => asked.shows_output = true,
                 "--quiet" | "-q" => asked.is_quiet = true,
-                // Tests run one after the other, with the colors of a pipe.
+                // Tests run one after another, with the colors of a pipe.
                 "--test-threads" | "--color" => drop(value()),
                 "--report-time" => {}
                 "--format" => match value() {
@@ -84,7 +84,7 @@ impl HarnessArguments {
 pub struct TestRun {
     pub test: String,
     pub ended: Ended,
-    /// What it printed.
+    /// Its output.
     pub said: String,
     /// For a failing test, where its recording is and why it failed.
     pub explanation: String,
@@ -119,7 +119,8 @@ pub fn heading(tests: usize) -> String {
     format!("\nrunning {tests}\n")
 }
 
-/// What libtest prints after the last test: output of tests that passed, if asked for, output of those that failed, and the result.
+/// Returns the lines that libtest prints after the last test: output of tests that passed, if
+/// requested, output of those that failed, and the result.
 pub fn summary(
     ran: &[TestRun],
     filtered_out: usize,
@@ -165,7 +166,7 @@ fn section(title: &str, tests: &[&TestRun], part: impl Fn(&TestRun) -> String) -
     format!("\n{title}:\n{parts}\n{title}:\n{names}")
 }
 
-/// The tests in what `--list --format terse` prints.
+/// The tests in the output of `--list --format terse`.
 pub fn listed(printed: &str) -> Vec<String> {
     let tests = printed
         .lines()

@@ -22,7 +22,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::named::NamedProgram;
 
-/// How many lines to find before following the run to them.
+/// The number of lines to find before following the run to them.
 const AT_ONCE: usize = 1024;
 
 /// The depth of printed values. Pointers are followed once, because their targets may change while
@@ -147,7 +147,7 @@ impl<'l, 'p> Lines<'l, 'p> {
 
     /// The entries of some steps, which are in the order of time.
     fn entries(&self, steps: &[LineStep]) -> Result<Vec<LineEntry>> {
-        // Each step, and the previous one of its activation.
+        // Each step, and the previous step of its activation.
         let mut moments: Vec<Stood> = Vec::new();
         let mut pairs = Vec::new();
         let mut latest: HashMap<u64, Stood> = HashMap::new();
@@ -421,7 +421,7 @@ fn begun(now: &[Shown]) -> Vec<ChangedVariable> {
 /// Refuses a program without lines.
 ///
 /// # Errors
-/// If it has none.
+/// If the program has no line table.
 pub(crate) fn check(source: &SourceMap<'_>) -> Result<()> {
     if source.rows().is_empty() {
         bail!("--level line: {}", source.missing());

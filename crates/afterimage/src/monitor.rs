@@ -1,4 +1,4 @@
-//! What a session reports while it works.
+//! The reports of a session while it works.
 
 use std::fmt::{self, Display, Formatter};
 use std::path::Path;
@@ -84,7 +84,7 @@ pub enum Note {
     },
     /// A filter left something out of the path.
     PathLacks {
-        /// What was left out, in words.
+        /// A description of the parts left out.
         left_out: String,
         /// Whether exact counts of everything are available.
         counts: bool,
@@ -95,7 +95,7 @@ pub enum Note {
         blocks: u64,
         /// Its size in bytes.
         bytes: u64,
-        /// What a filter left out, in words.
+        /// A description of the parts that a filter left out.
         left_out: String,
     },
     /// A filter left nothing of a path.
@@ -112,7 +112,7 @@ pub enum Note {
     SnapshotsTaken {
         /// The number of snapshots.
         snapshots: usize,
-        /// Their size in bytes, together with what was written of the path and its stretches.
+        /// Their size in bytes, together with the written words of the path and its stretches.
         bytes: u64,
     },
     /// Counts could not be added to the file.
@@ -122,9 +122,9 @@ pub enum Note {
     },
     /// Building values takes long.
     ValuesTake {
-        /// About how many more seconds.
+        /// The approximate number of further seconds.
         seconds: u64,
-        /// About how many bytes the build adds to the file in total.
+        /// The approximate number of bytes that the build adds to the file in total.
         bytes: u64,
     },
     /// Values were built.
@@ -135,7 +135,7 @@ pub enum Note {
         part: Option<(u64, u64)>,
         /// The size of the values in the file, in bytes.
         bytes: u64,
-        /// What was left out, in words.
+        /// A description of the parts left out.
         left_out: String,
     },
     /// Something about a question, or the program's debug information, as a sentence.

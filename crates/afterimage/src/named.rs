@@ -53,7 +53,7 @@ impl<'a> NamedProgram<'a> {
         self.session.positions(self.names, self.source)
     }
 
-    /// What is needed to show steps.
+    /// Returns the data needed to show steps.
     pub fn scene(&self, style: Style) -> StepScene<'a> {
         StepScene {
             names: self.names,

@@ -21,11 +21,11 @@ use crate::error::Reason;
 use crate::monitor::{Monitor, Note, Work};
 use crate::text::pasted;
 
-/// The number of events from which progress can be told. With fewer, the run hardly called the
+/// The number of events from which progress is reported. With fewer, the run hardly called the
 /// host.
 pub(crate) const TELLING: u64 = 1000;
 
-/// What to do with a path if a filter leaves nothing of it.
+/// The treatment of a path of which a filter leaves nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Empty {
     /// Add it.
@@ -91,7 +91,7 @@ pub fn refuse_gaps(at: &Path, path: &RecordedPath) -> Result<(), Reason> {
     }
 }
 
-/// Refuses an unfinished recording: its end is unknown, and nobody else may add to it.
+/// Refuses an unfinished recording: its end is unknown, and no other process may add to it.
 pub(crate) fn refuse_running(recording: &Recording) -> Result<(), Reason> {
     let now = TraceFile::open(recording.at())?;
     match recorder(recording.at(), &now) {
@@ -182,7 +182,7 @@ pub(crate) fn drop_words(at: &Path, monitor: &dyn Monitor) -> Result<(), Reason>
         return Ok(());
     }
     match TraceWriter::rewrite_without(at, &[Kind::PATH_WORDS]) {
-        // Another question is already using the recording, and adds what it needs.
+        // Another question is already using the recording, and adds the data that it needs.
         Ok(()) | Err(TraceError::BeingWritten(_)) => {}
         Err(error) => {
             let why = error.to_string();
@@ -192,8 +192,8 @@ pub(crate) fn drop_words(at: &Path, monitor: &dyn Monitor) -> Result<(), Reason>
     Ok(())
 }
 
-/// The path of an unfinished run, as far as it is written. It is compacted in memory, since the
-/// file belongs to the recorder.
+/// Returns the written part of an unfinished run's path. It is compacted in memory, since
+/// the file belongs to the recorder.
 pub(crate) fn so_far(
     recording: &Recording,
     recorder: Writer,
@@ -237,7 +237,8 @@ pub(crate) fn stretch<E>(
     path.map(Some).map_err(|error| failed(error.into()))
 }
 
-/// What a filter left out of a path, in words. `None` if only what came after its end is missing.
+/// Describes the parts that a filter left out of a path. `None` if only what came after its end is
+/// missing.
 pub fn gaps(path: &RecordedPath) -> Option<&str> {
     let gaps = path.nodes().values().any(|node| node.left_out > 0);
     gaps.then_some(path.segments().directory().left_out.as_str())
@@ -248,8 +249,8 @@ pub fn numbering(path: &RecordedPath) -> Numbering {
     Numbering::of(path.segments().directory())
 }
 
-/// Finds the call of a function that a user names: its number in the path, and how many calls there
-/// were in the run.
+/// Finds the call of a function that a user names: its number in the path, and the number of calls
+/// in the run.
 ///
 /// # Errors
 /// If there is no such call, or the path is damaged.
@@ -272,7 +273,7 @@ pub fn which_call(
     }
 }
 
-/// What a dynamic control-flow graph shows.
+/// The subject of a dynamic control-flow graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GraphOf {
     /// A call of the function.

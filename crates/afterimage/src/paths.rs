@@ -27,11 +27,11 @@ pub struct PathsQuery {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PathsAbout {
-    /// How many path traces each function has, in this order; for one function, which.
+    /// The number of path traces of each function, in this order; for one function, its traces.
     Traces(CountOrder),
-    /// Which acyclic stretches were executed most often.
+    /// The acyclic stretches executed most often.
     Hot,
-    /// Where blocks are executed one after the other: `main:2.3>f:0.1`.
+    /// The places where blocks are executed one after another: `main:2.3>f:0.1`.
     Occurrences(String),
 }
 

@@ -34,7 +34,7 @@ pub struct Sites {
     counts: Counts,
 }
 
-/// What the number after a place counts.
+/// The unit counted by the number after a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Counts {
     /// Arrivals at a line, or calls of a function.
@@ -238,9 +238,9 @@ pub fn line_of(source: &dyn Source, offset: OrigOffset) -> String {
     })
 }
 
-/// The executions that a user named, in the order of time, at least one. For a line, those of the
-/// k-th arrival; for a function, the first of each statement in the k-th call; for an operator or a
-/// column, the k-th of each statement.
+/// The executions that a user named, in the order of time, at least one. Returns the chosen
+/// executions. For a line, they are those of the k-th arrival; for a function, the first of each
+/// statement in the k-th call; for an operator or a column, the k-th of each statement.
 pub fn chosen<'f, 'a>(
     traced: &'a Session,
     values: &RecordedValues<'a>,
@@ -326,9 +326,9 @@ pub fn executions<'a>(
     Ok((all, count))
 }
 
-/// How many of the `count` executions of an operator's block reached the operator: all, or one less
-/// if the run ended before it in the last one. `by` returns how many executions of the block there
-/// were up to a time.
+/// Returns how many of the `count` executions of an operator's block reached the operator: all, or
+/// one less if the run ended before it in the last one. `by` returns the number of executions of
+/// the block up to a time.
 pub fn reached(
     traced: &Session,
     (function, op): (FuncId, OpId),

@@ -41,8 +41,8 @@ use crate::values::{ConditionQuery, Detail, ValuesQuery, VariableQuery};
 use crate::why::{WhyQuery, WhyReport};
 use crate::why_not::WhyNotQuery;
 
-/// Each question builds what it needs of the path and the values, if that does not exist yet. Each
-/// fails if the program has no such place, the run no such execution, the run cannot be executed or
+/// Each question builds the path and the values that it needs, if they do not exist yet. Each fails
+/// if the program has no such place, the run no such execution, the run cannot be executed or
 /// followed again, or the recording is damaged.
 impl Session {
     /// How often were functions, lines, blocks, edges or instructions executed, in this run and in
@@ -188,7 +188,8 @@ impl Session {
         }
     }
 
-    /// Which lines of the user's own code are nearest to an execution, among those that it depends on? The nearest first. As [`slice`](Self::slice) with a depth.
+    /// Which lines of the user's own code are nearest to an execution, among those that it depends
+    /// on? The nearest first. As [`slice`](Self::slice) with a depth.
     ///
     /// # Errors
     /// As there.
@@ -196,8 +197,10 @@ impl Session {
         self.first(|session| session.prepared(|scene| query.answer(scene)))
     }
 
-    /// What was the state at a moment: the call stack, and what the variables held? If the moment is a time and the recording has no values, snapshots are taken by one re-execution if there
-    /// are none, and the run is followed from the snapshot before. Otherwise builds the path and the values if they are not there yet.
+    /// What was the state at a moment: the call stack, and what the variables held? If the moment
+    /// is a time and the recording has no values, snapshots are taken by one re-execution if there
+    /// are none, and the run is followed from the snapshot before. Otherwise builds the path and
+    /// the values if they are not there yet.
     ///
     /// # Errors
     /// If the run has no such moment, or the recording is damaged.
@@ -237,8 +240,8 @@ impl Session {
         })
     }
 
-    /// Returns the lines, changes, writes and calls of one execution of a function. Builds the path if
-    /// it does not exist yet, and follows the run while the function is open.
+    /// Returns the lines, changes, writes and calls of one execution of a function. Builds the path
+    /// if it does not exist yet, and follows the run while the function is open.
     ///
     /// # Errors
     /// If the run has no such moment, the program no lines, or the recording is damaged.
@@ -301,8 +304,8 @@ impl Session {
         })
     }
 
-    /// Which executions read or computed again what was already available? Builds the path if it
-    /// does not exist yet, and follows the run.
+    /// Which executions read or recomputed something already available? Builds the path if it does
+    /// not exist yet, and follows the run.
     ///
     /// # Errors
     /// If there is no such function, or the run cannot be followed.
@@ -385,7 +388,8 @@ impl Session {
         })
     }
 
-    /// Which source files does the program's code come from? The run is executed once more if the recording has no counts yet.
+    /// Which source files does the program's code come from? The run is executed once more if the
+    /// recording has no counts yet.
     ///
     /// # Errors
     /// If the end of the run is not known, or it cannot be executed again.
@@ -393,7 +397,8 @@ impl Session {
         self.about(|| files(self))
     }
 
-    /// What is the text of a source file, and how often was each line executed: in the whole run, or in a stretch of it, for which the path is built if it is not there yet?
+    /// What is the text of a source file, and how often was each line executed? The counts cover
+    /// the whole run, or a stretch of it, for which the path is built if it does not exist.
     ///
     /// # Errors
     /// If no code comes from the file, or as [`files`](Self::files).
@@ -401,7 +406,8 @@ impl Session {
         self.about(|| query.answer(self))
     }
 
-    /// What did the program print, and when? Of a long run whose values are not built, stretches of it tell it, or nothing does.
+    /// What did the program print, and when? If the values of a long run are not built, stretches
+    /// of it provide the output, or nothing does.
     ///
     /// # Errors
     /// If it is such a run and they do not, or the recording is damaged.
@@ -411,7 +417,7 @@ impl Session {
             if let Some(found) = self.ask_stretches(|session| Ok(ask(session)?))? {
                 return Ok(found);
             }
-            // To build the values takes many times as long as the run did, and nobody asked for that.
+            // Building the values takes many times as long as the run did, and was not requested.
             if early::is_long(self)? && !check::is_built(self, Needs::Values) {
                 bail!(
                     "what this long run printed can be told when its values are built: afterimage build --lens full {}",
@@ -422,7 +428,8 @@ impl Session {
         })
     }
 
-    /// When was a place executed? Builds the path if it is not there yet, and more than a few executions are asked for or stretches of it do not tell.
+    /// When was a place executed? Builds the path if it does not exist, more than a few executions
+    /// are requested, and stretches of it are not sufficient.
     ///
     /// # Errors
     /// If the program has no such place, the run no such stretch, or the recording is damaged.
@@ -436,7 +443,8 @@ impl Session {
         }
     }
 
-    /// What is a moment called? Asks stretches of the run first, and builds the path only if these do not tell.
+    /// What is a moment called? Asks stretches of the run first, and builds the path only if these
+    /// do not tell.
     ///
     /// # Errors
     /// If the run has no such moment, or the recording is damaged.
@@ -444,7 +452,8 @@ impl Session {
         self.on_path(|session| query.answer(session))
     }
 
-    /// Asks the path, or stretches of it if it is not built: only if these do not tell it is built.
+    /// Asks the path, or stretches of it if it is not built. If these are not sufficient, it builds
+    /// the path.
     fn on_path<R>(&self, ask: impl Fn(&Self) -> anyhow::Result<R>) -> Result<R, QuestionError> {
         self.about(|| {
             if !check::is_built(self, Needs::Path)
@@ -457,7 +466,7 @@ impl Session {
         })
     }
 
-    /// Asks stretches of the run first, and all of it only if these do not tell.
+    /// Asks stretches of the run first, and the whole run only if these are not sufficient.
     fn first<R>(
         &self,
         ask: impl Fn(&Self) -> Result<R, QuestionError>,

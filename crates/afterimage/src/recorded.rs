@@ -3,7 +3,7 @@
 use afterimage_record::{RecordError, Uncertain};
 use afterimage_trace::{Interrupter, RawValue};
 
-/// A remark for a recording that may name another operator than the one that trapped, or none.
+/// Returns a remark for a recording that may name the wrong operator for its trap, or none.
 pub fn remark(uncertain: &Uncertain, asked: Option<Interrupter>) -> String {
     let what = if uncertain.in_block {
         "the operator that the recording says trapped may be one that takes the value of the load that did"

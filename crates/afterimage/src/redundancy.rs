@@ -20,15 +20,15 @@ pub struct RedundancyQuery {
     pub function: Option<String>,
     /// The largest number of operators, those with the most redundant executions first.
     pub top: Option<u64>,
-    /// How many of the most frequent ways to list for each.
+    /// The number of most frequent ways to list for each.
     pub ways: u64,
-    /// Whether to also show what the path alone says, for as many operators as are shown, or for
-    /// [`BY_PATH`](Self::BY_PATH) if all are.
+    /// Whether to also show the result by the path alone, for as many operators as are shown, or
+    /// for [`BY_PATH`](Self::BY_PATH) if all are.
     pub by_path: bool,
 }
 
 impl RedundancyQuery {
-    /// For how many operators to show what the path alone says if all are shown.
+    /// The number of operators with a result by the path alone, if all are shown.
     pub const BY_PATH: u64 = 20;
 
     /// Answers the question.
@@ -77,7 +77,7 @@ impl RedundancyQuery {
         Ok(report)
     }
 
-    /// The answer, with what is needed to show it.
+    /// Returns the answer, with the data needed to show it.
     ///
     /// # Errors
     /// As for [`answer`](Self::answer).

@@ -1,4 +1,4 @@
-//! Requests to stop: what a signal means beside those that came before it.
+//! Requests to stop: the meaning of a signal after earlier ones.
 //!
 //! Invariant: while the current work can stop in an orderly way, only a second Ctrl-C ends the
 //! process, and only if it does not come together with the first. (A shell, `timeout` and a closing
@@ -65,7 +65,8 @@ impl StopRequests {
         }
     }
 
-    /// The meaning of a signal that arrives now, where the current work can stop in an orderly way or cannot.
+    /// The meaning of a signal that arrives now, where the current work can stop in an orderly way
+    /// or cannot.
     pub fn meaning(&mut self, signal: StopSignal, can_stop: bool, now: Instant) -> Meaning {
         let is_ctrl_c = signal == StopSignal::CtrlC;
         if let Some(request) = &mut self.0 {
@@ -96,7 +97,8 @@ mod tests {
     use super::StopSignal::{CtrlC, Terminate};
     use super::*;
 
-    /// The meanings of signals that come after so many milliseconds, while work can stop.
+    /// Returns the meanings of signals that arrive at these times in milliseconds, while work can
+    /// stop.
     fn meanings(signals: &[(StopSignal, u64)]) -> Vec<Meaning> {
         let start = Instant::now();
         let at = |after| start + Duration::from_millis(after);
@@ -113,7 +115,7 @@ mod tests {
                 for third in [Terminate, CtrlC] {
                     let signals = [(first, 0), (second, 100), (third, 300)];
                     assert_eq!(meanings(&signals), [Stop, Same, Same], "{signals:?}");
-                    // Of several Ctrl-C the first one counts.
+                    // Among several Ctrl-C, the first one counts.
                     let signals = [(first, 0), (second, 1), (third, 302)];
                     let is_now = third == CtrlC && (first == CtrlC || second == CtrlC);
                     let expected = if is_now { End } else { Same };

@@ -17,7 +17,7 @@ pub enum Form {
     Bin,
 }
 
-/// Where an answer goes, once it is known that there is one.
+/// The destination of an answer, opened once the answer exists.
 pub trait Output {
     /// Writes a report.
     ///
@@ -30,7 +30,7 @@ pub trait Output {
     ) -> Result<()>;
 }
 
-/// Where rows go, and in which form.
+/// The destination and form of rows.
 pub struct Rows<'o> {
     pub output: Box<dyn Output + 'o>,
     pub form: Form,

@@ -41,15 +41,15 @@ const SHARE: usize = 8;
 pub struct Session {
     recording: Recording,
     monitor: Arc<dyn Monitor + Send>,
-    /// What the monitor has already heard.
+    /// Remarks that the monitor has already received.
     remarked: Arc<Mutex<HashSet<String>>>,
     snapshots: OnceLock<Snapshots>,
-    /// Which code is the user's own.
+    /// The filter for the user's own code.
     code: CodeFilter,
     sources: Arc<SourceFiles>,
     /// Stops the building of values that a question needs.
     cancel: Arc<AtomicBool>,
-    /// The same recording, whose stretches are built when they are needed.
+    /// The same recording, with stretches built on demand.
     stretched: OnceLock<Option<Box<Session>>>,
 }
 
@@ -71,7 +71,7 @@ impl Deref for Session {
 }
 
 impl Session {
-    /// Opens a recording, without reporting what is built.
+    /// Opens a recording, without reporting progress.
     ///
     /// # Errors
     /// If the file is not a recording, or is damaged.
@@ -79,7 +79,7 @@ impl Session {
         Ok(Self::open_with(at, Silent)?)
     }
 
-    /// Like [`open`](Self::open), with a monitor for what is built.
+    /// Like [`open`](Self::open), with a monitor for builds.
     ///
     /// # Errors
     /// As for [`open`](Self::open).
@@ -158,7 +158,8 @@ impl Session {
         }
     }
 
-    /// While this is true, questions that build values stop, with an error; what was built up to then is kept.
+    /// While this is true, questions that build values stop with an error; values built so far are
+    /// kept.
     pub fn cancel(&self) -> &AtomicBool {
         &self.cancel
     }
@@ -168,7 +169,7 @@ impl Session {
         &self.sources
     }
 
-    /// Which code counts as the user's own.
+    /// Returns the filter for the user's own code.
     pub fn code(&self) -> &CodeFilter {
         &self.code
     }
@@ -183,9 +184,9 @@ impl Session {
         }
     }
 
-    /// The same recording, with stretches of its path and values instead of all of them. Each is
-    /// built when a question needs it. Only snapshots are added to the file, which one re-execution
-    /// takes. `None` if the values exist, or snapshots cannot be taken.
+    /// Returns the same recording, with stretches of its path and values instead of all of them.
+    /// Each is built when a question needs it. Only snapshots are added to the file, which one
+    /// re-execution takes. `None` if the values exist, or snapshots cannot be taken.
     ///
     /// # Errors
     /// If the run cannot be executed again, or the recording is damaged.
@@ -203,7 +204,8 @@ impl Session {
         Ok(self.stretched.get_or_init(|| found).as_deref())
     }
 
-    /// The same, of which no more than one in `share` stretches is built; as many as are needed if it is 0.
+    /// Does the same with no more than one in `share` stretches built; as many as are needed if it
+    /// is 0.
     ///
     /// # Errors
     /// As for [`stretched`](Self::stretched).
@@ -222,7 +224,8 @@ impl Session {
         }))
     }
 
-    /// The same for stepping through the run: each stretch is built when it is needed, as many as are. If that cannot be, the path and the values are built, and the result is `None`.
+    /// Does the same for stepping through the run: each stretch is built on demand, without a
+    /// limit. If that cannot be, the path and the values are built, and the result is `None`.
     ///
     /// # Errors
     /// If the program still runs, the run cannot be executed again, or the recording is damaged.
@@ -238,7 +241,8 @@ impl Session {
         Ok(None)
     }
 
-    /// Asks about stretches of the run first, if the recording has no values: `None` if there are none, or not enough for the answer.
+    /// Asks about stretches of the run first, if the recording has no values: `None` if there are
+    /// none, or not enough for the answer.
     ///
     /// # Errors
     /// If the run cannot be executed again, the recording is damaged, or `ask` fails.
@@ -267,20 +271,21 @@ impl Session {
         Ok(of_path || self.epochs()?.are_too_many())
     }
 
-    /// The source map of the program. The monitor is told which debug information cannot be read.
-    /// Near-linear in the debug information.
+    /// The source map of the program. The monitor receives warnings about unreadable debug
+    /// information. Near-linear in the debug information.
     pub fn source_map(&self) -> SourceMap<'_> {
         let sources = Arc::clone(&self.sources);
         source_map_with(self.at(), self.module(), self.monitor(), sources)
     }
 
-    /// Resolves places in the program. The monitor is told if a place is not interpreted literally.
+    /// Resolves places in the program. The monitor is informed if a place is not interpreted
+    /// literally.
     pub fn resolver<'a>(&'a self, names: &'a Names, source: &'a SourceMap<'a>) -> Resolver<'a> {
         let resolver = Resolver::new(self.program(), self.bytes(), names, source);
         resolver.heard_by(Some(self))
     }
 
-    /// Resolves positions in the run; the monitor is told in the same way.
+    /// Resolves positions in the run; the monitor is informed in the same way.
     ///
     /// # Errors
     /// If the path was not built, or is damaged.
@@ -355,7 +360,8 @@ impl Session {
         Ok(found.map(|path| self.recording.use_path(path)).is_some())
     }
 
-    /// The snapshots from which the run can be followed on stretches of its path, if there are any.
+    /// Returns the snapshots from which the run can be followed on stretches of its path, if there
+    /// are any.
     ///
     /// # Errors
     /// If they are damaged.
@@ -430,8 +436,9 @@ impl Session {
         Ok(self.named(added)? == Added::Here)
     }
 
-    /// How often each block was executed, counted by running the program once more if the file does
-    /// not say. `None` if the recording was cut off before the end of the run was written.
+    /// Returns the executions of each block, counted by running the program once more if the file
+    /// does not have them. `None` if the recording was cut off before the end of the run was
+    /// written.
     ///
     /// # Errors
     /// If the run cannot be executed again.

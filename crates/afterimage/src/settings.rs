@@ -18,10 +18,10 @@ const NAME: &str = ".afterimage.toml";
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// Whose code is shown.
+    /// The filter for shown code.
     #[serde(deserialize_with = "code")]
     pub code: CodeFilter,
-    /// Where sources are, if elsewhere than the debug information says: `source-path =
+    /// The places of sources that are not where the debug information says: `source-path =
     /// ["OLD=NEW"]`. A relative NEW is relative to the folder of the settings file.
     #[serde(rename = "source-path", deserialize_with = "source_path")]
     pub source_path: Vec<Moved>,
@@ -62,7 +62,7 @@ impl Settings {
         }
     }
 
-    /// Where sources are: first as given by a command, then as set here.
+    /// Returns the places of sources: first those given by a command, then those set here.
     ///
     /// # Errors
     /// If the command names a place that does not exist.

@@ -43,10 +43,10 @@ pub fn default_specs() -> Result<Vec<Spec>> {
 /// What would branch predictors and caches have missed?
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SimulateQuery {
-    /// What to simulate, as on the command line: `--cache 32k,8,64`. If empty, the recording's
+    /// The simulations, as on the command line: `--cache 32k,8,64`. If empty, the recording's
     /// simulations, or else the defaults.
     pub specs: Vec<Spec>,
-    /// What has a row. The default is a line, or a function where no line is known.
+    /// The kind of rows. The default is a line, or a function if no line is known.
     pub by: Option<MissesBy>,
     /// The largest number of rows of each simulation.
     pub top: Option<u64>,
@@ -82,8 +82,8 @@ impl SimulateQuery {
     }
 }
 
-/// Passes `ask` the misses of simulations, by row. The default row is a line, or a function where
-/// no line is known.
+/// Passes `ask` the misses of simulations, by row. The default row is a line, or a function if no
+/// line is known.
 ///
 /// # Errors
 /// If the module cannot be read, or `ask` fails.
@@ -144,8 +144,8 @@ fn say_cut(traced: &Session, summary: &Summary) -> Result<()> {
     Ok(())
 }
 
-/// The requested simulations, or all that the recording has if none are requested; and the error to
-/// report if one of these is damaged. `again` repeats them without reading them.
+/// Returns the requested simulations, or all in the recording if none are requested; and the error
+/// to report if one of these is damaged. `again` repeats them without reading them.
 ///
 /// # Errors
 /// If the run cannot be followed, or nothing can be added to the file.
@@ -334,7 +334,7 @@ pub fn outcomes(
     }
 }
 
-/// For how many misses to look up who made the address.
+/// The number of misses for which to look up the maker of the address.
 const SAMPLE: u64 = 16;
 
 /// The worst sites of a simulation.

@@ -38,8 +38,8 @@ pub fn parse_module(bytes: Vec<u8>, is_text: bool) -> Result<Module> {
     Ok(Module::parse(bytes)?)
 }
 
-/// The source map of a module, which messages call `name`. The monitor is told which debug
-/// information cannot be read.
+/// The source map of a module, which messages call `name`. The monitor receives warnings about
+/// unreadable debug information.
 pub fn source_map<'a>(name: &Path, module: &'a Module, monitor: &dyn Monitor) -> SourceMap<'a> {
     let sources = SourceFiles::new(name, SourcePaths::default());
     source_map_with(name, module, monitor, Arc::new(sources))
@@ -65,7 +65,7 @@ pub fn source_map_with<'a>(
 /// The most functions that a message names.
 const NAMED: usize = 3;
 
-/// The first of these names, and how many more there are.
+/// The first of these names, and the number of further ones.
 fn some<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> String {
     let more = names.len().saturating_sub(NAMED);
     let mut named = Vec::from_iter(names.take(NAMED).map(harmless));
@@ -75,10 +75,11 @@ fn some<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> String {
     named.join(", ")
 }
 
-/// What a report by line leaves out: executed functions without lines. `None` if there are none, or
-/// if the module has no lines at all, which such reports say themselves. Functions that only the
-/// linker makes do not count: they have no source. Less than a hundredth of the run is not worth
-/// mentioning, unless the code says that it is described elsewhere.
+/// Describes the executed functions without lines, which a report by line leaves out. Returns
+/// `None` if there are none, or if the module has no lines at all, which such reports state
+/// themselves. Functions that only the linker makes do not count: they have no source. Less than a
+/// hundredth of the run is not worth mentioning, unless the code says that it is described
+/// elsewhere.
 pub fn without_lines(
     name: &Path,
     profile: &Profile<'_>,

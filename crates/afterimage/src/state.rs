@@ -37,10 +37,10 @@ pub struct StateQuery {
     pub globals: bool,
 }
 
-/// How many library calls a stack may show besides the user's own.
+/// The number of library calls that a stack may show besides the user's own.
 const LIBRARY: usize = 256;
 
-/// How many global variables of the source to show.
+/// The number of global variables of the source to show.
 const GLOBALS: usize = 200;
 
 impl StateQuery {
@@ -215,7 +215,7 @@ impl StateQuery {
     fn view(&self, session: &Session, report: StateReport) -> Result<StateView> {
         Ok(StateView {
             report,
-            // Where the run stood at its end is shown, unless it returned.
+            // The run's last position is shown, unless it returned.
             results: match self.at.trim() {
                 "end" => results(session.file())?,
                 _ => None,
@@ -226,8 +226,8 @@ impl StateQuery {
 
 /// Access to the activations that are open at a moment.
 trait Activations<'a> {
-    /// One that waits for a call, before the call. The number is its position, from 0 for the
-    /// innermost.
+    /// An activation that waits for a call, before the call. The number is its position, from 0 for
+    /// the innermost.
     fn outer(&self, number: usize, call: &Call) -> Result<Activation<'a>>;
 
     /// An activation at its beginning.

@@ -1,4 +1,4 @@
-//! Drops parts of a recording: what can be made again, or the program's input.
+//! Drops parts of a recording: data that can be rebuilt, or the program's input.
 //!
 //! The input is the boundary log, with every byte that the host wrote: data read from files and
 //! standard input, the time, random numbers; and the arguments, the environment and the names of
@@ -59,13 +59,13 @@ pub struct Stripped {
     pub after: u64,
 }
 
-/// Drops from a recording what can be made again. Checks the rest first and writes it to a new
+/// Drops the parts of a recording that can be rebuilt. Checks the rest first and writes it to a new
 /// file, which then replaces the old one. Leaves a recording alone that has nothing to drop. Linear
-/// in what is kept.
+/// in the kept data.
 ///
 /// # Errors
-/// If the recording was cut off or made with another engine, so that nothing can be made again; if
-/// it is damaged or cannot be written, or the program is still running.
+/// If the recording was cut off or made with another engine, so that nothing can be rebuilt; if it
+/// is damaged or cannot be written, or the program is still running.
 pub fn strip(at: &Path, monitor: &dyn Monitor) -> Result<Stripped, SessionError> {
     stripped(at, monitor).map_err(|why| SessionError::new(at, why))
 }
@@ -97,7 +97,7 @@ fn stripped(at: &Path, monitor: &dyn Monitor) -> Result<Stripped, Reason> {
     )
 }
 
-/// What is left of a recording without the program's input.
+/// The rest of a recording without the program's input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kept {
     /// Whether it has counts.
@@ -106,9 +106,9 @@ pub struct Kept {
     pub path: bool,
 }
 
-/// Drops from a recording the program's input, and everything that reveals it. The run can then no
+/// Drops the program's input from a recording, and everything that reveals it. The run can then no
 /// longer be executed again; counts and path stay if they were built. Checks the rest first and
-/// writes it to a new file, which then replaces the old one. Linear in what is kept.
+/// writes it to a new file, which then replaces the old one. Linear in the kept data.
 ///
 /// # Errors
 /// If there are neither counts nor a path, the recording was cut off, is damaged or cannot be
@@ -144,7 +144,7 @@ fn without_inputs(at: &Path, monitor: &dyn Monitor) -> Result<(Stripped, Kept), 
     Ok((stripped, kept))
 }
 
-/// Rewrites a recording if anything is to be dropped. Reads the remaining parts to their ends
+/// Rewrites a recording if anything must be dropped. Reads the remaining parts to their ends
 /// first.
 fn rewritten(
     at: &Path,

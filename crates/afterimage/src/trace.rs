@@ -1,4 +1,4 @@
-//! What a run executed, in order.
+//! The executions of a run, in order.
 
 use std::io::Write;
 
@@ -33,9 +33,9 @@ use crate::steps::follow;
 /// A stretch of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
-    /// Where it begins; by default, at the beginning of the run.
+    /// The start; by default, the beginning of the run.
     pub from: Option<String>,
-    /// Where it ends; this block or statement is included.
+    /// The end; this block or statement is included.
     pub to: Option<String>,
 }
 
@@ -92,7 +92,7 @@ fn window(first: u64, last: u64) -> Result<Window> {
     Ok(Window { first, last })
 }
 
-/// What has an entry.
+/// The kinds of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
@@ -134,7 +134,7 @@ pub enum StepInto {
     Nothing,
 }
 
-/// What a run executed, in order.
+/// The executions of a run, in order.
 pub type TraceReport = WithRows<TraceHead>;
 
 /// What did a run execute, in order?
@@ -156,7 +156,7 @@ pub struct TraceQuery {
     pub limit: Option<u64>,
 }
 
-/// Where entries go, and in which form.
+/// The destination and form of entries.
 enum Target<'o> {
     Text(&'o mut dyn Write),
     Bin(&'o mut dyn Write),
@@ -289,7 +289,7 @@ impl TraceQuery {
         }
     }
 
-    /// Writes the entries. `is_stretch` says that only a stretch of the path exists, so that only
+    /// Writes the entries. `is_stretch` means that only a stretch of the path exists, so that only
     /// the number of blocks is known for the rest. `writing` runs the writer.
     ///
     /// # Errors
@@ -682,7 +682,7 @@ fn executed(path: &RecordedPath, function: FuncId, window: Window, name: &str) -
     )
 }
 
-/// What was not shown.
+/// The parts that are not shown.
 struct Rest {
     /// The position of the first entry.
     next: String,

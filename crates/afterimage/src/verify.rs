@@ -146,7 +146,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// Checks what was made along the path, by following it again.
+    /// Checks the data made along the path, by following it again.
     fn followed(&self, report: &mut VerifyReport) {
         let &Self { file, module, .. } = self;
         let (program, bytes) = (&module.program, module.bytes.as_slice());
@@ -245,8 +245,7 @@ impl Checker<'_> {
         self.monitor.begin(Work::Question(doing), total)
     }
 
-    /// What is wrong with the words that say which functions are missing from a path and from
-    /// values.
+    /// Returns the fault in the description of the functions missing from a path and from values.
     fn left_out(&self) -> Option<String> {
         let &Self { file, module, .. } = self;
         let source = source_map(self.at, module, self.monitor);
@@ -266,7 +265,7 @@ impl Checker<'_> {
             Some(said) if !there.any(&said) => {}
             _ => return wrong("the path", words),
         }
-        // Another check, which follows them, reports what is wrong with the values.
+        // Another check, which follows them, reports faults in the values.
         let epochs = recorded_epochs(file, &path).ok()??;
         for index in epochs.windows() {
             let words = &index.left_out.words;
@@ -281,7 +280,7 @@ impl Checker<'_> {
         None
     }
 
-    /// What is wrong with the counts in a file, found by counting again.
+    /// Returns the fault in the counts in a file, found by counting again.
     fn recounted(&self) -> Result<Option<String>> {
         let &Self { file, module, .. } = self;
         let name = || self.name();
@@ -317,8 +316,7 @@ impl Checker<'_> {
     }
 }
 
-/// Reports data that was made along a path which the file does not have, so that it cannot be
-/// compared.
+/// Reports data made along a path that the file does not have, so that it cannot be compared.
 fn along_no_path(file: &TraceFile) -> Option<String> {
     let made = [
         Section::VALUES_INDEX,

@@ -1,6 +1,6 @@
-//! Questions about recorded executions that take more than a look-up: why a value is what it is,
-//! slices, how two executions differ or correspond, redundancy, data flow, currency, and simulated
-//! predictors and caches.
+//! Questions about recorded executions that need more than a look-up: why a value is what it is,
+//! slices, differences and correspondences between two executions, redundancy, data flow, currency,
+//! and simulated predictors and caches.
 
 pub mod currency;
 pub mod dataflow;

@@ -1,11 +1,11 @@
-//! The raw trace: every executed block, written out.
+//! The raw trace: the number of every executed block.
 
 use std::io::{self, Write};
 
-/// The raw block trace: 4 bytes, little-endian, for each executed block. This is the uncompacted whole program
-/// path that Zhang and Gupta 2001 measure against (Tables 1 and 4).
+/// The raw block trace: 4 bytes, little-endian, for each executed block. This is the uncompacted
+/// whole program path that Zhang and Gupta 2001 compare with (Tables 1 and 4).
 ///
-/// Writes go to the sink one block at a time, so a sink that is not memory is best buffered.
+/// Each block is one write to the sink; buffer a sink that is not memory.
 #[derive(Debug)]
 pub struct BlockTrace<W> {
     sink: W,
@@ -13,7 +13,7 @@ pub struct BlockTrace<W> {
 }
 
 impl<W: Write> BlockTrace<W> {
-    /// The empty trace. [`std::io::sink`] is a sink for when only the size matters.
+    /// Creates an empty trace. Use [`std::io::sink`] if only the size matters.
     pub fn new(sink: W) -> Self {
         Self { sink, blocks: 0 }
     }
@@ -21,7 +21,7 @@ impl<W: Write> BlockTrace<W> {
     /// Writes the next executed block.
     ///
     /// # Errors
-    /// The sink's; the block then does not count.
+    /// If the sink fails; the block then does not count.
     #[inline]
     pub fn push(&mut self, block: u32) -> io::Result<()> {
         self.sink.write_all(&block.to_le_bytes())?;
@@ -29,12 +29,12 @@ impl<W: Write> BlockTrace<W> {
         Ok(())
     }
 
-    /// The trace's size so far.
+    /// Returns the trace's size so far.
     pub fn bytes(&self) -> u64 {
         self.blocks * 4
     }
 
-    /// Gives the sink back.
+    /// Returns the sink.
     pub fn into_sink(self) -> W {
         self.sink
     }

@@ -2,22 +2,22 @@
 
 use std::io::{self, Write};
 
-/// The outcomes of the branches alone, packed: ⌈log₂ n⌉ bits for a branch of n ways, so one bit for a conditional
-/// branch and none for a jump. Whoever knows the program finds the blocks again from these bits, as from
-/// the taken/not-taken packets of processors' branch traces.
+/// The packed outcomes of branches: ⌈log₂ n⌉ bits for a branch with n ways. So a conditional branch
+/// takes one bit and a jump none. With the program, these bits determine the executed blocks, like
+/// the taken/not-taken packets of a processor's branch trace.
 ///
 /// Bits fill each byte from its least significant end; the last byte is padded with zeros.
 #[derive(Debug)]
 pub struct BranchTrace<W> {
     sink: W,
     bits: u64,
-    /// The bits that are not yet in the sink, fewer than 64; those above `pending_bits` are zero.
+    /// The bits not yet written to the sink, fewer than 64; those above `pending_bits` are zero.
     pending: u64,
     pending_bits: u32,
 }
 
 impl<W: Write> BranchTrace<W> {
-    /// The empty trace. [`std::io::sink`] is a sink for when only the size matters.
+    /// Creates an empty trace. Use [`std::io::sink`] if only the size matters.
     pub fn new(sink: W) -> Self {
         Self {
             sink,
@@ -27,11 +27,11 @@ impl<W: Write> BranchTrace<W> {
         }
     }
 
-    /// A branch with `ways` targets went to target `chosen`, counted from 0.
+    /// Records that a branch with `ways` targets went to target `chosen`, counted from 0.
     ///
     /// # Errors
-    /// `InvalidInput` unless `chosen < ways`, with nothing written; else the sink's, after which the trace
-    /// is of no use.
+    /// `InvalidInput` if `chosen >= ways`, with nothing written; otherwise the sink's error, after
+    /// which the trace is unusable.
     #[inline]
     pub fn push(&mut self, ways: u32, chosen: u32) -> io::Result<()> {
         if chosen >= ways {
@@ -49,27 +49,27 @@ impl<W: Write> BranchTrace<W> {
             return Ok(());
         }
         self.sink.write_all(&self.pending.to_le_bytes())?;
-        // What of `chosen` did not fit. At most 32 bits come at a time, so that at least 32 were pending and
-        // the shift is at most 32.
+        // The part of `chosen` that did not fit. A push adds at most 32 bits, so at least 32 were
+        // pending and the shift is at most 32.
         self.pending = u64::from(chosen) >> (64 - self.pending_bits);
         self.pending_bits = filled - 64;
         Ok(())
     }
 
-    /// How many bits the branches so far take.
+    /// Returns the size in bits so far.
     pub fn bits(&self) -> u64 {
         self.bits
     }
 
-    /// The trace's size so far, the last byte's padding included.
+    /// Returns the size in bytes so far, including the padding of the last byte.
     pub fn bytes(&self) -> u64 {
         self.bits.div_ceil(8)
     }
 
-    /// Writes what is pending and gives the sink back.
+    /// Writes the pending bits and returns the sink.
     ///
     /// # Errors
-    /// The sink's.
+    /// If the sink fails.
     pub fn finish(mut self) -> io::Result<W> {
         let bytes = self.pending_bits.div_ceil(8) as usize;
         self.sink.write_all(&self.pending.to_le_bytes()[..bytes])?;
@@ -77,7 +77,7 @@ impl<W: Write> BranchTrace<W> {
     }
 }
 
-/// ⌈log₂ n⌉, the bits that tell `n` things apart; 0 for none or one.
+/// Returns ⌈log₂ n⌉, the bits needed to distinguish `n` things; 0 if `n` is 0 or 1.
 pub(crate) fn ceil_log2(n: u32) -> u32 {
     u32::BITS - n.saturating_sub(1).leading_zeros()
 }
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Reads the outcomes back, a bit at a time.
+    /// Reads the outcomes back, one bit at a time.
     fn unpack(bytes: &[u8], ways: &[u32]) -> Vec<u32> {
         let mut bits = bytes
             .iter()

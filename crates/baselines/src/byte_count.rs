@@ -2,12 +2,12 @@
 
 use std::io::{self, Write};
 
-/// A sink that counts the bytes written to it and keeps none.
+/// A sink that counts bytes and discards them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ByteCount(u64);
 
 impl ByteCount {
-    /// How many bytes were written.
+    /// Returns the number of bytes written.
     pub fn bytes(self) -> u64 {
         self.0
     }

@@ -1,18 +1,18 @@
-//! Entropies from counts: what an ideal entropy coder with a perfect static model would store (Shannon 1948). The
-//! model itself is not counted, which favours the baseline.
+//! Entropies from counts: the size that an ideal entropy coder with a perfect static model would
+//! reach (Shannon 1948). The model itself is not counted, which favours the baseline.
 
 use rustc_hash::FxHashMap;
 
-/// The order-0 entropy, in bits, of a whole sequence in which the distinct outcomes have these `counts`:
-/// Σ nᵢ log₂(N/nᵢ). Divide by N for bits per outcome.
+/// Returns the order-0 entropy, in bits, of a whole sequence whose distinct outcomes have these
+/// `counts`: Σ nᵢ log₂(N/nᵢ). Divide by N for bits per outcome.
 pub fn entropy_bits(counts: impl IntoIterator<Item = u64, IntoIter: Clone>) -> f64 {
     let counts = counts.into_iter();
     let total: f64 = counts.clone().map(|n| n as f64).sum();
     counts.map(|n| information(n, total)).sum()
 }
 
-/// The bits that remain when each static branch is coded by itself, by the order-0 entropy of its outcomes. Each
-/// item holds the counts of one branch, an entry per way.
+/// Returns the bits needed when each static branch is coded separately, at the order-0 entropy of
+/// its outcomes. Each item holds the counts of one branch, one entry per way.
 pub fn branch_entropy_bits<C: AsRef<[u64]>>(branches: impl IntoIterator<Item = C>) -> f64 {
     branches
         .into_iter()
@@ -20,8 +20,8 @@ pub fn branch_entropy_bits<C: AsRef<[u64]>>(branches: impl IntoIterator<Item = C
         .sum()
 }
 
-/// n log₂(total/n): the bits of `n` outcomes, each of probability n/total. No terms of opposite sign cancel, so a long
-/// sequence with little entropy loses no precision.
+/// n log₂(total/n): the bits of `n` outcomes, each of probability n/total. No terms of opposite
+/// sign cancel, so a long sequence of low entropy loses no precision.
 fn information(n: u64, total: f64) -> f64 {
     if n == 0 {
         return 0.0;
@@ -30,23 +30,24 @@ fn information(n: u64, total: f64) -> f64 {
     n * (total / n).log2()
 }
 
-/// Order-0 and order-1 entropy of a stream of symbols, in memory proportional to its distinct pairs.
+/// Computes the order-0 and order-1 entropy of a stream of symbols. Memory is proportional to the
+/// number of distinct pairs.
 #[derive(Clone, Debug, Default)]
 pub struct StreamEntropy {
     symbols: FxHashMap<u32, u64>,
-    /// By (context, symbol), the context being the symbol before.
+    /// Counts by (context, symbol); the context is the previous symbol.
     pairs: FxHashMap<(u32, u32), u64>,
     last: Option<u32>,
     len: u64,
 }
 
 impl StreamEntropy {
-    /// The empty stream.
+    /// Creates an empty stream.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The stream's next symbol.
+    /// Adds the next symbol.
     #[inline]
     pub fn push(&mut self, symbol: u32) {
         *self.symbols.entry(symbol).or_default() += 1;
@@ -56,38 +57,38 @@ impl StreamEntropy {
         self.len += 1;
     }
 
-    /// How many symbols there were.
+    /// Returns the number of symbols.
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether there were none.
+    /// Whether there are no symbols.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// How many distinct symbols there were.
+    /// Returns the number of distinct symbols.
     pub fn alphabet(&self) -> usize {
         self.symbols.len()
     }
 
-    /// How many distinct pairs of neighbours there were.
+    /// Returns the number of distinct pairs of neighbours.
     pub fn distinct_pairs(&self) -> usize {
         self.pairs.len()
     }
 
-    /// The order-0 entropy of the whole stream, in bits.
+    /// Returns the order-0 entropy of the whole stream, in bits.
     pub fn order0_bits(&self) -> f64 {
         entropy_bits(self.symbols.values().copied())
     }
 
-    /// The order-1 entropy of the whole stream, in bits: each symbol is coded by the probabilities that it has after the
-    /// symbol before it. The first symbol, which has no context, costs nothing.
+    /// Returns the order-1 entropy of the whole stream, in bits: each symbol is coded with its
+    /// probability after the previous symbol. The first symbol has no context and costs nothing.
     pub fn order1_bits(&self) -> f64 {
         self.pairs
             .iter()
             .map(|(&(context, _), &n)| {
-                // The last symbol of the stream is the context of nothing.
+                // No symbol follows the last one, so it is not a context.
                 let last = u64::from(self.last == Some(context));
                 information(n, (self.symbols[&context] - last) as f64)
             })
@@ -111,7 +112,7 @@ mod tests {
         stream
     }
 
-    /// −Σ log₂ p(symbol), each probability found by counting the whole sequence again.
+    /// −Σ log₂ p(symbol), where each probability is counted anew over the whole sequence.
     fn order0_by_definition(symbols: &[u32]) -> f64 {
         symbols
             .iter()

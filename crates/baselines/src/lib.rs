@@ -1,18 +1,18 @@
-//! What others store of a control-flow trace, to compare with.
+//! Other representations of a control-flow trace, for comparison.
 //!
-//! Each baseline takes a trace as a stream, in memory that does not grow with the trace (or, for grammars and
-//! entropies, only with what is distinct in it), and says how many bytes or bits it would store:
+//! Each baseline reads a trace as a stream and reports the bytes or bits it would store. Its memory
+//! does not grow with the trace; for grammars and entropies it grows only with the distinct parts.
 //!
 //! | baseline | stores | source |
 //! |---|---|---|
 //! | [`BlockTrace`] | 4 bytes per executed block | the uncompacted trace of Zhang and Gupta 2001, Table 1 |
 //! | [`BranchTrace`] | one bit per conditional branch | the usual way of tracing, as in processors' branch traces |
-//! | [`Sequitur`] | a grammar that generates one string, the trace | Larus 1999; Nevill-Manning and Witten 1997 |
-//! | [`bidirectional`] | what reversible predictors do not predict, a bit for what they do | Zhang and Gupta 2005, section 4 |
+//! | [`Sequitur`] | a grammar that generates exactly the trace | Larus 1999; Nevill-Manning and Witten 1997 |
+//! | [`bidirectional`] | mispredicted values, and one bit for each predicted one | Zhang and Gupta 2005, section 4 |
 //! | [`ZstdSize`] | any of these streams through zstd | RFC 8878 |
-//! | [`branch_entropy_bits`], [`StreamEntropy`] | what an ideal entropy coder would | Shannon 1948 |
+//! | [`branch_entropy_bits`], [`StreamEntropy`] | the size under an ideal entropy coder | Shannon 1948 |
 //!
-//! Nothing here knows WebAssembly or the rest of the project.
+//! Nothing here depends on WebAssembly or the rest of the project.
 
 pub mod bidirectional;
 mod block_trace;

@@ -1,23 +1,24 @@
-//! How small zstd makes a stream.
+//! The size of a stream under zstd.
 
 use crate::ByteCount;
 use std::io::{self, Write};
 use zstd::stream::write::Encoder;
 
-/// A sink that compresses what is written to it by zstd (RFC 8878) and counts the compressed bytes, in the memory
-/// of the level's window.
+/// A sink that compresses its input with zstd (RFC 8878) and counts the compressed bytes. It needs
+/// the memory of the level's window.
 ///
-/// One frame, its length not known beforehand, without a checksum and without long-distance matching: what `zstd -19`
-/// does with a pipe, but for 4 bytes of checksum.
+/// The output is one frame of unknown length, without a checksum and without long-distance
+/// matching. This is the output of `zstd -19` on a pipe, less the 4-byte checksum.
 pub struct ZstdSize {
     encoder: Encoder<'static, ByteCount>,
 }
 
 impl ZstdSize {
-    /// A compressor at `level`; `zstd -19` is the usual strong one, 3 its default.
+    /// Creates a compressor at `level`. `zstd -19` is the usual strong setting; 3 is the default.
     ///
     /// # Errors
-    /// `InvalidInput` for a level that zstd does not have (it would take the nearest); `Other` when it has no memory.
+    /// `InvalidInput` for a level outside zstd's range, which zstd itself would clamp; `Other` if
+    /// memory runs out.
     pub fn new(level: i32) -> io::Result<Self> {
         let levels = zstd::compression_level_range();
         if level == 0 || !levels.contains(&level) {
@@ -34,10 +35,10 @@ impl ZstdSize {
         Ok(Self { encoder })
     }
 
-    /// Ends the frame; the compressed size in bytes.
+    /// Ends the frame and returns the compressed size in bytes.
     ///
     /// # Errors
-    /// The compressor's.
+    /// If the compressor fails.
     pub fn finish(self) -> io::Result<u64> {
         Ok(self.encoder.finish()?.bytes())
     }
@@ -48,7 +49,7 @@ impl Write for ZstdSize {
         self.encoder.write(bytes)
     }
 
-    /// Does nothing: nobody waits for the bytes, and ending a block early would make the stream larger.
+    /// Does nothing: the bytes are discarded, and ending a block early would enlarge the stream.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }

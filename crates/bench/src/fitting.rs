@@ -14,13 +14,14 @@ use anyhow::{Result, bail};
 
 use crate::matching::{Pair, load};
 
-/// What to fit to.
+/// The options of the fit.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Recordings with their paths, in pairs: of the unoptimised version and of the optimised one, on the same input
+    /// Recordings with their paths, in pairs: of the unoptimised version and of the optimised one,
+    /// on the same input
     #[arg(value_name = "FILE.aft", required = true)]
     recordings: Vec<PathBuf>,
-    /// Match and fit so many times, each time with the weights of the time before
+    /// Match and fit this many times, each time with the previous weights
     #[arg(long, value_name = "N", default_value_t = 2)]
     rounds: usize,
     /// Gradient steps each time

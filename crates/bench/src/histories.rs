@@ -15,16 +15,16 @@ use crate::paths::columns::{Column, table};
 use crate::publish::publish;
 use crate::recorded::{self, timed};
 
-/// What to measure.
+/// The options of the measurement.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Where the results go; none are kept without it
+    /// The file for the results; none are kept without it
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     /// Recordings with their paths
     #[arg(value_name = "FILE.aft", required = true)]
     recordings: Vec<PathBuf>,
-    /// What is simulated besides caches
+    /// The predictor to simulate besides caches
     #[arg(long, default_value = "--branch-predictor gshare")]
     predictor: String,
     /// The caches

@@ -45,11 +45,11 @@ enum Command {
     Profile(Arguments),
     /// Control-flow traces
     Paths(Arguments),
-    /// Of control-flow traces only what writing them while the program runs costs
+    /// Measure only the cost of writing control-flow traces while the program runs
     Live(Arguments),
     /// Whole execution traces
     Values(values::Options),
-    /// Of whole execution traces only building them, and how much less it could take
+    /// Measure only building whole execution traces, and how much less it could take
     Building(values::Options),
     /// Dynamic slices: time and size
     Slices(slices::Options),
@@ -61,25 +61,25 @@ enum Command {
     Redundancy(redundancy::Options),
     /// Histories of branch predictors and caches of recordings: time and size
     Histories(histories::Options),
-    /// How long the first answer about a bare recording takes, and a later one
+    /// Measure the time of the first answer about a bare recording, and of a later one
     First(Arguments),
-    /// How long `why` takes to its first line
+    /// Measure the time of `why` to its first line
     Why(why::Options),
-    /// How long conditions, steps by line and states take
+    /// Measure the time of conditions, steps by line and states
     Moments(moments::Options),
     /// Exporting the values of recordings as Parquet files: rows a second, bytes a row
     Parquet(parquet::Options),
     /// What splitting an edge costs on this engine: run time under several charges
     Calibrate(Arguments),
-    /// What a part of the benchmark of paths runs as a process of its own
+    /// Run a part of the benchmark of paths as its own process
     #[command(hide = true)]
     Memory(paths::memory::Arguments),
-    /// What a part of the benchmark of values runs as a process of its own
+    /// Run a part of the benchmark of values as its own process
     #[command(hide = true)]
     ValuesMemory(values::memory::MemoryOptions),
 }
 
-/// What to measure.
+/// The options of the measurement.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// The folder with the corpus
@@ -94,7 +94,7 @@ pub(crate) struct Arguments {
     /// Runs of each variant
     #[arg(long, default_value_t = 7)]
     runs: usize,
-    /// Where the results go; none are kept without it
+    /// The file for the results; none are kept without it
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 }

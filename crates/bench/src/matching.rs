@@ -23,16 +23,17 @@ use crate::machine::Machine;
 use crate::paths::subject::{Settings, build, make_recording};
 use crate::publish::publish;
 
-/// What to measure.
+/// The options of the measurement.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     #[command(flatten)]
     common: crate::Arguments,
-    /// Recordings with their paths, in pairs: of the unoptimised version and of the optimised one, on the same input [default: the versions in the
-    /// corpus (build them first: cargo xtask corpus --versions), which are recorded]
+    /// Recordings with their paths, in pairs: of the unoptimised version and of the optimised one,
+    /// on the same input [default: the versions in the corpus (build them first: cargo xtask corpus
+    /// --versions), which are recorded]
     #[arg(value_name = "FILE.aft")]
     recordings: Vec<PathBuf>,
-    /// Match each statement once more as if all others had been matched rightly, too: twice the time
+    /// Match each statement once more, given correct matches of all others; takes twice the time
     #[arg(long)]
     others: bool,
 }
@@ -45,26 +46,26 @@ struct Row {
     executed: [u64; 2],
     /// The number of distinct statements that the optimised version executed, including libraries.
     distinct: usize,
-    /// Those in functions that were recompiled.
+    /// Statements in functions that were recompiled.
     own: u64,
     true_counterpart: u64,
     matched: u64,
     correct: u64,
-    /// Statements with a right one among their matches, and the number of matches of those with a
-    /// true counterpart; then the same for unchanged functions.
+    /// Statements with a correct match among theirs, and the number of matches of the statements
+    /// with a true counterpart; then the same for unchanged functions.
     found: [u64; 2],
     found_of_unchanged: [u64; 2],
-    /// By the stated likelihood of the match: the number of matches, and how many are right.
+    /// By the stated likelihood of the match: the number of matches, and the number of right ones.
     by_likelihood: [[u64; 2]; LIKELY.len() + 1],
     equivalent: u64,
-    /// Of the wrong matches, those with a copy of a true counterpart's values.
+    /// The number of wrong matches with a copy of a true counterpart's values.
     copies: u64,
     /// The right matches, and those of unchanged functions, if the counterparts of all others are
     /// given.
     others: Option<[u64; 2]>,
     same_line: u64,
-    /// Statements with a counterpart by line and column alone, and those of these whose match comes
-    /// from there.
+    /// Statements whose counterpart line and column alone determine, and how many of them have a
+    /// match by line and column.
     of_column: [u64; 2],
     /// Statements of functions that are the same in both versions, and those of these matched with
     /// themselves.
@@ -79,7 +80,7 @@ impl Row {
         self.true_counterpart + self.unchanged[0]
     }
 
-    /// Of these, those with a right one among their matches.
+    /// Returns the number of these statements with a correct match among theirs.
     fn all_found(&self) -> u64 {
         self.found[0] + self.found_of_unchanged[0]
     }
@@ -97,7 +98,7 @@ struct Results {
     rows: Vec<Row>,
 }
 
-/// A recording, with what matching and judging it need.
+/// A recording, with the data for matching it and judging the matches.
 pub(crate) struct Loaded {
     name: String,
     file: TraceFile,
@@ -480,7 +481,8 @@ fn how_likely(rows: &[Row]) -> String {
     text
 }
 
-/// How many matches would be right if the counterparts of all other statements were given.
+/// Returns the number of matches that would be right if the counterparts of all other statements
+/// were given.
 fn if_others_were_right(rows: &[Row]) -> String {
     let mut text = String::from(
         "\n## If all others were right\n\n\

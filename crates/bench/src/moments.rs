@@ -15,7 +15,7 @@ use crate::publish::publish;
 use crate::recorded;
 use crate::statistics::Sample;
 
-/// What to measure.
+/// The options of the measurement.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// A recording with its values
@@ -27,16 +27,16 @@ pub(crate) struct Options {
     /// A condition about variables there
     #[arg(long = "where", value_name = "CONDITION")]
     condition: String,
-    /// Step and show the state at so many random executions of the place
+    /// Step and show the state at this many random executions of the place
     #[arg(long, value_name = "N", default_value_t = 10)]
     questions: usize,
-    /// Ask each question so many times
+    /// Ask each question this many times
     #[arg(long, value_name = "N", default_value_t = 5)]
     times: usize,
     /// The command that is timed [default: the one built beside this one]
     #[arg(long, value_name = "FILE")]
     command: Option<PathBuf>,
-    /// Where the results go; none are kept without it
+    /// The file for the results; none are kept without it
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 }
@@ -152,7 +152,7 @@ impl Asker<'_> {
     }
 
     /// Asks questions of a kind in turn, several times each. The first time of each does not count,
-    /// since it reads what is needed.
+    /// because it reads the needed data.
     fn row(&self, asked: &str, questions: Vec<Vec<String>>) -> Result<Row> {
         let mut taken = vec![Vec::new(); questions.len()];
         for time in 0..=self.times {

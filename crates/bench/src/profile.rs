@@ -165,7 +165,7 @@ fn truth(bytes: &[u8], program: &Program, command: &Command, folder: &Path) -> R
     })
 }
 
-/// How many blocks a run with these counts executed.
+/// Returns the number of blocks that a run with these counts executed.
 pub(crate) fn executed_blocks(program: &Program, counts: &Counts) -> Result<u64> {
     let per_function = block_counts(program, counts)?;
     let sums = program
@@ -184,7 +184,7 @@ pub(crate) fn executed_blocks(program: &Program, counts: &Counts) -> Result<u64>
     Ok(sums.sum())
 }
 
-/// The number of blocks that begin only because a call ended the one before.
+/// Returns the number of blocks that begin only because a call ended the previous one.
 fn continuations(program: &Program, counts: &Counts) -> u64 {
     let mut sum = 0;
     for (f, counts) in program.functions.iter().zip(&counts.functions) {

@@ -1,4 +1,4 @@
-//! Recordings that are measured as they are.
+//! Measures recordings without changing them.
 
 use std::path::Path;
 

@@ -17,16 +17,17 @@ use crate::paths::columns::{Column, table};
 use crate::publish::publish;
 use crate::recorded::{self, timed};
 
-/// What to measure.
+/// The options of the measurement.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Where the results go; none are kept without it
+    /// The file for the results; none are kept without it
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     /// Recordings with their paths
     #[arg(value_name = "FILE.aft", required = true)]
     recordings: Vec<PathBuf>,
-    /// Of so many loads, and expressions, with the most redundant executions it is found what the path alone tells
+    /// Find the result by the path alone for this many loads, and expressions, with the most
+    /// redundant executions
     #[arg(long, value_name = "N", default_value_t = 20)]
     hottest: usize,
 }

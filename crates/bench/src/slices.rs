@@ -19,12 +19,12 @@ use crate::values::build;
 use crate::values::follow::machine;
 use crate::values::questions::Opened;
 
-/// What to measure.
+/// The options of the measurement.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     #[command(flatten)]
     common: crate::Arguments,
-    /// Trace the first so many million statements of each run
+    /// Trace the first millions of statements of each run, this many
     #[arg(long, value_name = "MILLIONS", default_value_t = 120)]
     statements: u64,
     /// Slices of each program
@@ -104,7 +104,7 @@ impl Observer for Counted {
     }
 }
 
-/// How many blocks have at most `most` statements, and how many statements these are.
+/// Returns the number of blocks with at most `most` statements, and the number of these statements.
 fn extent(subject: &Subject, most: u64) -> Result<(u64, u64)> {
     let (mut machine, mut counted) = (machine(subject)?, Counted::default());
     let mut cursor = subject.path.cursor();
@@ -157,7 +157,7 @@ fn measure(entry: &Entry, arguments: &Options) -> Result<Row> {
     })
 }
 
-/// A random instruction in one of the nodes between two times that have any.
+/// Returns a random instruction in one of the nodes between two times that have any.
 fn criterion(opened: &Opened<'_>, random: &mut Random, first: u64, last: u64) -> Result<Criterion> {
     let epochs = opened.epochs()?;
     let values = opened.values(&epochs)?;

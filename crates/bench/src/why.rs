@@ -20,22 +20,22 @@ use crate::publish::publish;
 use crate::recorded;
 use crate::statistics::Sample;
 
-/// What to measure.
+/// The options of the measurement.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Recordings with their values
     #[arg(value_name = "FILE.aft", required = true)]
     recordings: Vec<PathBuf>,
-    /// Explain so many random bytes of what each printed, and so many random executions
+    /// Explain this many random bytes of each program's output, and this many random executions
     #[arg(long, value_name = "N", default_value_t = 10)]
     questions: usize,
-    /// Ask each question so many times
+    /// Ask each question this many times
     #[arg(long, value_name = "N", default_value_t = 7)]
     times: usize,
     /// The command that is timed [default: the one built beside this one]
     #[arg(long, value_name = "FILE")]
     command: Option<PathBuf>,
-    /// Where the results go; none are kept without it
+    /// The file for the results; none are kept without it
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 }
@@ -125,7 +125,7 @@ fn measure(at: &Path, command: &Path, options: &Options) -> Result<Row> {
     })
 }
 
-/// How many bytes the program printed.
+/// Returns the number of bytes that the program printed.
 fn printed(recorded: &Recording) -> Result<u64> {
     let mut printed = Printed::new(recorded.file(), &recorded.program().imports)?;
     let mut bytes = 0;

@@ -83,7 +83,8 @@ pub(crate) struct ReportArguments {
 const LINES: u64 = 100;
 
 impl ReportArguments {
-    /// Where rows go, and how many. The default for text on standard output is a few.
+    /// Returns the destination of rows, and their number. The default for text on standard output
+    /// is a few.
     pub(crate) fn rows(&self, form: Form, limit: Option<u64>) -> Rows<'_> {
         let on_screen = form == Form::Text && self.output.is_none();
         Rows {
@@ -194,7 +195,7 @@ pub(crate) struct RunArguments {
 const DEFAULT_STACK: usize = afterimage_record::RECORD_STACK / 1024;
 
 impl RunArguments {
-    /// What the recorder runs, with these options and arguments.
+    /// Returns the recorder's task, with these options and arguments.
     pub(crate) fn query(&self, program: &Path, args: &[String]) -> Result<RecordQuery> {
         let grants = Grants {
             dirs: &self.dir,

@@ -93,7 +93,7 @@ formats! {
     Csv,
 }
 
-/// Ranked rows that text shows if nothing else is asked for.
+/// The number of ranked rows that text shows by default.
 const ROWS: usize = 25;
 /// The default number of lines of a slice.
 const LINES: usize = 20;

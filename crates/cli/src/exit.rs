@@ -91,13 +91,13 @@ pub(crate) struct Failed {
     pub error: anyhow::Error,
 }
 
-/// Prints the error, if there is one, as one sentence.
+/// Prints the error, if any, as one sentence.
 pub(crate) fn report(result: anyhow::Result<Exit>) -> Exit {
     let error = match result {
         Ok(exit) => return exit,
         Err(error) => error,
     };
-    // The reader of our output has gone, so there is nobody to tell.
+    // The reader of our output has gone, so nobody would see a message.
     if error.chain().any(|e| {
         e.downcast_ref::<std::io::Error>()
             .is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)

@@ -1,4 +1,4 @@
-//! Opens recordings for commands about the path of a run, and builds what they need.
+//! Opens recordings for commands about the path of a run, and builds the data that they need.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -65,7 +65,7 @@ pub(crate) fn traced_whole(at: &Path) -> Result<Session> {
     with_whole_path(session(at)?)
 }
 
-/// Finds what a question about a recording needs, building it if necessary, and asks.
+/// Finds the data that a question about a recording needs, building it if necessary, and asks.
 pub(crate) fn opened<R>(
     session: &Session,
     ask: impl FnOnce(&Scene<'_, '_>) -> Result<R>,
@@ -86,7 +86,7 @@ pub(crate) fn values(session: &Session) -> Result<RecordedValues<'_>> {
     Ok(session.values()?)
 }
 
-/// Builds something that Ctrl-C and similar signals cancel.
+/// Builds something; Ctrl-C and similar signals cancel it.
 pub(crate) fn stoppable<T>(
     build: impl FnOnce(&AtomicBool) -> Result<T, SessionError>,
 ) -> Result<T> {

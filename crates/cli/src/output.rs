@@ -46,7 +46,7 @@ impl Color {
     }
 }
 
-/// Writes a remark to standard error. If nobody reads it any more, it is dropped.
+/// Writes a remark to standard error. A remark that nobody can read is dropped.
 pub(crate) fn say(remark: impl Display) {
     let _ = writeln!(stderr(), "afterimage: {}", harmless(&remark.to_string()));
 }

@@ -152,7 +152,7 @@ formats! {
     Html,
 }
 
-/// Options may stand anywhere among recordings; what follows a program is the guest's.
+/// Options may appear anywhere among recordings; everything after a program belongs to the guest.
 pub(crate) fn among_recordings(
     command: clap::Command,
     matches: ArgMatches,

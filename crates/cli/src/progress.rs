@@ -46,7 +46,7 @@ pub(crate) struct Bar(ProgressBar);
 /// Work that ends within this time is not shown.
 const SOON: Duration = Duration::from_millis(500);
 
-/// The number of events from which progress can be told.
+/// The number of events from which progress is reported.
 const TELLING: u64 = 1000;
 
 impl Bar {
@@ -62,7 +62,7 @@ impl Bar {
             (Some(_), None) => "{spinner} {msg} {elapsed} {wide_bar} {percent}%, {eta} left",
             (None, _) => "{spinner} {msg} {elapsed}",
         };
-        // Templates are constant; one that did not parse would leave the default style.
+        // Templates are constant; an invalid one would leave the default style.
         if let Ok(style) = ProgressStyle::with_template(template) {
             let units = units.unwrap_or_default();
             let rate = move |state: &ProgressState, out: &mut dyn Write| {

@@ -96,7 +96,7 @@ impl Arguments {
 }
 
 impl Arguments {
-    /// What to embed, if anything.
+    /// Returns the sources to embed, if any.
     fn embedding(&self, loaded: &Loaded) -> Result<Option<Embedding>> {
         if self.sources.is_empty() {
             if self.source_path.is_given() {
@@ -291,7 +291,8 @@ pub(crate) fn same_file(a: &Path, b: &Path) -> bool {
     matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
-/// Whether a word would be an option of ours before the program. A short one with its value, as `-ofile`, may be anything.
+/// Whether a word would be an option of ours before the program. A short one with its value, such
+/// as `-ofile`, may be anything.
 fn is_own_option(word: &OsStr) -> bool {
     let Some(name) = word.to_str().and_then(|word| word.split('=').next()) else {
         return false;
@@ -309,7 +310,7 @@ fn is_own_option(word: &OsStr) -> bool {
     })
 }
 
-/// Runs the guest and records it. Shows what is uncertain about its end.
+/// Runs the guest and records it. Reports uncertainty about its end.
 pub(crate) fn execute(
     loaded: &Loaded,
     query: &RecordQuery,

@@ -197,7 +197,7 @@ impl Tests<'_> {
     }
 }
 
-/// What killed a test, in a few words.
+/// Explains in a few words what killed a test.
 fn explained(recording: &Path) -> Result<String> {
     let asked = this()?.args(["why", "--trap"]).arg(recording).output();
     let asked = asked.with_context(|| format!("cannot ask about {}", recording.display()))?;

@@ -1,4 +1,4 @@
-//! Signals: which of them stop the current work, and which must not stop the tool.
+//! Signals: the ones that stop the current work, and the ones that must not stop the tool.
 //!
 //! One thread receives all signals. It asks the guest or the build to stop, or ends the process.
 //! [`StopRequests`] says which signals belong together.
@@ -22,7 +22,7 @@ use crate::output::say;
 /// Makes a write beyond the limit on file sizes an error, like that of a full disk. By default, the
 /// system would kill the process in the middle of its work.
 pub(crate) fn survive_file_size_limit() {
-    // Without the handler, the limit is only reported less well.
+    // Without the handler, only the report of the limit is worse.
     let _ = flag::register(SIGXFSZ, Arc::default());
 }
 

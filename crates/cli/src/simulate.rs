@@ -86,7 +86,7 @@ formats! {
     Csv,
 }
 
-/// Rows that text has if nothing else is asked for.
+/// The number of rows in text by default.
 const ROWS: u64 = 20;
 /// The default number of lines of each history in text.
 const LINES: u64 = 100;

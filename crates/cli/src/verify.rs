@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
 
 formats!(Text, Json);
 
-/// Writes a repaired copy, and reports what is not in it.
+/// Writes a repaired copy, and reports the parts missing from it.
 fn repaired(from: &Path, to: &Path) -> Result<()> {
     files::open(from)?;
     let name = || from.display().to_string();

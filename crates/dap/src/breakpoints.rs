@@ -13,7 +13,7 @@ use crate::protocol::{
     Breakpoint, DataInfo, Locations, SetBreakpoints, SetExceptions, SetOthers, Wanted,
 };
 
-/// Which request sets a breakpoint: it replaces all of its kind.
+/// The request that sets a breakpoint: it replaces all of its kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
     /// Lines of a file.
@@ -39,9 +39,9 @@ struct Point<'a> {
     id: u64,
     kind: Kind,
     stop: StopPoint<'a>,
-    /// What it says in place of stopping.
+    /// The message logged instead of stopping.
     log: Option<Message>,
-    /// What a client calls it.
+    /// The client's name for it.
     name: String,
 }
 
@@ -53,13 +53,13 @@ pub(crate) struct Points<'a> {
     traps: bool,
 }
 
-/// What a log point says: text, and expressions in braces.
+/// The message of a log point: text, and expressions in braces.
 struct Message {
     texts: Vec<String>,
     expressions: Vec<Condition>,
 }
 
-/// A log point says so many lines at most while the run goes on once.
+/// The most lines that a log point writes during one continuation of the run.
 const MOST_LOGGED: usize = 1000;
 
 impl Message {
@@ -116,7 +116,8 @@ impl<'a> Points<'a> {
         self.ids
     }
 
-    /// Where the run stops; as [`Debugger::run_to`], with the positions of points among all.
+    /// Returns where the run stops; like [`Debugger::run_to`], with the positions of points among
+    /// all.
     pub(crate) fn run_to(
         &self,
         debugger: &Debugger<'a>,
@@ -165,7 +166,7 @@ impl<'a> Points<'a> {
         })
     }
 
-    /// What log points between two positions say.
+    /// Returns the messages of log points between two positions.
     pub(crate) fn logged(
         &self,
         debugger: &Debugger<'a>,
@@ -360,7 +361,7 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
         Ok(Value::Null)
     }
 
-    /// Where a variable, or an address, can be watched.
+    /// Returns whether and where a variable, or an address, can be watched.
     pub(crate) fn data_info(&mut self, wanted: &DataInfo) -> Result<Value> {
         let bytes = wanted.bytes.map(u64::try_from).transpose();
         let bytes = bytes.context("bytes: no negative number of them can be watched")?;

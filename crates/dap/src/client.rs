@@ -1,4 +1,4 @@
-//! Whoever is at the other end.
+//! The connection to the client.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::protocol::Request;
 use crate::wire::{self, Incoming};
 
-/// Where text belongs that a client shows.
+/// The destination of text that a client shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Category {
     /// From the debugger.
@@ -38,11 +38,11 @@ impl Category {
     }
 }
 
-/// What is sent, from any thread.
+/// Outgoing messages, from any thread.
 struct Out<W> {
     to: W,
     seq: u64,
-    /// The client does not read any more.
+    /// The client no longer reads.
     is_gone: bool,
 }
 
@@ -56,20 +56,20 @@ impl<W: Write> Out<W> {
     }
 }
 
-/// The client: its requests, and what it is sent.
+/// The client: its requests, and the messages to it.
 pub(crate) struct Client<W> {
     out: Arc<Mutex<Out<W>>>,
     incoming: Receiver<Incoming>,
     waiting: Cell<VecDeque<Request>>,
-    /// Somebody asked that what is done now ends.
+    /// Set to request the end of the current operation.
     pub cancelled: Arc<AtomicBool>,
 }
 
-/// Requests that end what is done at the moment.
+/// Requests that end the current operation.
 const INTERRUPT: [&str; 4] = ["pause", "disconnect", "terminate", "cancel"];
 
 impl<W: Write + Send + 'static> Client<W> {
-    /// Reads requests by a thread of their own, so that they can interrupt what is done.
+    /// Reads requests on another thread, so that they can interrupt an operation.
     pub(crate) fn new(input: impl BufRead + Send + 'static, output: W) -> Self {
         let cancelled = Arc::new(AtomicBool::new(false));
         let (sender, incoming) = channel();
@@ -94,7 +94,8 @@ impl<W: Write + Send + 'static> Client<W> {
             .send(message);
     }
 
-    /// The next request. `None` if the client has left. What is no request is answered with an error.
+    /// The next request. `None` if the client has left. A message that is not a request is answered
+    /// with an error.
     pub(crate) fn next(&self) -> Option<Request> {
         loop {
             let mut waiting = self.waiting.take();
@@ -127,7 +128,7 @@ impl<W: Write + Send + 'static> Client<W> {
                 return None;
             }
         };
-        // Responses to events that need none are passed over.
+        // Responses to events that need none are skipped.
         if message["type"] == "response" {
             return None;
         }
@@ -195,17 +196,17 @@ impl<W: Write + Send + 'static> Client<W> {
         );
     }
 
-    /// What was asked to end has ended.
+    /// The interrupted operation has ended.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.cancelled.swap(false, Ordering::Relaxed)
     }
 
-    /// Tells the client what a session builds.
+    /// Returns a monitor that reports a session's builds to the client.
     pub(crate) fn monitor(&self) -> Telling<W> {
         Telling(Arc::clone(&self.out))
     }
 
-    /// Refuses what the protocol knows and a recording cannot do.
+    /// Refuses requests of the protocol that a recording cannot support.
     pub(crate) fn arguments<T: for<'d> serde::Deserialize<'d>>(request: &Request) -> Result<T> {
         let arguments = match &request.arguments {
             Value::Null => json!({}),
@@ -218,7 +219,7 @@ impl<W: Write + Send + 'static> Client<W> {
     }
 }
 
-/// The text of an error is a format, in which braces stand for variables.
+/// The text of an error is a format, in which braces enclose variables.
 fn escaped(text: &str) -> String {
     text.replace(['{', '}'], "'")
 }
@@ -246,10 +247,10 @@ fn listen(mut input: impl BufRead, to: &Sender<Incoming>, cancelled: &AtomicBool
     }
 }
 
-/// Tells a client what a session builds.
+/// Reports a session's builds to a client.
 pub(crate) struct Telling<W>(Arc<Mutex<Out<W>>>);
 
-// What is sent is behind a lock.
+// Messages are sent under a lock.
 impl<W: Write + Send> Monitor for Telling<W> {
     fn note(&self, at: &Path, note: &Note) {
         let text = format!("{}\n", note.about(at));

@@ -1,4 +1,4 @@
-//! The commands of the console: our own questions, about the frame that is looked at.
+//! The commands of the console: our own questions, about the selected frame.
 
 use std::io::Write;
 
@@ -26,7 +26,7 @@ when x < 0             goes to the next time at which it holds on this line
 when-before x < 0      goes to the last time before
 back, in-back, out-back  steps back: over, in, out";
 
-/// A slice has so many rows at most here.
+/// The most rows of a slice here.
 const ROWS: usize = 40;
 
 impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {
@@ -161,7 +161,7 @@ impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {
         })
     }
 
-    /// Where a value comes from, step by step, for programs.
+    /// Returns the origin of a value, step by step, for programs.
     pub(crate) fn origins(&mut self, wanted: &Origins) -> Result<Value> {
         let mut query = self.about(wanted.expression.trim(), None)?;
         query.steps = wanted.steps.unwrap_or(query.steps);

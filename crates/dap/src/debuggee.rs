@@ -1,4 +1,4 @@
-//! The run that is debugged: where it stands, and what the client was shown of it.
+//! The debugged run: its position, and the data shown to the client.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ impl Numbering {
         i64::from(number.max(1)) - 1 + self.columns
     }
 
-    /// A line from 1 of what the client says.
+    /// Converts the client's line number to one that counts from 1.
     pub(crate) fn number_of(self, line: i64) -> Result<u32> {
         let number = line
             .checked_add(1)
@@ -55,24 +55,25 @@ pub(crate) struct Debuggee<'d, 'a, W> {
     pub client: &'d Client<W>,
     pub launch: &'d Launch,
     pub numbering: Numbering,
-    /// Where it stands.
+    /// Its position.
     pub at: Position,
     pub points: Points<'a>,
-    /// The frames that the client was shown since the last stop: their identifiers are positions, from 1.
+    /// The frames that the client was shown since the last stop: their identifiers are positions,
+    /// from 1.
     pub frames: Vec<ShownFrame>,
-    /// What the client may open since the last stop: references are positions, from 1.
+    /// The objects that the client may open since the last stop: references are positions, from 1.
     pub handles: Vec<Handle>,
-    /// Where the client may go: targets are positions, from 1.
+    /// The possible targets of the client's jumps: targets are positions, from 1.
     pub targets: Vec<Position>,
     /// Files that the client reads from here: references are positions, from 1.
     pub files: Vec<String>,
-    /// Why it stands where it stands, if the run ended there.
+    /// Why it is at this position, if the run ended there.
     pub exception: Option<String>,
     /// The client is done with setting up.
     pub is_running: bool,
 }
 
-/// What a request comes to: its answer, and where the run goes then.
+/// The result of a request: its answer, and where the run goes then.
 pub(crate) struct Answer {
     pub body: Value,
     pub motion: Option<Motion>,
@@ -134,7 +135,7 @@ impl<'d, 'a, W: Write + Send + 'static> Debuggee<'d, 'a, W> {
                     self.client.event("terminated", Value::Null);
                     continue;
                 }
-                // What they were to end has ended.
+                // The operation that they should end has ended.
                 "cancel" | "pause" => {
                     self.client.is_interrupted();
                     self.client.succeed(&request, Value::Null);
@@ -300,7 +301,7 @@ impl<'d, 'a, W: Write + Send + 'static> Debuggee<'d, 'a, W> {
         }
     }
 
-    /// Forgets what was shown of the position before.
+    /// Forgets the data shown for the previous position.
     pub(crate) fn moved_to(&mut self, at: Position) {
         self.at = at;
         self.frames.clear();

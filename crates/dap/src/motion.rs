@@ -1,4 +1,4 @@
-//! Where the run goes, and telling the client where it stopped.
+//! Moves the run, and informs the client where it stopped.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ use crate::client::Category;
 use crate::debuggee::{Debuggee, THREAD, sentence};
 use crate::protocol::GotoTargets;
 
-/// Where the run goes.
+/// A movement of the run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Motion {
     /// To the next breakpoint, or the last one.
@@ -24,7 +24,7 @@ pub(crate) enum Motion {
     Entry,
 }
 
-/// Where it stopped.
+/// The place where it stopped.
 struct Stopped {
     at: Position,
     reason: &'static str,
@@ -131,7 +131,7 @@ impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {
         })
     }
 
-    /// Says how many executions had conditions that did not hold.
+    /// Reports the number of executions whose conditions did not hold.
     fn tell_looked_at(&self, found: &RunTo) {
         if found.looked_at == 0 || found.at.is_some() && found.unknown == 0 {
             return;

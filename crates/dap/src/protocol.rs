@@ -1,4 +1,5 @@
-//! The fields of messages, as far as they are used. The protocol: <https://microsoft.github.io/debug-adapter-protocol>.
+//! The fields of messages that we use. The protocol:
+//! <https://microsoft.github.io/debug-adapter-protocol>.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -15,7 +16,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// What is known of a message that was no request.
+    /// Describes a message that was not a request.
     pub(crate) fn answered(seq: u64, command: String) -> Self {
         Self {
             seq,
@@ -26,7 +27,7 @@ impl Request {
     }
 }
 
-/// What a client wants to debug: the configuration of `launch` and `attach`.
+/// The client's configuration of `launch` and `attach`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Launch {
@@ -36,7 +37,7 @@ pub struct Launch {
     pub program: Option<String>,
     /// The program's arguments.
     pub args: Vec<String>,
-    /// The folder from which relative paths are meant.
+    /// The folder for relative paths.
     pub cwd: Option<String>,
     /// Folders that the program may read and write: `HOST` or `HOST::GUEST`.
     pub dirs: Vec<String>,
@@ -46,15 +47,15 @@ pub struct Launch {
     pub stdin: Option<String>,
     /// An exported function that is called in place of `_start`.
     pub invoke: Option<String>,
-    /// Ends the program after so many seconds.
+    /// The time in seconds after which the program is ended.
     pub timeout: Option<u64>,
-    /// Where the recording goes; without, it is removed when the client leaves.
+    /// The place for the recording; without it, the recording is removed when the client leaves.
     pub output: Option<String>,
     /// Overwrites it.
     pub force: bool,
-    /// Which code is the user's own: `mine`, `all`, or a glob.
+    /// The filter for the user's own code: `mine`, `all`, or a glob.
     pub code: Option<String>,
-    /// Where sources are: `OLD=NEW`, or a folder.
+    /// The places of sources: `OLD=NEW`, or a folder.
     pub source_path: Vec<String>,
     /// Stops where the run begins.
     pub stop_on_entry: bool,
@@ -95,7 +96,7 @@ pub(crate) struct SetBreakpoints {
     pub lines: Option<Vec<i64>>,
 }
 
-/// A breakpoint of any kind, as it is wanted.
+/// A breakpoint of any kind, as requested.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Wanted {

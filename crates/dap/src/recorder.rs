@@ -15,17 +15,18 @@ use crate::client::Category;
 use crate::protocol::Launch;
 use crate::server::Recorder;
 
-/// Records by `afterimage record` in a process of its own: the client's streams are not the guest's.
+/// Records by `afterimage record` in a process of its own: the client's streams are not the
+/// guest's.
 #[derive(Clone, Copy, Debug)]
 pub struct ByCommand;
 
-/// How often it is looked whether the client waits no longer.
+/// How often to check whether the client still waits.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// So much of what is printed as an error is looked through for the reason of a failure.
+/// The length of the error output that is searched for the reason of a failure.
 const MOST_ERRORS: usize = 1 << 16;
 
-/// What `record` finds its cache and folders by. The guest gets none of it.
+/// The variables by which `record` finds its cache and folders. The guest receives none of them.
 const OWN: [&str; 6] = [
     "AFTERIMAGE_CACHE",
     "HOME",
@@ -145,7 +146,7 @@ impl Read for Stream {
 
 fn listen(mut stream: Stream, category: Category, to: &Sender<(Category, String)>) {
     let mut bytes = vec![0; 1 << 13];
-    // Of a character that is cut, the rest comes later.
+    // The rest of a cut character comes later.
     let mut cut = Vec::new();
     while let Ok(count) = stream.read(&mut bytes)
         && count > 0

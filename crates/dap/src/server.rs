@@ -1,4 +1,4 @@
-//! What comes before there is a run to debug.
+//! The requests before there is a run to debug.
 
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
@@ -17,8 +17,9 @@ use crate::protocol::{Initialize, Launch, Request};
 
 /// Records programs.
 pub trait Recorder {
-    /// Records a program's run into a file. The guest gets what the configuration names and nothing else; above all it must not read or write the client's streams. `output` gets what it prints.
-    /// Once `cancelled` is set, the guest is ended.
+    /// Records a program's run into a file. The guest gets only what the configuration names; above
+    /// all it must not read or write the client's streams. `output` receives its output. Once
+    /// `cancelled` is set, the guest is ended.
     ///
     /// # Errors
     /// If it cannot be recorded.
@@ -34,7 +35,7 @@ pub trait Recorder {
 /// Serves one client, until it leaves.
 ///
 /// # Errors
-/// If the client sent what is no message, so that the rest cannot be read.
+/// If the client sends an invalid message, so that the rest cannot be read.
 pub fn serve<W: Write + Send + 'static>(
     input: impl BufRead + Send + 'static,
     output: W,
@@ -95,7 +96,7 @@ pub fn serve<W: Write + Send + 'static>(
     Ok(())
 }
 
-/// What is left when debugging ends.
+/// The state left when debugging ends.
 pub(crate) enum Left {
     /// The client leaves.
     Over,
@@ -103,7 +104,7 @@ pub(crate) enum Left {
     Refused,
 }
 
-/// Opens what a client wants to debug, and serves it until it leaves.
+/// Opens the client's choice, and serves it until it leaves.
 fn debug<W: Write + Send + 'static>(
     client: &Client<W>,
     request: &Request,
@@ -135,7 +136,8 @@ fn debug<W: Write + Send + 'static>(
     }
 }
 
-/// The recording to debug, made if a program is named; and the folder that it is in, if that is to go.
+/// The recording to debug, made if a program is named; and the folder that it is in, if that is to
+/// go.
 fn recording<W: Write + Send + 'static>(
     client: &Client<W>,
     request: &Request,
@@ -205,7 +207,7 @@ fn granted(text: &str, from: &dyn Fn(&str) -> PathBuf) -> String {
     format!("{}::{guest}", from(host).display())
 }
 
-/// What is possible, and a few things that are not.
+/// Returns the supported capabilities, and a few unsupported ones.
 fn capabilities() -> Value {
     json!({
         "supportsConfigurationDoneRequest": true,

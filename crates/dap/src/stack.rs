@@ -20,11 +20,12 @@ const MOST: usize = 1000;
 #[derive(Clone, Debug)]
 pub(crate) struct ShownFrame {
     pub frame: StackFrame,
-    /// It stands for so many frames of libraries.
+    /// The number of library frames that it represents.
     pub folded: Option<usize>,
 }
 
-/// Folds frames of libraries that stand next to each other; those at the innermost end are left out. If there are no others, all are shown.
+/// Folds frames of libraries that stand next to each other; those at the innermost end are left
+/// out. If there are no others, all are shown.
 fn folded(frames: Vec<StackFrame>) -> Vec<ShownFrame> {
     let is_own = |frame: &StackFrame| !frame.library;
     let has_own = frames.iter().any(is_own);
@@ -57,7 +58,8 @@ fn folded(frames: Vec<StackFrame>) -> Vec<ShownFrame> {
 }
 
 impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {
-    /// The frames, as many as are shown; `most` activations are looked at. How many are not looked at.
+    /// Collects the shown frames; `most` activations are examined. Returns the number of frames not
+    /// examined.
     fn look(&mut self, most: usize) -> Result<usize> {
         let (frames, open) = self.debugger.stack(self.at, most)?;
         let rest = open.saturating_sub(most);

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::debuggee::{Debuggee, position};
 use crate::protocol::{OfVariables, Variable};
 
-/// What a client may open.
+/// An object that a client may open.
 #[derive(Clone, Debug)]
 pub(crate) enum Handle {
     /// The variables of a frame.
@@ -30,7 +30,7 @@ pub(crate) enum Handle {
     },
 }
 
-/// How much of a value is shown in one line.
+/// The length of a value shown in one line.
 pub(crate) const SHOWN: Limits = Limits {
     depth: 3,
     elements: 16,
@@ -45,13 +45,13 @@ const PARTS: u64 = 256;
 /// References are numbers of 31 bits.
 const MOST_HANDLES: usize = 1 << 20;
 
-/// A value with what is needed to open it.
+/// A value with the data needed to open it.
 pub(crate) struct Opened {
     name: String,
     value: String,
     type_name: String,
     object: Option<Object>,
-    /// How many parts it has, and whether these are elements.
+    /// The number of its parts, and whether these are elements.
     parts: (u64, bool),
 }
 
@@ -235,7 +235,7 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
     fn named(&mut self, number: usize, opened: Vec<Opened>) -> Vec<Variable> {
         let mut seen = std::collections::HashSet::new();
         let all = opened.into_iter().map(|one| {
-            // What another one hides cannot be named.
+            // A variable hidden by another cannot be named.
             let expression = seen.insert(one.name.clone()).then(|| one.name.clone());
             let expression = expression.filter(|name| name.parse::<Path>().is_ok());
             self.shown(number, one, expression)
@@ -272,7 +272,7 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
         })
     }
 
-    /// Some parts of an object; how many it has, and whether they are elements.
+    /// Returns some parts of an object, their total number, and whether they are elements.
     fn parts(
         &self,
         number: usize,
@@ -335,7 +335,7 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
         )
     }
 
-    /// A part of what the client opened, by its name.
+    /// Returns a part of an opened object, by its name.
     pub(crate) fn part_named(
         &mut self,
         handle: usize,

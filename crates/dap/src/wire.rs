@@ -1,4 +1,4 @@
-//! Messages with a head that says how many bytes follow.
+//! Messages with a head that gives the number of following bytes.
 
 use std::io::{self, BufRead, Read, Write};
 
@@ -9,12 +9,12 @@ const LARGEST: usize = 1 << 24;
 /// A line of the head with more bytes, too.
 const LONGEST_LINE: u64 = 1 << 12;
 
-/// What comes in.
+/// An incoming message.
 #[derive(Debug)]
 pub(crate) enum Incoming {
     /// The bytes of a message.
     Message(Vec<u8>),
-    /// Nothing that can be read further: what is wrong.
+    /// The rest cannot be read; the text describes the fault.
     Broken(String),
     /// The client has left.
     End,

@@ -2,7 +2,7 @@
 
 use afterimage_wpp::twpp::{DynamicCfg, Series};
 
-/// Which way a query goes.
+/// The direction of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// Towards the beginning: what happened before?

@@ -5,15 +5,15 @@
 //! [`TimestampedGraph`]: ⟨timestamps, node⟩. It is answered on demand, by following the path that
 //! was actually taken, backward or forward. [`solve`] moves all timestamps of a query one step at a
 //! time, as arithmetic series ([`Times`]), to the neighbours that have them, until each meets an
-//! execution that decides. The [`Solution`] says what decided each execution, how often, and how
-//! many queries it took.
+//! execution that decides. The [`Solution`] contains what decided each execution, how often, and
+//! the number of queries that this took.
 //!
 //! Beyond the paper:
-//! - Whatever decides has a number, a [`Site`]. So reaching definitions are one question, not one
-//!   per definition.
+//! - Every deciding place has a number, a [`Site`]. So reaching definitions are one question, not
+//!   one per definition.
 //! - A query that returns to its own node at executions that were also asked about ends there:
 //!   those have the same answer. So a loop costs as many queries as its body has nodes, however
-//!   often it ran, and all queries together visit each step of the path at most once.
+//!   often it ran. All queries together visit each step of the path at most once.
 //! - Where little is regular, queries would move single timestamps, more slowly than a scan of the
 //!   path. Then the path is scanned.
 //! - Queries go in both directions: forward queries answer what happens next, for example whether a

@@ -9,8 +9,8 @@ use crate::progression::clipped;
 use crate::solution::Outcome;
 use crate::times::{Merged, Times};
 
-/// Gives each execution that was asked about and has no answer the answer of the nearest earlier
-/// one that has, or of the nearest later one.
+/// Gives each execution without an answer the answer of the nearest earlier, or nearest later,
+/// execution that has one.
 ///
 /// O(log) for each execution with an answer of its own, plus the series asked about.
 pub(crate) fn resolve(

@@ -2,7 +2,7 @@
 
 use afterimage_wpp::twpp::Entry;
 
-/// A series from its first and last timestamp, both of which it contains.
+/// Builds a series from its first and last timestamp, inclusive.
 pub(crate) fn series(first: u64, last: u64, step: u64) -> Entry {
     if first == last {
         return Entry::single(first);

@@ -72,7 +72,7 @@ fn lay_out(graph: &TimestampedGraph, first: u64, nodes: &mut Vec<u32>) {
     }
 }
 
-/// What decides an execution at this time.
+/// Returns what decides an execution at this time.
 #[inline]
 fn decided(effect: &Effect, t: u64) -> Option<Site> {
     match effect {

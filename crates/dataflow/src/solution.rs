@@ -56,7 +56,7 @@ impl Solution {
         all.to_series()
     }
 
-    /// What decided the execution at a time. O(series).
+    /// Returns what decided the execution at a time. O(series).
     pub fn at(&self, t: u64) -> Option<Outcome> {
         let part = self.parts.iter().find(|part| part.times.contains(t));
         part.map(|part| part.outcome)

@@ -32,7 +32,7 @@ pub struct Question<'q> {
 /// Like [`solve_within`], with as much work for queries as a scan of the path would take.
 ///
 /// # Panics
-/// If the timestamps are not the node's, or there is no such node.
+/// If the timestamps do not belong to the node, or there is no such node.
 pub fn solve(
     graph: &TimestampedGraph,
     question: &Question<'_>,
@@ -45,12 +45,12 @@ pub fn solve(
 /// more, because little is regular, the path is scanned step by step.
 ///
 /// In each step all timestamps move by one. Each continues at the neighbour that has it, unless
-/// something there decides, or the execution was itself asked about: then the answers are the same.
-/// So each step of the path is visited at most once. O(steps log series) in the worst case; where
-/// series stay whole, O(1) for all of their timestamps together.
+/// something there decides, or the execution is itself part of the query, so that the answers are
+/// the same. So each step of the path is visited at most once. O(steps log series) in the worst
+/// case; if series stay whole, O(1) for all of their timestamps together.
 ///
 /// # Panics
-/// If the timestamps are not the node's, or there is no such node.
+/// If the timestamps do not belong to the node, or there is no such node.
 pub fn solve_within(
     graph: &TimestampedGraph,
     question: &Question<'_>,
@@ -98,7 +98,7 @@ struct Search<'q, F> {
     parts: BTreeMap<Outcome, Times>,
     /// Some executions share the answer of the previous one, or of the next.
     any_linked: bool,
-    /// The number of steps from the executions that were asked about.
+    /// The number of steps from the queried executions.
     distance: u64,
     queries: u64,
     /// The number of series that may still be moved.
@@ -146,7 +146,7 @@ impl<F: FnMut(usize) -> Effect> Search<'_, F> {
         true
     }
 
-    /// All timestamps moved by one step; those that leave the path are open.
+    /// Moves all timestamps by one step; timestamps that leave the path are open.
     fn moved(&mut self, mut times: Times) -> Option<Times> {
         let backward = self.question.direction == Direction::Backward;
         let edge = if backward { 1 } else { self.graph.length() };
@@ -201,8 +201,7 @@ impl<F: FnMut(usize) -> Effect> Search<'_, F> {
     fn decide(&mut self, outcome: Outcome, times: Times) {
         if !times.is_empty() {
             let origins = self.origins(&times);
-            // Combining them each time would take time proportional to all that were decided
-            // before.
+            // Combining them each time would take time proportional to all earlier decisions.
             self.parts.entry(outcome).or_default().append(origins);
         }
     }

@@ -1,4 +1,4 @@
-//! What calls decide (Zhang and Gupta 2001, section 4.2: GEN and KILL of a call).
+//! The decisions of calls (Zhang and Gupta 2001, section 4.2: GEN and KILL of a call).
 
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_wpp::twpp::{Call, CallId, Entry, Series, Wpp};
@@ -18,7 +18,7 @@ pub trait Events {
     fn any_in(&self, function: FuncId) -> bool;
 }
 
-/// What every call of a run decides, including everything that it calls.
+/// The decision of every call of a run, including all of its callees.
 ///
 /// Equal subtrees of the dynamic call graph are summarised once, callees before callers: O(subtrees
 /// + runs of calls + blocks of the unique path traces of functions with events).
@@ -52,7 +52,7 @@ impl<'a> Summaries<'a> {
         all
     }
 
-    /// What a call decides, given its own site and step, if its callees are known.
+    /// Returns the decision of a call, given its own site and step, if its callees are known.
     fn of(&self, id: CallId, own: Option<(u64, Site)>) -> Option<Site> {
         let deciding = self.wpp.calls.calls(id);
         let mut deciding =
@@ -78,12 +78,12 @@ impl<'a> Summaries<'a> {
         }
     }
 
-    /// What a call, including everything that it calls, decides.
+    /// Returns the decision of a call, including all of its callees.
     pub fn decided(&self, id: CallId) -> Option<Site> {
         self.decided[id.index()]
     }
 
-    /// What the calls made directly by a call decide.
+    /// Returns the decisions of the calls that a call makes directly.
     pub fn effects(&self, id: CallId) -> CallEffects {
         let mut effects: Vec<(Entry, Site)> = Vec::new();
         for run in self.wpp.calls.calls(id) {
@@ -162,8 +162,8 @@ fn without_first(entry: Entry) -> Option<Entry> {
     (first <= entry.last).then(|| crate::progression::series(first, entry.last, entry.step))
 }
 
-/// Which direct calls of a call decide, and at which of its steps: those of the blocks that end
-/// with them.
+/// The direct calls of a call that decide, and their steps: the steps of the blocks that end with
+/// them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CallEffects {
     direction: Direction,

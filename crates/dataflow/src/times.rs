@@ -15,8 +15,8 @@ pub struct Times {
     entries: Vec<Entry>,
 }
 
-/// Smaller sets are shown and compared in the form that [`Series::compact`] gives them; larger ones
-/// only where that takes no time proportional to their size.
+/// Smaller sets are shown and compared in the form of [`Series::compact`]. Larger ones are
+/// compacted only if that takes no time proportional to their size.
 const SMALL: u64 = 1 << 16;
 
 impl Times {
@@ -59,7 +59,7 @@ impl Times {
 
     /// Adds another, disjoint set.
     ///
-    /// Where irregular patterns meet again, they are combined; the time is then linear in the
+    /// If irregular patterns meet again, they are combined; the time is then linear in the
     /// timestamps.
     pub fn join(&mut self, other: Self) {
         if self.entries.is_empty() {
@@ -151,7 +151,7 @@ impl Times {
         found
     }
 
-    /// The timestamps that are in a series, and those that are not. Time as for
+    /// Splits the timestamps into those in a series and the others. Time as for
     /// [`of_series`](Self::of_series), plus the parts that remain.
     #[must_use]
     pub fn split(&self, other: &Series) -> (Self, Self) {

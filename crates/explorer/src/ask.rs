@@ -32,14 +32,14 @@ use anyhow::{Context, Result, anyhow, bail};
 
 use crate::parameters::Parameters;
 
-/// What is asked at the same time does not wait for each other if it is in different lanes.
+/// Simultaneous questions do not wait for each other if they are in different lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lane {
-    /// What the file says, and counts.
+    /// Data in the file, and counts.
     Counts,
-    /// What follows from the path.
+    /// Data that follows from the path.
     Path,
-    /// What follows from values.
+    /// Data that follows from values.
     Values,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Answer {
     pub is_final: bool,
 }
 
-/// The lane of a question; `None` if there is no such question.
+/// Returns the lane of a question; `None` if there is no such question.
 pub(crate) fn lane(command: &str, parameters: &Parameters) -> Option<Lane> {
     Some(match command {
         "info" | "profile" | "files" => Lane::Counts,
@@ -75,7 +75,7 @@ pub(crate) fn lane(command: &str, parameters: &Parameters) -> Option<Lane> {
 /// The command that answers the same.
 pub(crate) fn as_command(command: &str, parameters: &Parameters, file: &str) -> String {
     match command {
-        // What only the page asks is shown by the command that is nearest.
+        // For a question only of the page, the nearest command is shown.
         "files" => format!(
             "{} --by line",
             Parameters::default().command("profile", file)
@@ -111,7 +111,7 @@ pub(crate) fn told(
 /// Answers a question.
 ///
 /// # Errors
-/// If it has no answer, or is none.
+/// If the question has no answer, or `command` is no question.
 pub(crate) fn answer(session: &Session, command: &str, parameters: Parameters) -> Result<Answer> {
     let mut asked = Asked {
         session,
@@ -149,7 +149,7 @@ pub(crate) fn answer(session: &Session, command: &str, parameters: Parameters) -
             _ => "application/json",
         },
         body: asked.out,
-        // More of the output may be told when values are built.
+        // More of the output may be available once values are built.
         is_final: !matches!(command, "info" | "output"),
     })
 }
@@ -161,7 +161,7 @@ struct Asked<'s> {
     out: Vec<u8>,
 }
 
-/// Keeps what a report writes.
+/// Keeps the output of a report.
 struct InMemory<'o>(&'o std::sync::Mutex<Vec<u8>>);
 
 impl Output for InMemory<'_> {
@@ -213,7 +213,7 @@ impl Asked<'_> {
 
     fn info(&mut self) -> Result<()> {
         self.parameters.finish()?;
-        // What was built meanwhile is in the newest state of the file.
+        // The newest state of the file contains data built meanwhile.
         let file = afterimage::files::recording(self.session.at())?;
         let loaded = Loaded::of(self.session);
         let found = info(
@@ -666,7 +666,7 @@ impl Asked<'_> {
     }
 }
 
-/// Rows of a trace if nothing else is asked for.
+/// The default number of rows of a trace.
 const ROWS: u64 = 1000;
 /// The most rows of one answer: a page shows no more.
 const MOST_ROWS: u64 = 100_000;

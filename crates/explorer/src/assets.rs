@@ -2,7 +2,7 @@
 
 /// A file of the page.
 pub(crate) struct Asset {
-    /// What it is called below the token.
+    /// Its name below the token.
     pub name: &'static str,
     pub content_type: &'static str,
     pub bytes: &'static [u8],

@@ -1,7 +1,9 @@
 //! One recording, asked by many requests.
 //!
-//! Questions about counts, about the path and about values wait in lanes of their own, so that what is quick is not held up by what is long. In a lane one question
-//! is answered after the other: they share what is built. A question that waits is given up when the same view of the page asks a newer one, and so is the building of values for one.
+//! Questions about counts, about the path and about values wait in separate lanes, so that quick
+//! ones are not delayed by long ones. Within a lane, questions are answered one after another: they
+//! share built data. A question that waits is given up when the same view of the page asks a newer
+//! one, and so is the building of values for one.
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -38,9 +40,9 @@ pub(crate) struct Desk {
 
 #[derive(Default)]
 struct Waiting {
-    /// Which lanes are taken.
+    /// The lanes in use.
     taken: [bool; Lane::COUNT],
-    /// Which view's question is answered in each lane.
+    /// The view whose question is answered in each lane.
     running: [Option<String>; Lane::COUNT],
     /// The number of the newest question of each view.
     newest: HashMap<String, u64>,
@@ -187,7 +189,7 @@ impl Desk {
         let number = waiting.asked;
         if let Some(view) = view {
             waiting.newest.insert(view.to_owned(), number);
-            // What it builds is kept as far as it is, and whoever needs it goes on from there.
+            // Its unfinished build is kept, and the next question continues from there.
             if waiting.running[Lane::Values as usize].as_deref() == Some(view) {
                 self.session.cancel().store(true, Ordering::SeqCst);
             }
@@ -211,7 +213,7 @@ impl Desk {
         }
     }
 
-    /// What goes on, and what was remarked.
+    /// Returns the current work, and the remarks.
     pub fn progress(&self) -> Response {
         let told = json!({ "works": self.works.going(), "notes": self.works.notes() });
         Response::of("application/json", told.to_string())

@@ -21,13 +21,14 @@ use crate::notes::{self, Notes};
 /// How a page is served.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The port; the next free one from [`Explorer::PORT`] on if it is not said.
+    /// The port; if `None`, the next free one from [`Explorer::PORT`] on.
     pub port: Option<u16>,
     /// Notes are shown, and not written.
     pub read_only: bool,
-    /// Which code is the user's own.
+    /// The filter for the user's own code.
     pub code: CodeFilter,
-    /// Where sources are. Others are read only from the recording, below the current folder, and below the recording's.
+    /// The places of sources. Others are read only from the recording, below the current folder,
+    /// and below the recording's.
     pub sources: SourcePaths,
 }
 
@@ -108,7 +109,7 @@ impl Explorer {
         })
     }
 
-    /// Where the page is. Whoever knows this may ask.
+    /// Returns the page's address. Anyone who knows it may ask.
     pub fn url(&self) -> String {
         self.shared.guard.url()
     }
@@ -125,13 +126,13 @@ impl Explorer {
                 let _ = busy.write(&mut &stream, false, false);
                 continue;
             }
-            // Where no thread can be had, the client is told nothing, and may ask again.
+            // If no thread can be started, the client gets no answer, and may ask again.
             let _ = thread::Builder::new().spawn(move || open.shared.converse(stream));
         }
     }
 }
 
-/// The port that was asked for, or the next free one.
+/// Opens the requested port, or the next free one.
 fn listener(port: Option<u16>) -> Result<TcpListener, ExplorerError> {
     let bind = |port| TcpListener::bind((Ipv4Addr::LOCALHOST, port));
     if let Some(port) = port {
@@ -164,7 +165,7 @@ impl Drop for Open {
 }
 
 impl Shared {
-    /// Answers the requests of a connection, one after the other.
+    /// Answers the requests of a connection, one after another.
     fn converse(&self, stream: TcpStream) {
         let Ok(mut connection) = Connection::new(stream) else {
             return;
@@ -208,7 +209,7 @@ impl Shared {
         }
     }
 
-    /// What the page cannot know of itself.
+    /// Returns the data that the page cannot know itself.
     fn page(&self) -> Response {
         let at = self.desk.at.display().to_string();
         let told = json!({

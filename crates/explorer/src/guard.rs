@@ -1,14 +1,15 @@
-//! Who may ask.
+//! Access control.
 //!
-//! Other pages of the same browser, other users of the machine, and names that someone makes lead to the loopback address: none of them knows the token, and a
-//! browser says where a request comes from.
+//! Other pages of the same browser, other users of the machine, and foreign names can all lead to
+//! the loopback address. But none of them knows the token, and a browser says where a request comes
+//! from.
 
 use std::fs::File;
 use std::io::{self, Read};
 
 use crate::http::{Request, Response};
 
-/// What only the user's browser knows: 128 random bits.
+/// A secret of the user's browser: 128 random bits.
 pub(crate) struct Guard {
     token: String,
     hosts: [String; 2],
@@ -28,12 +29,12 @@ impl Guard {
         })
     }
 
-    /// Where the page is.
+    /// Returns the page's address.
     pub fn url(&self) -> String {
         format!("http://{}/{}/", self.hosts[0], self.token)
     }
 
-    /// What a request asks for, below the token, if it may.
+    /// Returns the requested path below the token, if access is permitted.
     ///
     /// # Errors
     /// If it may not: why.
@@ -60,7 +61,8 @@ impl Guard {
                 return refused("the request comes from another page");
             }
         }
-        // Who types the address, or clicks it elsewhere, may open the page, and nothing else.
+        // A user who types the address, or clicks it elsewhere, may open the page, and nothing
+        // else.
         let is_page = rest.is_empty() && request.method != "POST";
         match request.header("sec-fetch-site") {
             Some("same-origin" | "none") => {}
@@ -82,7 +84,7 @@ impl Guard {
     }
 }
 
-/// Compares in a time that tells nothing of where they differ.
+/// Compares in a time that does not reveal where they differ.
 fn is_same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b)) == 0
 }

@@ -1,6 +1,6 @@
-//! Requests and responses, as far as a page of one's own machine needs them.
+//! The part of HTTP requests and responses that a local page needs.
 //!
-//! What comes in is bounded in size and time, whoever sends it.
+//! All input is bounded in size and time, whoever sends it.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -12,9 +12,9 @@ const HEAD: usize = 16 << 10;
 const HEADERS: usize = 64;
 /// The most bytes that a note is sent with.
 pub(crate) const BODY: usize = 1 << 20;
-/// So long may a request take to arrive.
+/// The time that a request may take to arrive.
 const ARRIVES: Duration = Duration::from_secs(10);
-/// So long is a connection kept open without a request.
+/// The time that a connection stays open without a request.
 const IDLE: Duration = Duration::from_secs(60);
 
 /// A request.
@@ -23,7 +23,7 @@ pub(crate) struct Request {
     pub method: String,
     /// The path, which begins with `/`.
     pub path: String,
-    /// What stands after `?`.
+    /// The part after `?`.
     pub query: String,
     headers: Vec<(String, Vec<u8>)>,
     pub body: Vec<u8>,
@@ -56,7 +56,7 @@ impl Request {
 pub(crate) enum NoRequest {
     /// The other side closed the connection, or said nothing.
     Gone,
-    /// What it said is refused.
+    /// The request is refused.
     Refused(Response),
 }
 
@@ -137,7 +137,8 @@ impl Response {
     }
 }
 
-/// What each response has. The page loads its own files and nothing else, and nobody may show it in a frame.
+/// The headers of each response. The page loads only its own files, and no other page may show it
+/// in a frame.
 const SAFE: &str = "\
 Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n\
 X-Content-Type-Options: nosniff\r\n\
@@ -162,7 +163,7 @@ impl Connection {
         })
     }
 
-    /// Reads more of what comes, until a time.
+    /// Reads more input, until a deadline.
     fn more(&mut self, until: Instant) -> Result<(), NoRequest> {
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {

@@ -1,10 +1,13 @@
-//! A recorded run as a page to walk in, `afterimage explore`, and as one to send, `afterimage report`.
+//! A recorded run as a page to walk in, `afterimage explore`, and as one to send, `afterimage
+//! report`.
 //!
-//! In: a recording. Out: a server on the loopback address, for the browser of the same user. The page is a client of the documented JSON: each question is a
-//! command with its options (`GET TOKEN/api/state?at=parser.c:42%237`), and the answer is what the command writes with `--format json`. Nothing here decides
-//! anything about a run.
+//! In: a recording. Out: a server on the loopback address, for the browser of the same user. The
+//! page is a client of the documented JSON. Each question is a command with its options (`GET
+//! TOKEN/api/state?at=parser.c:42%237`), and the answer is the command's output with `--format
+//! json`. Nothing here decides anything about a run.
 //!
-//! Invariant: nobody gets an answer who does not know the token, which is in the address that only the user sees.
+//! Invariant: answers go only to those who know the token, which is in the address that only the
+//! user sees.
 
 mod ask;
 mod assets;

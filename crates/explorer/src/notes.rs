@@ -8,7 +8,8 @@
 //!
 //! The discount is larger than the fee.
 //! ```
-//! Each note is a heading of the second level, the moment, and text. What stands before the first one stays as it is.
+//! Each note is a heading of the second level, the moment, and text. Text before the first one
+//! stays as it is.
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -34,12 +35,13 @@ pub(crate) struct Note {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Notes {
     pub notes: Vec<Note>,
-    /// What the file held when it was read: who writes says it again, so that nothing that came between is lost.
+    /// The file's contents when it was read. Writers send it back, so that intermediate changes are
+    /// not lost.
     #[serde(default)]
     pub before: String,
 }
 
-/// Where the notes about a recording are.
+/// Returns the place of the notes about a recording.
 pub(crate) fn beside(recording: &Path) -> PathBuf {
     let mut name = recording.as_os_str().to_owned();
     name.push(".notes.md");
@@ -64,7 +66,7 @@ pub(crate) fn load(recording: &Path) -> Result<Notes> {
     Ok(Notes { notes, before })
 }
 
-/// Writes all notes, in place of those that were there when `notes` were read.
+/// Writes all notes, replacing those that existed when `notes` were read.
 ///
 /// # Errors
 /// If the file changed meanwhile, or cannot be written.
@@ -101,7 +103,7 @@ pub(crate) fn save(recording: &Path, notes: &Notes) -> Result<Notes> {
     })
 }
 
-/// What stands before the first note, and the notes.
+/// Returns the text before the first note, and the notes.
 fn parsed(text: &str) -> (&str, Vec<Note>) {
     let mut starts = Vec::new();
     let mut at = 0;

@@ -9,7 +9,8 @@ use anyhow::{Result, anyhow, bail};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Parameters(Vec<(String, String)>);
 
-/// Reads what `%` and two hexadecimal digits stand for, and `+`. `None` if it is no UTF-8 then, or a `%` has no digits.
+/// Decodes `%` with two hexadecimal digits, and `+`. `None` if it is no UTF-8 then, or a `%` has no
+/// digits.
 pub(crate) fn decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
@@ -61,7 +62,7 @@ impl Parameters {
         self.0.iter().any(|(known, _)| known == name)
     }
 
-    /// Whether at most so many rows are wanted.
+    /// Whether the number of wanted rows is limited to `most`.
     pub fn has_limit(&self, most: u64) -> bool {
         let limit = self.0.iter().find(|(known, _)| known == "limit");
         limit.is_some_and(|(_, value)| value.parse::<u64>().is_ok_and(|limit| limit <= most))
@@ -87,7 +88,7 @@ impl Parameters {
         }
     }
 
-    /// Something that a text stands for, if it is given.
+    /// Parses a parameter, if it is given.
     pub fn parsed<T: FromStr>(&mut self, name: &str, what: &str) -> Result<Option<T>> {
         let Some(text) = self.text(name) else {
             return Ok(None);
@@ -120,7 +121,7 @@ impl Parameters {
         }
     }
 
-    /// Refuses what nobody took.
+    /// Refuses unused parameters.
     ///
     /// # Errors
     /// If something is left.

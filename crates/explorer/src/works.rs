@@ -1,4 +1,4 @@
-//! What is being built, for the page to show.
+//! The current builds, for the page to show.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use std::time::Instant;
 use afterimage::{Monitor, Note, Progress, Work};
 use serde::Serialize;
 
-/// Works that go on.
+/// Works in progress.
 #[derive(Clone, Default)]
 pub(crate) struct Works(Arc<Mutex<State>>);
 
@@ -28,25 +28,25 @@ struct Open {
     done: Arc<AtomicU64>,
 }
 
-/// What goes on.
+/// A work in progress.
 #[derive(Debug, Serialize)]
 pub(crate) struct Going {
-    /// What is done, in words.
+    /// A description of the work.
     what: String,
     /// Since when, in milliseconds.
     milliseconds: u64,
-    /// How many units are done.
+    /// The number of completed units.
     done: u64,
-    /// How many there are, if that is known.
+    /// The total number of units, if known.
     total: Option<u64>,
-    /// What the units are, where a user knows them.
+    /// The name of the units, if users know them.
     units: Option<&'static str>,
 }
 
 /// The most remarks that are kept.
 const NOTES: usize = 100;
 
-/// Ends a work when nobody reports on it any more.
+/// Ends a work when its last reporter is dropped.
 struct Ends {
     works: Works,
     id: u64,
@@ -65,7 +65,7 @@ impl Works {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What goes on now.
+    /// Returns the works in progress.
     pub fn going(&self) -> Vec<Going> {
         self.with(|state| {
             let open = state.open.iter();
@@ -80,7 +80,7 @@ impl Works {
         })
     }
 
-    /// What was remarked, oldest first.
+    /// Returns the remarks, oldest first.
     pub fn notes(&self) -> Vec<String> {
         self.with(|state| state.notes.clone())
     }

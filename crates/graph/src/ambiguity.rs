@@ -11,16 +11,16 @@ pub enum Ambiguity {
     /// A directed cycle goes through this vertex.
     DirectedCycle(BlockId),
     /// Two directed paths lead from one vertex to another. Two parallel edges are the shortest
-    /// diamond, because the ways out of a branch must be told apart.
+    /// diamond, because the ways out of a branch must be distinguishable.
     Diamond {
-        /// Where the paths part.
+        /// The vertex where the paths part.
         from: BlockId,
         /// A vertex where both arrive.
         to: BlockId,
     },
 }
 
-/// Finds a directed cycle or a diamond among the edges that `free` selects. EXIT→root is not one of
+/// Finds a directed cycle or a diamond among the edges that `free` selects. EXIT→root is not among
 /// them.
 ///
 /// O(V + E) if these edges contain a directed cycle, or contain no undirected cycle at all, so that
@@ -43,7 +43,7 @@ pub fn find_ambiguity(
 }
 
 /// Finds a vertex on a directed cycle: repeatedly removes vertices without free incoming edges,
-/// then walks backwards among those that remain.
+/// then walks backwards among the remaining ones.
 fn find_cycle(graph: &FlowGraph, is_free: impl Fn(EdgeId) -> bool) -> Option<BlockId> {
     let free_in = |v| graph.in_edges(v).iter().copied().filter(|&e| is_free(e));
     let mut incoming: Vec<usize> = graph.vertices().map(|v| free_in(v).count()).collect();

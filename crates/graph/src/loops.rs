@@ -105,7 +105,7 @@ impl LoopForest {
 
     fn mark_irreducible(&mut self, graph: &FlowGraph, search: &DepthFirst) {
         // Loops already marked are skipped: the next loop outwards names their set. The number
-        // `loops.len()` stands for "no loop".
+        // `loops.len()` means "no loop".
         let outside = self.loops.len();
         let index = |id: Option<LoopId>| id.map_or(outside, |l| l.index());
         let mut unmarked = UnionFind::new(outside + 1);

@@ -6,11 +6,11 @@ use crate::{Adjacency, Components, DepthFirst, DominatorTree, FlowGraph};
 
 /// The post-dominator tree: `a` post-dominates `b` if every path from `b` to EXIT goes through `a`.
 ///
-/// Where EXIT cannot be reached, the graph is first completed by *virtual exits*. Every vertex
-/// without successors gets an edge to EXIT. So does one vertex of every region that cannot be left:
-/// the one that depth-first search discovers first, such as the header of an infinite loop. Every
-/// vertex then reaches EXIT and has a place in the tree. An infinite loop thus behaves like a loop
-/// whose header decides when it ends. Edges that leave EXIT are ignored.
+/// If a vertex cannot reach EXIT, the graph is first completed by *virtual exits*. Every vertex
+/// without successors gets an edge to EXIT. Another goes to one vertex of every region that cannot
+/// be left: the vertex that depth-first search discovers first, such as the header of an infinite
+/// loop. Every vertex then reaches EXIT and has a place in the tree. An infinite loop thus behaves
+/// like a loop whose header decides when it ends. Edges that leave EXIT are ignored.
 #[derive(Clone, Debug)]
 pub struct PostDominatorTree {
     tree: DominatorTree,

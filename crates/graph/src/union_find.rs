@@ -31,8 +31,8 @@ impl UnionFind {
         x
     }
 
-    /// The name of the element's set, which is one of the set's elements. Two elements have the
-    /// same name exactly when they are in one set.
+    /// Returns the name of the element's set, which is one of the set's elements. Two elements have
+    /// the same name exactly when they are in one set.
     pub fn find(&mut self, element: usize) -> usize {
         let root = self.root(element);
         self.name[root] as usize

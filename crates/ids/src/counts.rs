@@ -2,7 +2,7 @@
 
 use crate::BlockId;
 
-/// How often each edge of each function of a program ran during one execution.
+/// The executions of each edge of each function in one run of a program.
 ///
 /// There is one entry per function that the module defines, in code-section order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 //! counts.
 //!
 //! Entities are `u32` newtypes that print themselves (`block3`, `edge7`). Offsets in different byte
-//! spaces are different types. Otherwise an offset in the original module could silently be used as
-//! one in the rewritten module.
+//! spaces are different types. Otherwise, code could silently use an offset in the original module
+//! as an offset in the rewritten one.
 
 mod counts;
 mod entities;

@@ -28,15 +28,15 @@ pub struct Checkpoint<C = NodeId> {
     pub time: u64,
     /// The position at which the log continues.
     pub log: LogPlace,
-    /// What is executed next.
+    /// The next thing to execute.
     pub next: Next,
-    /// The arguments of the call that is about to begin, if one is.
+    /// The arguments of the call that is about to begin, if any.
     pub arguments: Vec<GlobalBits>,
-    /// The activations, the outermost first: the function and the call that it waits for; `None` if
-    /// it executes what is next.
+    /// The activations, outermost first: the function, and the call that it waits for. `None` means
+    /// that it executes `next`.
     pub frames: Vec<(FuncId, Option<C>)>,
     /// The variables of all activations that can still be read, one activation after the other: the
-    /// locals, and slots of the operand stack. Of a waiting activation, these are the slots below
+    /// locals, and slots of the operand stack. For a waiting activation, these are the slots below
     /// its call's operands; otherwise, the slots in use where it continues.
     pub registers: Vec<u64>,
     /// The upper halves of the variables of functions with vectors.
@@ -63,7 +63,7 @@ pub struct Checkpoint<C = NodeId> {
 /// of a block. Upper halves of values that are not vectors are 0.
 pub type Snapshot = Checkpoint<BlockId>;
 
-/// What a machine executes next.
+/// The next thing that a machine executes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// A call by the host, which no activation waits for.
@@ -84,9 +84,9 @@ pub enum Next {
 pub struct ChangedTable {
     /// The number of elements.
     pub length: u64,
-    /// The elements that differ from the initial ones (or from null where there were none), in
-    /// maximal runs: the position, ascending; the length; and the common value. 0 is null, f + 1 is
-    /// function f.
+    /// The elements that differ from the initial ones (or from null, for new elements), in maximal
+    /// runs. Each run has the position, ascending; the length; and the common value. 0 is null, f +
+    /// 1 is function f.
     pub elements: Vec<(u64, u64, u64)>,
 }
 
@@ -231,8 +231,8 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// The number of an activation's variables that can still be read. `None` if there is no such
-    /// activation.
+    /// The number of an activation's variables that can still be read. Returns `None` if there is
+    /// no such activation.
     fn live(&self, function: FuncId, call: Option<NodeId>) -> Option<usize> {
         let body = self.known_body(function)?;
         let slots = &body.slots;

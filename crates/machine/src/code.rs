@@ -41,9 +41,8 @@ pub struct NodeCode {
     pub moved: Box<[Moved]>,
 }
 
-/// A value was moved in another block than the one with the instruction that made it or the one
-/// that uses it; or it is a constant, or existed before. Its identity depends on the block being
-/// executed.
+/// A value that was moved in another block than the ones with the instructions that made it or use
+/// it, or that is a constant or existed before. Its identity depends on the block being executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moved {
     /// The user of the value.
@@ -125,7 +124,7 @@ pub enum NodeEnd {
     Throw {
         /// Its tag.
         tag: u32,
-        /// What it carries.
+        /// The values that it carries.
         values: Box<[Register]>,
         /// The block.
         block: BlockId,
@@ -145,7 +144,7 @@ pub enum NodeEnd {
 const MISSING: u32 = u32::MAX - 1;
 
 impl NodeCode {
-    /// The instruction for an operator, if there is one: the one with its result, or the one that
+    /// Returns the instruction for an operator, if any: the one with its result, or the one that
     /// writes. (An atomic operator has several.)
     pub fn inst_of(&self, op: OpId) -> Option<usize> {
         let checks = |code| matches!(code, Code::Aligned(_));

@@ -18,9 +18,8 @@ pub type Path<'n> = (FuncId, &'n [BlockId], Option<BlockId>);
 const AT_ONCE: usize = 64;
 
 impl<'a> Machine<'a> {
-    /// Compiles the next nodes with as many threads as there are processors. Equivalent to
-    /// [`define`](Self::define) for each of them in order. Takes the total time divided by the
-    /// number of threads.
+    /// Compiles the next nodes on all processors. Equivalent to [`define`](Self::define) for each
+    /// of them in order. Takes the total time divided by the number of threads.
     ///
     /// # Errors
     /// As [`define`](Self::define), for the first faulty one.

@@ -10,7 +10,7 @@ use afterimage_trace::{TraceError, TrapCode};
 /// Why a run cannot be followed.
 #[derive(Debug, thiserror::Error)]
 pub enum MachineError {
-    /// The module is not the one that the program was parsed from.
+    /// The module is not the source of the program.
     #[error(transparent)]
     Parse(#[from] ParseError),
     /// The module cannot be read.
@@ -27,7 +27,7 @@ pub enum MachineError {
         /// The first block.
         block: BlockId,
     },
-    /// The path and what the program computes disagree.
+    /// The path disagrees with the program's computation.
     #[error("at block {time} the path does not fit what the program computes: {what}")]
     Diverged {
         /// The time of the node's first block.
@@ -35,7 +35,7 @@ pub enum MachineError {
         /// The disagreement.
         what: &'static str,
     },
-    /// The log and what the program computes disagree.
+    /// The log disagrees with the program's computation.
     #[error("at block {time} the log does not fit what the program computes: {what}")]
     Boundary {
         /// The time of the node's first block.

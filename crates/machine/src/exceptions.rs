@@ -1,4 +1,4 @@
-//! Exceptions: finds their handlers, and keeps those that may be referenced.
+//! Finds the handlers of exceptions, and keeps exceptions that may be referenced.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ const FEW: usize = 1 << 10;
 pub struct Exception {
     /// Its tag.
     pub tag: u32,
-    /// What it carries.
+    /// Its values.
     pub values: Vec<Bits>,
 }
 
@@ -40,9 +40,9 @@ impl Exceptions {
         self.made
     }
 
-    /// Drops the exceptions to which `roots` cannot refer, directly or through others. Which values
-    /// are references is unknown, so every value that could be one counts. O(roots + exceptions),
-    /// for as many exceptions.
+    /// Drops the exceptions to which `roots` cannot refer, directly or through others. The types of
+    /// values are unknown, so every value that could be a reference counts as one. O(roots +
+    /// exceptions).
     fn forget(&mut self, roots: impl Iterator<Item = u64>) {
         let mut reached = HashMap::new();
         let mut found = Vec::new();
@@ -65,9 +65,9 @@ impl Exceptions {
 /// The handler of an exception.
 struct Handler {
     block: BlockId,
-    /// Whether it is the function's own label: the function then returns what is caught.
+    /// Whether it is the function's own label: the function then returns the caught values.
     returns: bool,
-    /// The first variable for what is caught.
+    /// The first variable for the caught values.
     first: u32,
     /// Whether it takes the exception's values.
     values: bool,
@@ -167,7 +167,7 @@ impl Machine<'_> {
             .forget(registers.chain(elements).chain(globals));
     }
 
-    /// Where a function continues when an exception is thrown or arrives in a block.
+    /// The place where a function continues when an exception is thrown or arrives in a block.
     fn handler(
         &mut self,
         function: FuncId,

@@ -1,4 +1,4 @@
-//! The boundary: everything that the host calls, returns, reads and writes comes from the log.
+//! The boundary: all host calls, results, reads and writes come from the log.
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, ImportId};
 use afterimage_program::Program;
@@ -28,7 +28,7 @@ impl Source {
         !self.log.is_complete()
     }
 
-    /// Where the next event begins.
+    /// Returns the start of the next event.
     pub(crate) fn place(&self) -> LogPlace {
         self.log.place()
     }
@@ -51,8 +51,8 @@ impl Source {
     /// Whether a memory was allowed to grow. `fits` says that it would stay within its limit.
     ///
     /// Growth within the limit is granted, unless the host has no memory left. The same holds for
-    /// the room for exceptions, so it does not matter which of the two an event is about. Growth
-    /// beyond the limit is refused.
+    /// the room for exceptions, so an event of either kind is handled alike. Growth beyond the
+    /// limit is refused.
     pub(crate) fn memory_growth(&mut self, fits: bool) -> Result<bool, Stop> {
         loop {
             let event = self.log.next().transpose();
@@ -245,7 +245,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Whether `values` equal the logged ones, as far as the log contains them.
+    /// Whether `values` equal the logged ones, where the log has them.
     fn holds(&self, logged: &[RawValue]) -> bool {
         let mut pairs = logged.iter().zip(&self.values);
         logged.len() == self.values.len()

@@ -73,9 +73,9 @@ impl State {
     /// The initial state of a module, and the sources of its memories' contents.
     ///
     /// # Errors
-    /// If the module cannot be read, imports a memory, a table, a global or a tag, or has memories
-    /// of more than 16 GiB, tables of more than 10,000,000 elements or an active segment that does
-    /// not fit.
+    /// If the module cannot be read, or imports a memory, a table, a global or a tag. Also if it
+    /// has memories of more than 16 GiB, tables of more than 10,000,000 elements or an active
+    /// segment that does not fit.
     pub fn of_module(
         program: &Program,
         bytes: &[u8],
@@ -305,7 +305,7 @@ impl State {
 pub(crate) enum Growth {
     /// The module does not allow it.
     Beyond(&'static str),
-    /// It exceeds what can be followed.
+    /// It exceeds the limits of the machine.
     Limit(&'static str),
 }
 

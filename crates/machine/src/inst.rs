@@ -6,7 +6,8 @@ use afterimage_numeric::{Scalar, Vector, VectorLoad, VectorStore};
 use crate::image::GlobalBits;
 use crate::observe::Range;
 
-/// A register of a node: a variable of the function at the node's start, a constant, or the result of an instruction.
+/// A register of a node: a variable of the function at the node's start, a constant, or the result
+/// of an instruction.
 ///
 /// Variables come first, then the node's constants, then one register per instruction.
 pub type Register = u32;

@@ -177,7 +177,7 @@ impl<const CHUNK: usize, const CHUNKS: usize> Labels<CHUNK, CHUNKS> {
         }
     }
 
-    /// The common number of all units of a closed chunk, if there is one.
+    /// Returns the common number of all units of a closed chunk, if any.
     fn plain(&self, memory: usize, chunk: u64) -> Option<u64> {
         let folders = self.memories.get(memory).map_or(&[][..], Vec::as_slice);
         match folders.get((chunk / CHUNKS as u64) as usize) {
@@ -262,7 +262,7 @@ impl<const CHUNK: usize, const CHUNKS: usize> Labels<CHUNK, CHUNKS> {
         }
     }
 
-    /// The common number of all units in the folders of two units, if there is one.
+    /// Returns the common number of all units in the folders of two units, if any.
     pub fn common(&self, memory: usize, first: u64, last: u64) -> Option<u64> {
         let folders = self.memories.get(memory).map_or(&[][..], Vec::as_slice);
         let of = |at: u64| match folders.get((at / Self::TOGETHER) as usize) {

@@ -1,4 +1,4 @@
-//! Mostly zero lists, where unwritten pages take no memory.
+//! Lists that are mostly zero. Pages without a write take no memory.
 
 use std::fmt::{Debug, Formatter, Result as FmtResult};
 use std::hash::{Hash, Hasher};

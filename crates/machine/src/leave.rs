@@ -1,4 +1,5 @@
-//! What follows a node's instructions: writes its outputs and transfers control as its end says.
+//! The work after a node's instructions: writes its outputs and transfers control according to its
+//! end.
 
 use afterimage_ids::{BlockId, NodeId};
 use afterimage_program::Callee;
@@ -8,7 +9,7 @@ use crate::machine::{Bits, Machine, Waiting};
 use crate::observe::Observer;
 use crate::{MachineError, Trap};
 
-/// What follows a node.
+/// The continuation after a node.
 enum Then {
     Block(BlockId),
     Call(Callee, Option<u64>, bool),

@@ -44,9 +44,9 @@ pub(crate) enum Waiting {
 }
 
 /// Runs a guest again, node by node along its path, with the host's actions from the log. Every
-/// branch must go where the path goes. Every call to the host must be the one in the log, with the
-/// same arguments and, where the host read memory, the same bytes. Otherwise the path, the log or
-/// this machine is wrong, and the machine reports an error.
+/// branch must go where the path goes. Every host call must match the log, with the same arguments
+/// and, where the host read memory, the same bytes. Otherwise the path, the log or this machine is
+/// wrong, and the machine reports an error.
 ///
 /// Memory: the guest's own state, its activations, the nodes' code and the exceptions that may
 /// still be referenced; independent of the length of the run.
@@ -76,7 +76,7 @@ pub struct Machine<'a> {
     pub(crate) waiting: Waiting,
     /// The number of blocks executed before the next node.
     pub(crate) time: u64,
-    /// The arguments of the call about to begin, the results of the one that has ended, or the
+    /// The arguments of the call about to begin, the results of the call that has ended, or the
     /// values of an exception.
     pub(crate) values: Vec<Bits>,
     pub(crate) exceptions: Exceptions,
@@ -172,7 +172,7 @@ impl<'a> Machine<'a> {
         self.time
     }
 
-    /// The open activations, the outermost first: the function, and the last node that it executed,
+    /// Returns the open activations, outermost first: the function, and its last executed node,
     /// which ends with the call that it waits for.
     pub fn activations(&self) -> impl Iterator<Item = (FuncId, NodeId)> + '_ {
         self.frames.iter().map(|frame| (frame.function, frame.call))
@@ -181,7 +181,7 @@ impl<'a> Machine<'a> {
     /// The number of variables of a function's activations.
     ///
     /// # Errors
-    /// If the program has no such function.
+    /// If the program does not have this function.
     pub fn variables_of(&mut self, function: FuncId) -> Result<usize, MachineError> {
         Ok(self.body(function)?.variables())
     }

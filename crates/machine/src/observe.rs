@@ -1,4 +1,4 @@
-//! What can be observed while the machine runs.
+//! The observable events of a running machine.
 
 use afterimage_ids::{FuncId, NodeId};
 
@@ -94,8 +94,8 @@ pub trait Observer {
     }
 
     /// The instructions of the node are done; its end follows. Not called if the run ends inside
-    /// the node. `low` are all of its registers, at their positions; `high` the upper halves of
-    /// vectors, if the function has any.
+    /// the node. `low` contains all of its registers, at their positions; `high` the upper halves
+    /// of vectors, if the function has any.
     #[inline(always)]
     fn done(&mut self, code: &NodeCode, low: &[u64], high: &[u64]) {
         let _ = (code, low, high);

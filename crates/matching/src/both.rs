@@ -32,7 +32,7 @@ pub(crate) struct Both<'v> {
     pub of_b: Structure,
     /// For statements of functions with equal code: the counterpart.
     pub certain: Vec<Option<u32>>,
-    /// Statements of the first version that are such counterparts.
+    /// Statements of the first version that are counterparts of this kind.
     pub taken: Vec<bool>,
     /// The classes of the makers and users of the first version's statements.
     pub maker_classes: Vec<Set>,

@@ -1,4 +1,4 @@
-//! Finds statements of the first version that may be the counterpart of one of the second.
+//! Finds statements of the first version that may be the counterpart of a statement of the second.
 
 use rustc_hash::FxHashMap;
 
@@ -109,9 +109,9 @@ pub(crate) struct Structure {
     pub constants: Vec<Vec<u64>>,
     /// The users.
     pub users: Vec<Set>,
-    /// The loads that read what a store wrote, ascending, with the strength of the link.
+    /// The loads that read the data of a store, ascending, with the strength of the link.
     pub readers: Vec<Vec<(u32, f32)>>,
-    /// The stores that wrote what a load reads, or the loads that read what a store wrote.
+    /// For a load, the stores that wrote its data; for a store, the loads that read its data.
     pub written: Vec<Filter>,
 }
 

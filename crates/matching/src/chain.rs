@@ -2,9 +2,9 @@
 //! version are successive in the other.
 //!
 //! Each statement by itself takes the candidate with the best score, given the other matches of the
-//! previous round. Where values say little, as in a row of stores of 0, whole stretches can stay
-//! one place off: no statement gains by moving alone. Dynamic programming finds the best sequence
-//! of candidates (Viterbi 1967).
+//! previous round. If values say little, as in a row of stores of 0, whole stretches can be off by
+//! one place: no statement gains by moving alone. Dynamic programming finds the best sequence of
+//! candidates (Viterbi 1967).
 
 use crate::rounds::Judged;
 
@@ -15,7 +15,8 @@ const CANDIDATES: usize = 8;
 const SHORTLY: i64 = 12;
 /// The maximal distance that counts as after it at all.
 const BEHIND: i64 = 40;
-/// For how much counts that a counterpart is shortly behind that of the statement before, behind it, or far from it in the same function. Twice as much is as good (`docs/lessons/matching.md`).
+/// The weights of a counterpart that is shortly after the previous statement's counterpart, later,
+/// or far from it in the same function. Twice as much is as good (`docs/lessons/matching.md`).
 const FOLLOWS: [f32; 3] = [1.0, 0.5, 0.2];
 
 /// The candidates of a statement, with the best sequence up to each.

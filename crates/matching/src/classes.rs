@@ -8,7 +8,7 @@ use crate::Version;
 pub(crate) struct Classes {
     pub a: Vec<u32>,
     pub b: Vec<u32>,
-    /// By number: how many statements of the first version have it.
+    /// By number: the count of statements of the first version in the class.
     pub size: Vec<u32>,
 }
 

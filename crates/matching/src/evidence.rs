@@ -9,7 +9,7 @@ use crate::{Class, Sketch, Statement};
 /// How the values of two statements compare; the strongest relation counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Values {
-    /// They have nothing in common, as far as is known.
+    /// They have nothing in common, as far as known.
     Different,
     /// Nothing is known: no element of one sample could be in the other.
     Unknown,
@@ -44,8 +44,7 @@ pub struct Evidence {
     pub neighbours: (u32, u32),
     /// The functions have the same name.
     pub name: bool,
-    /// The functions have the same code, and are the only such pair among those that stand by
-    /// themselves.
+    /// The functions have the same code, and no other pair of unmatched functions has it.
     pub same_code: bool,
 }
 
@@ -63,7 +62,7 @@ impl Evidence {
     };
 }
 
-/// Which functions of two versions have the same name: an optional hint.
+/// The functions of two versions with the same name: an optional hint.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     /// By function of the second version: that of the first.
@@ -101,7 +100,7 @@ pub(crate) fn compare(a: &Sketch, b: &Sketch) -> Values {
 
 /// Reports the evidence from a pair's values.
 pub(crate) fn tell_values(a: &Statement, b: &Statement, told: &mut impl FnMut(Feature, f32)) {
-    // A sequence of many different values is no coincidence; one of a single value may be.
+    // A sequence of many different values is no coincidence; a sequence of a single value may be.
     let different = (b.telling().sample.len() as f32 - 1.0) / 4.0;
     let telling = 0.4 + 0.6 * different.min(1.0);
     let values = compare(a.telling(), b.telling());

@@ -1,8 +1,11 @@
 //! The evidence for a pair of statements, as numbers, with the weight of each.
 //!
-//! The weights were not chosen but fitted: such that of the candidates of a statement, with probabilities that are proportional to the exponentials of their weighted sums, the right ones are as likely as possible
-//! (conditional logit, McFadden 1974), by the line tables of nine programs at -O2 (`docs/CORPUS.md`: those of the first table that are built in versions, but regex), which the matching itself never sees: `bench fitting` does it again. `docs/lessons/matching.md` tells how well
-//! weights do on programs that they were not fitted to.
+//! The weights were fitted, not chosen. Each statement's candidates have probabilities proportional
+//! to the exponentials of their weighted sums; the weights make the right candidates as likely as
+//! possible (conditional logit, McFadden 1974). The right candidates come from the line tables of
+//! nine programs at -O2, which the matching itself never sees (`docs/CORPUS.md`: the programs of
+//! the first table that are built in versions, except regex). `bench fitting` repeats the fit.
+//! `docs/lessons/matching.md` reports how well the weights work on programs outside the fit.
 
 use crate::Class;
 
@@ -32,7 +35,7 @@ macro_rules! features {
     };
 }
 
-/// The number of kinds of statements, which differ in what identifies them.
+/// The number of kinds of statements. Kinds differ in the features that identify a statement.
 pub const KINDS: usize = 6;
 
 /// Stages times kinds.
@@ -55,7 +58,8 @@ impl Column {
 pub struct Weights([Column; COLUMNS]);
 
 impl Weights {
-    /// Weights by column (kinds before stretches are known, then kinds with them) and feature.
+    /// Creates weights by column (kinds before stretches are known, then kinds with them) and
+    /// feature.
     pub fn new(of: impl Fn(usize, Feature) -> f32) -> Self {
         let column = |column| {
             let mut weights = [0.0; FITTED.len()];
@@ -162,13 +166,13 @@ features! {
     OtherTest = [-1.98, -1.98, -1.98, -2.02, -1.98, -1.98, -1.76, -1.76, -1.76, -1.79, -1.76, -1.76],
     /// A comparison and a branch.
     TestAndBranch = [-0.92, -0.92, -0.92, -0.88, -0.99, -0.92, -1.92, -1.92, -1.92, -1.96, -1.94, -1.92],
-    /// One loads what the other computes.
+    /// One loads the value that the other computes.
     ComputeAndLoad = [-1.23, -1.01, -1.11, -1.11, -1.11, -1.11, -0.27, 0.01, -0.13, -0.13, -0.13, -0.13],
     /// Different operators otherwise.
     OtherOperator = [-0.22, -0.20, -0.20, -0.20, -0.20, -0.18, 1.67, 1.66, 1.66, 1.66, 1.66, 1.67],
     /// The same addresses.
     AddressSame = [1.18, 1.20, 1.18, 1.18, 1.18, 1.18, 1.71, 1.77, 1.69, 1.71, 1.71, 1.71],
-    /// The same differences between the addresses of neighbours, of which some is not 0.
+    /// The differences between the addresses of neighbours are the same, and not all are 0.
     AddressSteps = [1.09, 1.09, 1.10, 1.09, 1.09, 1.09, 1.04, 1.02, 1.07, 1.04, 1.04, 1.04],
     /// Each always accesses one address.
     AddressStepsConstant = [0.46, 0.52, 0.42, 0.46, 0.46, 0.46, -0.35, -0.35, -0.36, -0.35, -0.35, -0.35],
@@ -178,7 +182,7 @@ features! {
     AddressElsewhere = [-3.73, -3.63, -3.90, -3.73, -3.73, -3.73, -2.65, -2.48, -2.88, -2.65, -2.65, -2.65],
     /// The first is executed through a call that counts as inlined.
     Inlined = [0.03, 0.67, 0.23, 0.56, 0.39, -0.09, -0.14, 0.54, 0.18, 0.63, 0.49, -0.13],
-    /// The number of such calls; eight or more count as 1.
+    /// The number of these calls; eight or more count as 1.
     Depth = [-0.49, -0.28, -0.80, -0.51, -0.34, -0.48, -0.58, -0.29, -1.04, -0.38, -0.03, -0.39],
     /// They add the same offset to their address.
     OffsetSame = [-0.91, -1.01, -0.82, -0.91, -0.91, -0.91, -1.57, -1.63, -1.55, -1.57, -1.57, -1.57],
@@ -206,7 +210,7 @@ features! {
     Near128 = [2.62, 2.71, 2.73, 2.73, 2.73, 2.72, 1.35, 1.39, 1.22, 1.46, 1.41, 1.32],
     /// The proximity of the last executions: one half with eight statements ending in between.
     EndsNear = [0.76, 0.68, 0.62, 0.74, 1.06, 0.86, 0.56, 0.62, 0.19, 0.23, 0.52, 0.29],
-    /// The first is near its expected place in none of the stretches.
+    /// In no stretch is the first near its expected place.
     NeverTogether = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, -1.10, -0.87, -0.62, -0.99, -0.89, -1.09],
     /// The same, for tests and branches.
     NeverTogetherTest = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, -0.91, -0.91, -0.91, -0.97, -0.87, -0.91],
@@ -220,7 +224,7 @@ features! {
     /// The share of the executions in stretches where the first was the earliest in the stretch
     /// with the same value and operator.
     StretchEarliest = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.77, 1.49, 0.71, 0.42, 0.53, 0.29],
-    /// The share where it was the latest.
+    /// The share of the executions in stretches where the first was the latest such execution.
     StretchLatest = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.21, -0.59, 0.54, -0.35, -0.43, 0.27],
     /// The share where it was executed between the partners of the executions before and after.
     StretchWithin = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, -1.59, -1.02, -1.18, -0.61, -0.56, -0.35],
@@ -244,8 +248,8 @@ features! {
     Users = [1.24, 0.58, 0.68, -0.01, 0.68, 0.93, 1.29, 0.27, 0.56, -0.11, 0.56, 0.81],
     /// All correspond.
     UsersAll = [0.48, 0.53, 0.48, 0.17, 0.48, 0.73, 0.49, 0.38, 0.44, 0.29, 0.44, 0.60],
-    /// The share that corresponds of the stores that wrote what a load reads, or of the loads that
-    /// read what a store wrote; less if only through copies.
+    /// For a load, the share of its data's stores that correspond; for a store, the share of its
+    /// data's loads. Less if only through copies.
     Written = [5.00, 5.23, 4.92, 5.00, 5.00, 5.00, 4.33, 4.61, 4.13, 4.33, 4.33, 4.33],
     /// None of them corresponds.
     WrittenByOthers = [1.37, 1.66, 1.13, 1.37, 1.37, 1.37, 1.10, 1.45, 0.77, 1.10, 1.10, 1.10],

@@ -9,7 +9,7 @@
 //! Knowing which functions of the first version [stand by themselves](standing) in the second shows
 //! which statements should be distinguished by the surrounding calls.
 //!
-//! Nothing here depends on WebAssembly: the maker of a [`Version`] decides what a statement is.
+//! Nothing here depends on WebAssembly: the creator of a [`Version`] decides what a statement is.
 //!
 //! ```
 //! use afterimage_matching::{Class, Sketch, Statement, Version, match_versions};

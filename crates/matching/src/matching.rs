@@ -40,13 +40,13 @@ pub struct Matching {
 const NEARLY: f32 = 0.1;
 
 impl Matching {
-    /// The statements of the first version to which one of the second corresponds, one or more, as
-    /// in Zhang and Gupta (2005, section 6.2). The chosen one comes first, usually the likeliest;
-    /// then those that are at least a tenth as likely as the likeliest; each with its likelihood.
-    /// Empty if it has no match.
+    /// Returns the statements of the first version that correspond to one of the second, one or
+    /// more, as in Zhang and Gupta (2005, section 6.2). The chosen one comes first, usually the
+    /// likeliest. Then come other candidates that are at least a tenth as likely as the likeliest.
+    /// Each has its likelihood. Empty if it has no match.
     ///
     /// Likelihoods come from the fitted weights, and assume that the statement has a counterpart.
-    /// The benchmark (`bench matching`) counts how many matches are right by their stated
+    /// The benchmark (`bench matching`) counts how many matches are right, by their stated
     /// likelihood.
     pub fn matches(&self, b: u32) -> impl Iterator<Item = (u32, f32)> + '_ {
         let found = self.of_b.get(b as usize).and_then(Option::as_ref);
@@ -119,7 +119,7 @@ pub struct Matcher<'v> {
     /// whole, with their scores.
     likely: OnceLock<[Weighed; 2]>,
     /// The same for other candidates that were examined, ascending, because each round examines
-    /// them again. Those of the first stage are dropped when the second begins.
+    /// them again. The candidates of the first stage are dropped when the second begins.
     weighed: [Vec<Kept>; 2],
 }
 
@@ -194,9 +194,9 @@ impl<'v> Matcher<'v> {
     }
 
     /// The matching that would result if each statement saw only right matches of all others.
-    /// `right` says whether a statement of the second version and one of the first correspond.
+    /// `right` decides whether a statement of the second version and one of the first correspond.
     /// `found` was found with these stretches, which were found with `before`. The result shows how
-    /// many errors are only due to errors nearby. Takes as long as
+    /// many errors are due only to errors nearby. Takes as long as
     /// [`by_regions`](Self::by_regions).
     pub fn if_others_were_right(
         &self,

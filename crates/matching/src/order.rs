@@ -1,11 +1,11 @@
 //! The order of statements' first executions, as evidence.
 //!
-//! Two versions do corresponding things in roughly the same order. Certain pairs, each the only one
-//! in its version with its sequence of values, tie the times of one run to those of the other.
-//! Between them, time is assumed to pass evenly. A single value that may be an address ties
-//! nothing. Where equal amounts are allocated again and again, the n-th allocation in one version
-//! may have the address of one k times later in the other, and thousands of such pairs agree with
-//! each other.
+//! Two versions do corresponding things in roughly the same order. Certain pairs are the only ones
+//! in both versions with their sequence of values. They tie the times of one run to those of the
+//! other. Between them, time is assumed to pass evenly. A single value that may be an address ties
+//! nothing. If equal amounts are allocated again and again, the n-th allocation in one version may
+//! have the address of one k times later in the other, and thousands of these pairs agree with each
+//! other.
 
 use rustc_hash::FxHashMap;
 
@@ -77,7 +77,7 @@ impl Order {
         of_b.windows().map(|part| self.parts[part]).collect()
     }
 
-    /// The parts of the first run that correspond to one of the second.
+    /// Returns the parts of the first run that correspond to a part of the second.
     pub fn part(&self, part: usize) -> (usize, usize) {
         self.parts[part]
     }
@@ -94,7 +94,7 @@ impl Order {
         self.ends.partition_point(|&known| known < time)
     }
 
-    /// The time in the first run that corresponds to one in the second.
+    /// Returns the time in the first run that corresponds to a time in the second.
     pub fn expected(&self, time: u64) -> u64 {
         let after = self.ties.partition_point(|&(of_b, _)| of_b <= time);
         match (
@@ -115,8 +115,8 @@ impl Order {
 /// The number of a version's statements with a sequence of values, and the first of them.
 type Seen<'v> = Option<(u32, &'v Statement)>;
 
-/// The times of pairs of statements that are the only ones with their sequences of values, except
-/// single values that may be addresses.
+/// Returns the times of pairs of statements that are the only ones with their sequences of values,
+/// except single values that may be addresses.
 fn certain(a: &Version, b: &Version) -> Vec<(u64, u64)> {
     let mut found: FxHashMap<(u8, u64, u64), [Seen<'_>; 2]> = FxHashMap::default();
     for (side, version) in [a, b].into_iter().enumerate() {

@@ -1,10 +1,10 @@
 //! Corresponding stretches of both runs, as sequences of executed statements.
 //!
-//! An optimiser inlines. A statement of the optimised version then does what one of the unoptimised
-//! version does only when called from one place, and their values as a whole say little. But what
-//! both did *at the same time* says much. Statements with the same sequence of values are
-//! [anchors](anchors): the k-th execution of one corresponds to the k-th of the other. Between two
-//! anchors, a few dozen executions of one version face about a hundred of the other.
+//! An optimiser inlines. A statement of the optimised version then does the work that one of the
+//! unoptimised version does only when called from one place, and their values as a whole say
+//! little. But what both did *at the same time* says much. Statements with the same sequence of
+//! values are [anchors](anchors): the k-th execution of one corresponds to the k-th of the other.
+//! Between two anchors, a few dozen executions of one version face about a hundred of the other.
 
 use crate::order::rising;
 use crate::{Class, Matching, Values, Version};
@@ -25,8 +25,8 @@ impl Instance {
     pub const NO_ADDRESS: u64 = u64::MAX;
 }
 
-/// A stretch of the second run, and the corresponding one of the first run with some margin on both
-/// sides.
+/// A stretch of the second run, and the corresponding stretch of the first run with some margin on
+/// both sides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Region<'r> {
     /// The first version's executions.

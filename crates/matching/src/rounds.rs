@@ -68,8 +68,8 @@ pub(crate) fn matched(rounds: &Rounds<'_>, known: Vec<Option<Match>>) -> Matchin
     found
 }
 
-/// A candidate with its score. Only for the chosen candidate is it determined how its values
-/// compare: doing so for all took a sixth of the time.
+/// A candidate with its score. The comparison of values is determined only for the chosen
+/// candidate: doing so for all took a sixth of the time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Judged {
     pub a: u32,

@@ -21,10 +21,10 @@ pub(crate) fn same_code(a: &Version, b: &Version) -> Vec<Option<u32>> {
 
 type Bodies = FxHashMap<u32, Box<[u64]>>;
 
-/// The functions of the second version with the same code as one of the first, if unique in each.
-/// Of the rest, functions of equal length count as well if at least nine of ten operators agree,
-/// place by place, and no others in either version have that length: they were changed in a few
-/// places. O(operators).
+/// Returns the functions of the second version with the same code as a function of the first, if
+/// unique in each. Other functions of equal length also count if at least nine of ten operators
+/// agree, place by place, and no others in either version have that length: they were changed in a
+/// few places. O(operators).
 fn same_functions(a: &Bodies, b: &Bodies) -> FxHashMap<u32, u32> {
     fn only<'b, K: std::hash::Hash + Eq>(
         bodies: &'b Bodies,

@@ -100,7 +100,8 @@ impl Sample {
         self.kept == 0
     }
 
-    /// How the elements of this multiset occur in the other, as far as known. O(kept elements).
+    /// Returns how the elements of this multiset occur in the other, as far as known. O(kept
+    /// elements).
     pub fn found_in(&self, other: &Self) -> Overlap {
         let theirs = &other.hashes[..other.len()];
         let mut found = Overlap::default();

@@ -77,14 +77,13 @@ impl Sketch {
         self.smallest == self.largest
     }
 
-    /// Whether all values may be data addresses: none is smaller than they are, and none exceeds 32
-    /// bits.
+    /// Whether all values may be data addresses: none is below the data, and none exceeds 32 bits.
     pub fn may_be_addresses(&self) -> bool {
         self.smallest >= ADDRESSES && self.largest < 1 << 32
     }
 
-    /// The number of first values known to be equal in both: a power of two, all of the shorter
-    /// one, or 0.
+    /// Returns the number of first values known to be equal in both: a power of two, all of the
+    /// shorter one, or 0.
     pub fn common_prefix(&self, other: &Self) -> u64 {
         if self.count == other.count && self.sequence == other.sequence {
             return self.count;

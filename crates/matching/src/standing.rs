@@ -112,9 +112,9 @@ fn groups(version: &Version, but: &FxHashSet<u32>) -> FxHashMap<Key, Vec<u32>> {
     groups
 }
 
-/// The score of a function of the first version as the counterpart of one of the second. The
-/// weights maximise the number of functions of bzip2, Lua, zstd, batsat, jpeg, pulldown-cmark and
-/// syn that get a counterpart with their name.
+/// Returns the score of a function of the first version as the counterpart of one of the second.
+/// The weights maximise the number of functions of bzip2, Lua, zstd, batsat, jpeg, pulldown-cmark
+/// and syn that get a counterpart with their name.
 fn score(votes: u32, a: &Entered, b: &Entered) -> f32 {
     let by_votes = VOTES * (votes as f32 + NO_VOTE).ln();
     let by_count = match a.count.cmp(&b.count) {

@@ -57,8 +57,8 @@ pub(crate) struct Surroundings<'m> {
     makers: Vec<Related>,
     users: Vec<Related>,
     neighbours: Vec<Nearby>,
-    /// The counterparts of the stores that wrote what it reads, or of the loads that read what it
-    /// wrote: ascending, with the number of each.
+    /// The counterparts of the stores that wrote a load's data, or of the loads that read a store's
+    /// data: ascending, with the number of each.
     written: Vec<(u32, u32)>,
     /// The matches of the statements just before and after.
     next: [Option<Nearby>; 2],
@@ -245,9 +245,9 @@ impl<'m> Surroundings<'m> {
         ((found, all as u32), sum / all.max(1) as f32)
     }
 
-    /// The share of the stores that directly wrote what a load reads, or of the loads that read
-    /// what a store wrote, whose counterparts write or read what its own does; less through copies.
-    /// `None` if no counterpart is known.
+    /// For a load, takes the stores that directly wrote its data; for a store, the loads that read
+    /// its data. Returns the share whose counterparts write or read the data of the candidate; less
+    /// through copies. Returns `None` if no counterpart is known.
     fn by_writing(&self, a: u32) -> Option<f32> {
         let of_a = match self.both.b.statements[self.b as usize].class {
             Class::Load => &self.both.a.statements[a as usize].writers[..],
@@ -266,7 +266,7 @@ impl<'m> Surroundings<'m> {
         (all > 0).then(|| sum / all as f32)
     }
 
-    /// Reports whether it lies between the counterparts of the previous and next statements, and
+    /// Reports whether it is between the counterparts of the previous and next statements, and
     /// whether it is one of these.
     fn tell_order(&self, a: u32, function: u32, told: &mut impl FnMut(Feature, f32)) {
         let [before, behind] = [0, 1].map(|side| {
@@ -314,8 +314,8 @@ fn in_common(x: &[u64], y: &[u64]) -> usize {
     common
 }
 
-/// The counterparts of the stores that directly wrote what a load reads, or of the loads that read
-/// what a store wrote: ascending, with the number of each.
+/// Returns the counterparts of the stores that directly wrote a load's data, or of the loads that
+/// read a store's data: ascending, with the number of each.
 fn written(both: &Both<'_>, b: u32, known: &[Option<Match>]) -> Vec<(u32, u32)> {
     let statement = &both.b.statements[b as usize];
     let of_b = match statement.class {
@@ -340,8 +340,8 @@ mod tests {
     use super::*;
     use crate::{Evidence, Producer, Sketch, Statement, Version, Weights};
 
-    /// A statement: its function, its class, its only value, the makers of its operands, and the
-    /// writers of what it reads.
+    /// A statement: its function, its class, its only value, the producers of its operands, and the
+    /// writers of its data.
     type Made = (u32, usize, u64, Vec<u32>, Vec<u32>);
 
     const CLASSES: [Class; 3] = [Class::Compute, Class::Load, Class::Store];

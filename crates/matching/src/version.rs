@@ -15,9 +15,9 @@ pub enum Class {
     Load,
     /// It writes memory: its value is the one written.
     Store,
-    /// Control goes one of two ways.
+    /// A branch with two ways.
     Branch,
-    /// Control goes one of several ways.
+    /// A branch with several ways.
     Table,
     /// It calls: its values are the arguments.
     Call,
@@ -72,7 +72,7 @@ pub struct Statement {
     pub operands: Option<Box<Sketch>>,
     /// The addresses that it accessed.
     pub addresses: Option<Box<Sketch>>,
-    /// The exact operator: a comparison, its negation and the one with swapped operands differ.
+    /// The exact operator: a comparison, its negation, and its form with swapped operands differ.
     pub exact: u64,
     /// The offset that a load or a store adds to its address.
     pub offset: u64,
@@ -87,10 +87,10 @@ pub struct Statement {
     pub last: u64,
     /// The parts of the run in which it was executed.
     pub active: Active,
-    /// The possible origins of its operands, through copies: all that are known, each at most once.
+    /// The possible origins of its operands, through copies: all known ones, each at most once.
     pub producers: Box<[Producer]>,
-    /// For a load, the stores that wrote what it read, ascending, directly or through copies; with
-    /// the strength of the link, from 1 (direct) down to 0.
+    /// For a load, the stores that wrote its data, ascending, directly or through copies; with the
+    /// strength of the link, from 1 (direct) down to 0.
     pub writers: Box<[(u32, f32)]>,
 }
 
@@ -173,8 +173,8 @@ impl Version {
         (addresses.smallest >= self.stack).then_some(Lies::Elsewhere)
     }
 
-    /// For each statement, the loads that read what it wrote, ascending, with the strength of the
-    /// link. O(statements).
+    /// Returns, for each statement, the loads that read its data, ascending, with the strength of
+    /// the link. O(statements).
     pub fn readers(&self) -> Vec<Vec<(u32, f32)>> {
         let mut readers = vec![Vec::new(); self.statements.len()];
         for (load, statement) in (0..).zip(&self.statements) {

@@ -8,8 +8,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::region::{Instance, Region};
 use crate::{ADDRESSES, Match, Matching, Version};
 
-/// A fraction of 1, or a sum of such fractions. In fixed point, so that sums by several threads do
-/// not depend on the order.
+/// A fraction of 1, or a sum of fractions. In fixed point, so that sums by several threads do not
+/// depend on the order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Parts(u64);
 
@@ -27,7 +27,7 @@ impl Parts {
     }
 }
 
-/// How often two statements were executed at the same time.
+/// The number of times that two statements were executed at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Tally {
     /// The first was executed at that time with the same value.
@@ -38,10 +38,11 @@ pub(crate) struct Tally {
     pub latest: u32,
     /// An alignment of both sequences makes them a pair.
     pub aligned: u32,
-    /// How often the first accessed an address with a common displacement between the runs: 1 each
-    /// time if most objects are displaced by that much, less if few are.
+    /// The number of times that the first accessed an address with a common displacement between
+    /// the runs. Each counts as 1 if most objects have that displacement, and less if few have.
     pub placed: Parts,
-    /// How often the first was executed between the partners of the executions before and after it.
+    /// The number of times that the first was executed between the partners of the executions
+    /// before and after it.
     pub within: u32,
     /// The same, also with the same value.
     pub within_same: u32,
@@ -604,7 +605,7 @@ mod tests {
     }
 
     proptest! {
-        /// Several regions, one after the other with the same scratch space.
+        /// Several regions, one after another with the same scratch space.
         #[test]
         fn what_was_executed_together_is_counted(
             classes in prop::collection::vec(0usize..3, 8),

@@ -1,4 +1,5 @@
-//! Commands in texts, written as calls of tools: `afterimage why app.aft --at @0x1f3#7` is `why {"at":"@0x1f3#7"}`.
+//! Commands in texts, written as calls of tools: `afterimage why app.aft --at @0x1f3#7` is `why
+//! {"at":"@0x1f3#7"}`.
 
 use serde_json::{Map, Value};
 
@@ -14,7 +15,7 @@ const TOOLS: [(&str, &str); 8] = [
     ("memory", "history"),
 ];
 
-/// What texts say of options, and what tools have in their places.
+/// Options as texts write them, and the corresponding parts of tools.
 const OPTIONS: [(&str, &str); 8] = [
     ("--instances A..B, or --limit N", "`instances`: A..B"),
     ("--code all, or --frame N", "`frame`: N"),
@@ -57,7 +58,7 @@ pub(crate) fn commands_as_calls(text: &str) -> String {
     out
 }
 
-/// The call that a command's words mean, and how many bytes they take.
+/// Returns the call for a command's words, and the number of bytes of these words.
 fn call(text: &str) -> Option<(String, usize)> {
     let (name, mut used) = word(text)?;
     let (_, tool) = TOOLS.iter().find(|(command, _)| *command == name)?;
@@ -75,7 +76,7 @@ fn call(text: &str) -> Option<(String, usize)> {
             (None, Some(name)) => {
                 arguments.insert(name, Value::String(word));
             }
-            // The recording; what comes without an option later is prose.
+            // The recording; later words without an option are prose.
             (None, None) if is_first => is_first = false,
             (None, None) => break,
         }
@@ -87,7 +88,8 @@ fn call(text: &str) -> Option<(String, usize)> {
     Some((format!("{tool} {}", Value::Object(arguments)), used))
 }
 
-/// The first word of a command line, without its quotes, and how many bytes it takes with the space before it.
+/// Returns the first word of a command line, without its quotes, and its length in bytes with the
+/// space before it.
 fn word(text: &str) -> Option<(String, usize)> {
     let start = text.len() - text.trim_start_matches(' ').len();
     let rest = &text[start..];

@@ -1,10 +1,13 @@
 //! Recordings for agents: a server of the Model Context Protocol over two streams.
 //!
-//! In: lines of JSON-RPC. Out: the same. Each tool is a question of the library [`afterimage`]; its answer has at most [`LINES`] lines of text and the same as a document that
-//! `docs/JSON.md` describes. Tools keep no state: every call names the recording, and every answer names the calls that may come next.
+//! In: lines of JSON-RPC. Out: the same. Each tool is a question of the library [`afterimage`]; its
+//! answer has at most [`LINES`] lines of text, and the same content as a document that
+//! `docs/JSON.md` describes. Tools keep no state: every call names the recording, and every answer
+//! names the calls that may come next.
 //!
-//! Three rules hold for all of them. A path is opened only under the roots that were given. Nothing runs that the caller did not name: a recording is only executed again, cut off from
-//! the host. What the recorded program put out, and what its source says, stands between marks that say so.
+//! Three rules hold for all of them. A path is opened only under the roots that were given. Nothing
+//! runs that the caller did not name: a recording is only executed again, cut off from the host.
+//! The recorded program's output and source text appear between marks that say so.
 //!
 //! Rejected: a library for the protocol (`docs/DEPENDENCIES.md` says why).
 
@@ -23,10 +26,10 @@ use std::io::{self, BufRead, Write};
 pub use answer::LINES;
 pub use roots::Roots;
 
-/// Answers requests until there are none any more, or nobody reads the answers.
+/// Answers requests until there are none left, or nobody reads the answers.
 ///
 /// # Errors
-/// If `input` cannot be read. That nobody reads the answers is no error.
+/// If `input` cannot be read. Unread answers are no error.
 pub fn serve(
     roots: &Roots,
     input: &mut dyn BufRead,

@@ -1,4 +1,4 @@
-//! What a session tells while a call waits: progress, and what the caller should know.
+//! The messages of a session during a call: progress, and notes for the caller.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::rpc::Output;
 
-/// Progress is told no more often.
+/// The minimal time between progress messages.
 const OFTEN: Duration = Duration::from_millis(250);
 
 /// Hears what sessions do, for the call that is answered.
@@ -18,10 +18,10 @@ pub(crate) struct Listener(Arc<Mutex<Heard>>);
 
 #[derive(Default)]
 struct Heard {
-    /// Who is told of progress: a token, and where to.
+    /// The receiver of progress: a token, and the output.
     told: Option<(Value, Arc<Output>)>,
     notes: Vec<String>,
-    /// The progress of what was done before.
+    /// The progress of earlier work.
     base: u64,
     done: u64,
     last: Option<Instant>,
@@ -40,7 +40,7 @@ impl Listener {
         };
     }
 
-    /// What was said since the call began.
+    /// Returns the notes since the call began.
     pub(crate) fn notes(&self) -> Vec<String> {
         std::mem::take(&mut self.heard().notes)
     }
@@ -115,7 +115,7 @@ mod tests {
         listener.begin(Work::Path, None)(7);
         listener.begin_call(Some(json!("token")), &output);
         for work in [Work::Path, Work::Values] {
-            // The next is told at once.
+            // The next progress is sent at once.
             listener.heard().last = None;
             let progress = listener.begin(work, Some(50));
             progress(40);

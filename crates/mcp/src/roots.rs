@@ -18,7 +18,7 @@ impl Roots {
     /// These folders.
     ///
     /// # Errors
-    /// If one is not there, or is no folder.
+    /// If one does not exist, or is not a folder.
     pub fn new(folders: &[PathBuf]) -> Result<Self> {
         let real = |folder: &PathBuf| {
             let real = folder.canonicalize();
@@ -36,14 +36,14 @@ impl Roots {
         &self.0
     }
 
-    /// Where a path leads. A relative one is looked for in each root.
+    /// Returns the target of a path. A relative path is searched for in each root.
     ///
     /// # Errors
     /// If it leads out of all roots, or nowhere.
     pub(crate) fn resolve(&self, text: &str) -> Result<PathBuf> {
         let path = Path::new(text);
         let places = self.0.iter().map(|root| root.join(path));
-        // What an absolute path names is the same from every root.
+        // An absolute path names the same file from every root.
         let found = places.filter_map(|place| place.canonicalize().ok());
         let found = Vec::from_iter(found);
         if let Some(inside) = found.iter().find(|place| self.holds(place)) {
@@ -56,7 +56,7 @@ impl Roots {
             };
             bail!("{text}: not found; {known}");
         }
-        // Whether something is there is nobody's business.
+        // Do not reveal whether something exists there.
         bail!(
             "{text}: outside of the roots of this server, {}",
             self.in_words()
@@ -68,7 +68,7 @@ impl Roots {
         self.0.iter().any(|root| path.starts_with(root))
     }
 
-    /// A path as short as it can be named.
+    /// The shortest name of a path.
     pub(crate) fn named(&self, path: &Path) -> String {
         let inner = self.0.iter().find_map(|root| path.strip_prefix(root).ok());
         inner.unwrap_or(path).display().to_string()

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 /// Longer messages are refused, and not read into memory.
 const LONGEST: u64 = 4 << 20;
 
-/// What is wrong with a message: a code of JSON-RPC, and a sentence.
+/// The fault of a message: a code of JSON-RPC, and a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RpcError {
     pub code: i32,
@@ -51,11 +51,11 @@ pub(crate) enum Message {
         method: String,
         parameters: Map<String, Value>,
     },
-    /// An answer: nothing was asked.
+    /// A response: it requests nothing.
     Response,
 }
 
-/// The next line, or what is wrong with it and which request it was. `None` at the end.
+/// Reads the next line; on a fault, returns it with the request's id. `None` at the end.
 pub(crate) fn read(
     input: &mut dyn BufRead,
 ) -> io::Result<Option<Result<Message, (Value, RpcError)>>> {
@@ -144,7 +144,7 @@ fn parse(line: &[u8]) -> Result<Message, (Value, RpcError)> {
     })
 }
 
-/// Where answers go. Two threads write, each a line at a time.
+/// The destination of answers. Two threads write, each a line at a time.
 pub(crate) struct Output(Mutex<Writer>);
 
 struct Writer {
@@ -157,7 +157,7 @@ impl Output {
         Self(Mutex::new(Writer { to, gone: false }))
     }
 
-    /// Whether nobody reads any more.
+    /// Whether the reader has gone.
     pub(crate) fn is_gone(&self) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).gone
     }
@@ -176,7 +176,7 @@ impl Output {
         self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": parameters }));
     }
 
-    /// Writes a message. What cannot be written is read by nobody: the client has gone.
+    /// Writes a message. If writing fails, the client has gone.
     fn send(&self, message: &Value) {
         let mut writer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut line = Visible::new(Vec::new(), false, false);

@@ -28,7 +28,8 @@ fn schema<T: JsonSchema>(settings: SchemaSettings) -> Value {
     schema
 }
 
-/// The schema of a document of `docs/JSON.md`; of one with rows, these are in a list of this name.
+/// Returns the schema of a document of `docs/JSON.md`; if it has rows, they are in a list of this
+/// name.
 pub(crate) fn document(name: &str, rows: Option<&str>) -> Value {
     let found = descriptions().into_iter().find(|one| one.name == name);
     let Some(Description {
@@ -52,7 +53,7 @@ pub(crate) fn add(document: &mut Value, name: &str, mut field: Value) {
     document["properties"][name] = field;
 }
 
-/// The schema of an answer whose report has one of these schemas.
+/// Returns the schema of an answer whose report has one of these schemas.
 pub(crate) fn answer(reports: Vec<Value>) -> Value {
     let mut whole = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -97,7 +98,8 @@ pub(crate) fn answer(reports: Vec<Value>) -> Value {
     whole
 }
 
-/// Moves what a schema defines to the schema that it becomes a part of. The same name is the same thing in all documents.
+/// Moves a schema's definitions to the schema that it becomes a part of. The same name is the same
+/// thing in all documents.
 fn take_definitions(from: &mut Value, to: &mut Value) {
     let Some(object) = from.as_object_mut() else {
         return;

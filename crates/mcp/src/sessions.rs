@@ -1,7 +1,8 @@
 //! Recordings that are open, by their paths.
 //!
-//! A recording stays open between calls, so that the next answer is warm. Before each call its file is looked at: one that somebody else changed is opened anew, and one that is
-//! another file now, or shorter, is spoken of.
+//! A recording stays open between calls, so that the next answer is warm. Before each call its file
+//! is checked. A file changed by another process is opened again, and a file that was replaced or
+//! truncated is reported.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -19,7 +20,7 @@ use crate::roots::Roots;
 /// The maximum number of open recordings.
 const OPEN: usize = 4;
 
-/// What a file was when it was looked at last.
+/// The state of a file at the last check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     file: (u64, u64),
@@ -65,7 +66,7 @@ impl Sessions {
         self.open.clear();
     }
 
-    /// Opens recordings, or takes those that are open, and asks.
+    /// Opens recordings, or takes open ones, and asks.
     ///
     /// # Errors
     /// If a path is outside of the roots, or a file is no recording, or `ask` fails.
@@ -83,7 +84,7 @@ impl Sessions {
         let of = |path: &PathBuf| self.open.iter().find(|open| open.path == *path);
         let sessions = paths.iter().filter_map(of).map(|open| &open.session);
         let answer = ask(&Vec::from_iter(sessions));
-        // What the question added to the file is no change by others.
+        // The question's own additions to the file are not foreign changes.
         for open in &mut self.open {
             if paths.contains(&open.path) {
                 open.stamp = Stamp::of(&open.path);
@@ -92,7 +93,7 @@ impl Sessions {
         answer
     }
 
-    /// Brings a recording to the front, opened anew if its file is not what it was.
+    /// Brings a recording to the front, and opens it again if its file has changed.
     fn refresh(&mut self, path: &Path) -> Result<()> {
         let now = Stamp::of(path);
         let known = self.open.iter().position(|open| open.path == path);

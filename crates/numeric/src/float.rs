@@ -6,15 +6,15 @@
 //! `copysign`, `pmin`, `pmax`, `reinterpret`, loads and selections: they only move or change bits,
 //! including those of a signalling NaN.
 
-/// What the operators need beyond the arithmetic of [`f32`] and [`f64`].
+/// The operations that the operators need beyond the arithmetic of [`f32`] and [`f64`].
 pub(crate) trait Float: Copy {
     /// The number itself, or the canonical NaN for any NaN.
     fn canonical(self) -> Self;
 
-    /// The lesser; canonical NaN if one is NaN; -0 is less than +0.
+    /// Returns the lesser operand; canonical NaN if one is NaN; -0 is less than +0.
     fn min_or_nan(self, other: Self) -> Self;
 
-    /// The greater; canonical NaN if one is NaN; -0 is less than +0.
+    /// Returns the greater operand; canonical NaN if one is NaN; -0 is less than +0.
     fn max_or_nan(self, other: Self) -> Self;
 
     /// `other` if it is less, else `self`, bit for bit.

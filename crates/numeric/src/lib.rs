@@ -1,4 +1,4 @@
-//! What WebAssembly's numeric operators compute, bit for bit like the engine that makes recordings.
+//! Computes WebAssembly's numeric operators, bit for bit like the recording engine.
 //!
 //! Made for an evaluator: operators are small `Copy` opcodes, and values are their bits. The
 //! engine's settings leave nothing open: NaNs that arithmetic yields are canonical, and relaxed

@@ -7,9 +7,9 @@ use crate::float::Float;
 use crate::integer::Integer;
 use crate::value::Value;
 
-/// Generates [`Scalar`] from the table below. A row holds the operator as wasmparser names it, its
-/// name in the text format, its operands and result as Rust types (signed or unsigned as the
-/// operator reads them), and its value. A row with `or trap` may return early.
+/// Generates [`Scalar`] from the table below. A row holds the operator's wasmparser name, its name
+/// in the text format, its operands and result as Rust types (signed or unsigned as the operator
+/// reads them), and its value. A row with `or trap` may return early.
 macro_rules! scalars {
     ($($variant:ident $name:literal
         ($a:ident: $ta:ident $(, $b:ident: $tb:ident)?) -> $result:ident $(or $trap:ident)? = $value:expr;)*) => {
@@ -24,7 +24,7 @@ macro_rules! scalars {
             /// Every operator, in the order of their opcodes.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// The opcode for a wasmparser operator, if it is one of these.
+            /// Returns the opcode for a wasmparser operator, if it is one of these.
             pub fn of(operator: &Operator<'_>) -> Option<Self> {
                 match operator {
                     $(Operator::$variant => Some(Self::$variant),)*

@@ -45,8 +45,8 @@ macro_rules! vectors {
             /// Every operator, in the order of their opcodes.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// The opcode for a wasmparser operator, if it is one of these, and its immediate (0 if
-            /// it has none).
+            /// Returns the opcode for a wasmparser operator, if it is one of these, and its
+            /// immediate (0 if it has none).
             pub fn of(operator: &Operator<'_>) -> Option<(Self, u128)> {
                 match operator {
                     $(Operator::$variant { $($immediate,)? .. } => {

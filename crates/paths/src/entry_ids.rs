@@ -10,8 +10,8 @@ use crate::width_of;
 
 /// The numbers that functions write at their entry, because they may be called through a table.
 ///
-/// An indirect call compares types by structure, so a number only has to tell a function from others of the same
-/// type.
+/// An indirect call compares types by structure, so a number only has to tell a function from
+/// others of the same type.
 #[derive(Clone, Debug, Default)]
 pub struct EntryIds {
     /// By function, imports included: its number and that number's width in bits.
@@ -59,7 +59,8 @@ impl EntryIds {
         }
     }
 
-    /// The number of a function and its width in bits (0 if it is the only one of its type), if the function has one.
+    /// Returns the number of a function and its width in bits (0 if it is the only one of its
+    /// type), if the function has one.
     pub fn of(&self, function: FuncId) -> Option<(u32, u8)> {
         self.ids.get(function.index()).copied().flatten()
     }

@@ -1,10 +1,10 @@
 //! Path numbers of one function (Ball and Larus, "Efficient Path Profiling", 1996, section 3).
 //!
-//! A path begins at a *start*: the root, what follows a call, a loop's header, a dispatch vertex or
-//! one of its handlers, what follows a loop, and wherever too many paths would meet. It ends when
-//! control reaches a start, calls, or leaves the function. Each edge has a value. Given the start,
-//! the sum of the values along a path identifies it, and is less than the number of paths that
-//! begin there.
+//! A path begins at a *start*. Starts are the root, the vertex after a call, a loop's header, a
+//! dispatch vertex or one of its handlers, the vertex after a loop, and any place where too many
+//! paths would meet. It ends when control reaches a start, calls, or leaves the function. Each edge
+//! has a value. Given the start, the sum of the values along a path identifies it, and is less than
+//! the number of paths that begin there.
 
 mod shorter;
 
@@ -52,7 +52,7 @@ const ROUNDS: usize = 3;
 pub struct Numbering {
     /// The starts, and the width in bits of the numbers of their paths.
     starts: BTreeMap<BlockId, u8>,
-    /// What taking an edge adds to the path's number, where not 0, ascending.
+    /// The nonzero additions of edges to the path's number, ascending.
     values: Vec<(EdgeId, u32)>,
 }
 
@@ -134,7 +134,7 @@ impl Numbering {
         self.starts.iter().map(|(&v, &width)| (v, width))
     }
 
-    /// What taking an edge adds to a path's number.
+    /// Returns the addition of an edge to a path's number.
     pub fn value(&self, edge: EdgeId) -> u32 {
         match self.values.binary_search_by_key(&edge, |v| v.0) {
             Ok(i) => self.values[i].1,
@@ -161,7 +161,7 @@ struct Counter<'a> {
 struct Counted {
     /// By vertex: the number of paths from there to an end.
     paths: Vec<u64>,
-    /// What edges add to path numbers.
+    /// The additions of edges to path numbers.
     values: Vec<(EdgeId, u32)>,
     tail_calls: bool,
 }

@@ -1,4 +1,4 @@
-//! What each function writes of its path, and where.
+//! The parts of the path that each function writes, and their places.
 
 use afterimage_ids::{BlockId, Counts, EdgeId, EntityRef, FuncId};
 use afterimage_placement::{PlanError, function_weights};
@@ -78,8 +78,8 @@ impl PathPlan {
         })
     }
 
-    /// The probes of the `i`-th defined function. Where several share an operator, they must be
-    /// placed in this order.
+    /// The probes of the `i`-th defined function. Steps that share an operator must be placed in
+    /// this order.
     pub fn steps(&self, i: usize) -> &[(Spot, Step)] {
         &self.steps[i]
     }
@@ -112,7 +112,7 @@ impl PathPlan {
         hash
     }
 
-    /// What functions write at their entry.
+    /// Returns the numbers that functions write at their entry.
     pub fn entry_ids(&self) -> &EntryIds {
         &self.entry_ids
     }
@@ -138,8 +138,8 @@ fn at_start(
     })
 }
 
-/// What an edge adds. Dispatch vertices have no code, so their edges write everything that belongs
-/// there.
+/// Returns the addition of an edge. Dispatch vertices have no code, so their edges write everything
+/// that belongs there.
 fn on_edge(cfg: &Cfg, numbering: &Numbering, edge: EdgeId) -> Option<Step> {
     let graph = &cfg.graph;
     let from = graph.from(edge);

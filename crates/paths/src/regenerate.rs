@@ -67,12 +67,12 @@ pub enum RegenerateError {
     NoSuchPath {
         /// The function.
         function: FuncId,
-        /// Where the path begins.
+        /// The block where the path begins.
         block: BlockId,
         /// The number.
         number: u32,
     },
-    /// The function that was entered is not the one that was called.
+    /// The entered function is not the called one.
     #[error("a call of {called} reached another function")]
     OtherCallee {
         /// The function that the call names.
@@ -123,7 +123,7 @@ pub struct Regenerator<'a> {
     time: u64,
 }
 
-/// What to do next.
+/// The next action.
 enum Next {
     Go,
     /// A call by the host is needed, but none is known yet.
@@ -133,7 +133,7 @@ enum Next {
 }
 
 impl<'a> Regenerator<'a> {
-    /// Creates a regenerator that stands before the first path.
+    /// Creates a regenerator positioned before the first path.
     pub fn new(program: &'a Program, plan: &'a PathPlan) -> Self {
         Self {
             tables: Tables::new(program, plan),

@@ -3,7 +3,7 @@
 //! Bits are shifted into an accumulator: a local while a function uses it, a global between
 //! functions. It is loaded where a function is entered or a call returns, if it is used before the
 //! next call. It is saved before calls and exits, if it may have changed. Two data-flow problems
-//! decide: may it have changed (forwards), and is it used (backwards).
+//! decide: whether it may have changed (forwards), and whether it is used (backwards).
 
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
 use afterimage_program::{BlockEnd, BlockKind, Cfg, EdgeKind};
@@ -11,7 +11,7 @@ use afterimage_program::{BlockEnd, BlockKind, Cfg, EdgeKind};
 use crate::plan::Spot;
 use crate::writers::Writers;
 
-/// What a probe does to the accumulator.
+/// The action of a probe on the accumulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Fetches it from the global.
@@ -29,17 +29,17 @@ pub enum Step {
     Add(u32),
 }
 
-/// What must be written in one function.
+/// The bits to write in one function.
 pub(crate) struct Written<'a> {
     pub cfg: &'a Cfg,
     pub writers: &'a Writers,
-    /// What is written when control enters a basic block.
+    /// The write at the entry of a basic block.
     pub at_start: &'a dyn Fn(BlockId) -> Option<Step>,
-    /// What is written when control passes over an edge.
+    /// The write on an edge.
     pub on_edge: &'a dyn Fn(EdgeId) -> Option<Step>,
 }
 
-/// What must be done with the accumulator around the bits that an edge writes.
+/// The actions on the accumulator around the bits that an edge writes.
 struct EdgeSteps {
     step: Option<Step>,
     /// The local does not hold it before.
@@ -129,7 +129,8 @@ pub(crate) fn place(written: &Written<'_>) -> Vec<(Spot, Step)> {
     steps
 }
 
-/// By vertex: whether the local may differ from the global when the vertex ends, before it is saved there.
+/// By vertex: whether the local may differ from the global when the vertex ends, before it is saved
+/// there.
 fn changed(written: &Written<'_>) -> Vec<bool> {
     let cfg = written.cfg;
     let mut changed = vec![false; cfg.graph.vertex_count()];

@@ -1,4 +1,4 @@
-//! How often functions are expected to be entered.
+//! Estimates how often functions are entered.
 
 use std::collections::HashMap;
 

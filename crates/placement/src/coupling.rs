@@ -23,7 +23,7 @@ pub(crate) struct Coupling {
     of_type: Vec<Option<u32>>,
 }
 
-/// What must be known about the host to set up the equations.
+/// The facts about the host needed to set up the equations.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HostKnowledge {
     /// The host counts the calls of each imported function.

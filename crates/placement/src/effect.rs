@@ -8,10 +8,10 @@ use crate::elimination::Column;
 const NONE: u32 = u32::MAX;
 
 /// The left side of an equation is entries minus calls. Both are sums of edge counts, so every edge
-/// carries a small label: −1 in the equation of the call that it enters or leaves, and +1 in the
-/// function's own equation for EXIT→root. The effect of a cycle is the signed sum of the labels on
-/// it. In the spanning tree only labelled edges matter, so each vertex knows the nearest one above
-/// it.
+/// carries a small label. It is −1 in the equation of the call that the edge enters or leaves, and
+/// +1 in the function's own equation for EXIT→root. The effect of a cycle is the signed sum of the
+/// labels on it. In the spanning tree only labelled edges matter, so each vertex knows the nearest
+/// one above it.
 pub(crate) struct Effects<'a> {
     graph: &'a FlowGraph,
     labels: Labels,
@@ -27,7 +27,7 @@ pub(crate) struct Effects<'a> {
 #[derive(Clone, Copy)]
 struct Parent {
     vertex: u32,
-    /// The edge's number; the number of edges stands for EXIT→root.
+    /// The edge's number; one past the last edge means EXIT→root.
     edge: u32,
     /// +1 if the edge leads from the vertex to its parent.
     sign: i64,
@@ -60,7 +60,8 @@ impl<'a> Effects<'a> {
         };
         let mut seen = vec![false; n];
         let mut queue = Vec::with_capacity(n);
-        // EXIT's whole tree comes first, then the trees of what the root does not reach.
+        // EXIT's whole tree comes first, then the trees of the vertices that the root does not
+        // reach.
         for start in std::iter::once(graph.exit()).chain(graph.vertices()) {
             if std::mem::replace(&mut seen[start.index()], true) {
                 continue;
@@ -149,7 +150,7 @@ fn add(column: &mut Column, label: &[(u32, i64)], factor: i64) {
     column.extend(label.iter().map(|&(row, entry)| (row, factor * entry)));
 }
 
-/// By edge, with EXIT→root last: what one execution adds to which equations.
+/// By edge, with EXIT→root last: the equations in which it counts, and its factor in each.
 struct Labels {
     start: Vec<u32>,
     entries: Vec<(u32, i64)>,

@@ -23,7 +23,7 @@ pub(crate) enum Verdict {
     TooDense,
 }
 
-/// How much fill-in is worth avoiding a counter.
+/// The fill-in that avoiding a counter is worth.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// The most entries that a kept column may have after reduction.
@@ -67,8 +67,8 @@ struct Kept {
 }
 
 impl Elimination {
-    /// Creates an elimination without columns. `touched` says roughly how many columns will touch
-    /// each row.
+    /// Creates an elimination without columns. `touched` is roughly the number of columns that will
+    /// touch each row.
     pub(crate) fn new(touched: Vec<u32>) -> Self {
         Self {
             kept: Vec::new(),

@@ -1,4 +1,4 @@
-//! What the host knows about a run beyond the counters.
+//! The host's knowledge about a run beyond the counters.
 
 use afterimage_ids::{BlockId, FuncId};
 
@@ -8,14 +8,14 @@ pub struct RunFacts {
     /// Activations of exported functions and of the start function that the host started. A
     /// function may occur several times. Needed for [`Mode::Program`](crate::Mode::Program).
     pub host_entries: Vec<(FuncId, u64)>,
-    /// How often each imported function was called, as counted by the host. Needed if
+    /// The number of calls of each imported function, as counted by the host. Needed if
     /// [`Plan::needs_import_calls`](crate::Plan::needs_import_calls) is set and there are imports.
     pub import_calls: Option<Vec<u64>>,
     /// The activations that were on the stack when the run, or a part of it that the host started,
     /// ended without returning. In any order.
     pub open: Vec<OpenFrame>,
     /// Functions that a call, a tail call or the host reached but that were never entered because
-    /// the stack had no room for them. One entry for each time.
+    /// the stack had no room for them. One entry per failed entry.
     pub not_entered: Vec<FuncId>,
 }
 

@@ -12,7 +12,7 @@ pub(crate) enum FlowError {
 /// Fills in the unknown edges so that the flow into every vertex equals the flow out of it plus
 /// what stays: `Σ in − Σ out = stays[v]`.
 ///
-/// A vertex with one unknown edge determines it. Repeatedly removing such leaves determines the
+/// A vertex with one unknown edge determines it. Repeatedly removing these leaves determines the
 /// whole forest (Ball and Larus 1992, section 3.1). Every equation is used or checked. O(V + E).
 ///
 /// Values may come out negative. Sums stay far below the limits of `i128` if the known values are

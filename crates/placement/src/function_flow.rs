@@ -172,7 +172,7 @@ impl<'a> FunctionFlow<'a> {
         entry + into.sum::<i128>()
     }
 
-    /// The counts, after [`FunctionFlow::solve`]; refused if one is negative or too large.
+    /// Returns the counts, after [`FunctionFlow::solve`]; fails if one is negative or too large.
     pub(crate) fn counts(
         &self,
         open: &BTreeMap<BlockId, u64>,

@@ -15,10 +15,10 @@ use crate::{Counted, Plan, RunFacts, Site, SolveError};
 
 /// The coupling equations of a run.
 ///
-/// The chords without a counter are first taken to be zero. How far the equations then are from
-/// holding determines these chords modulo a prime. With their values every flow is solved again,
-/// and every equation is checked in integers. A solution in integers is unique because the columns
-/// are independent, so a solution that passes the check is exact.
+/// The chords without a counter are first taken to be zero. The residuals of the equations
+/// determine these chords modulo a prime. With their values every flow is solved again, and every
+/// equation is checked in integers. A solution in integers is unique because the columns are
+/// independent, so a solution that passes the check is exact.
 pub(crate) struct Interprocedural<'a> {
     program: &'a Program,
     plan: &'a Plan,
@@ -119,7 +119,7 @@ impl<'a> Interprocedural<'a> {
         Ok(())
     }
 
-    /// Whoever called such a function, the missing activation belongs to that function's equation.
+    /// The missing activation belongs to the called function's equation, whoever called it.
     fn add_not_entered(&mut self, facts: &RunFacts) -> Result<(), SolveError> {
         for &function in &facts.not_entered {
             if self.program.function(function).is_none() {

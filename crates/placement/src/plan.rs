@@ -1,4 +1,4 @@
-//! What to count.
+//! Plans: which counters a program gets, and where.
 
 use std::fmt;
 
@@ -34,7 +34,7 @@ impl fmt::Display for Mode {
     }
 }
 
-/// Where a counter is incremented.
+/// The place where a counter is incremented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Site {
     /// At the beginning of a block.
@@ -46,9 +46,9 @@ pub enum Site {
 /// A counter and its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Probe {
-    /// Where it is incremented.
+    /// The place where it is incremented.
     pub site: Site,
-    /// Which counter it is.
+    /// The counter.
     pub counter: CounterId,
 }
 
@@ -59,7 +59,7 @@ pub struct FunctionPlan {
     pub probes: Vec<Probe>,
 }
 
-/// Which counters to place in a program.
+/// The counters of a program and their places.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// How the counters were chosen.
@@ -80,10 +80,10 @@ pub struct Plan {
     pub host_uses_references: bool,
 }
 
-/// What to plan for.
+/// The options for a plan.
 #[derive(Clone, Copy, Debug)]
 pub struct PlanOptions<'a> {
-    /// How the profile is to be taken.
+    /// The kind of profile.
     pub mode: Mode,
     /// Works without a backtrace of the run's end: see [`Plan::standalone`].
     pub standalone: bool,
@@ -91,10 +91,10 @@ pub struct PlanOptions<'a> {
     pub feedback: Option<&'a Counts>,
     /// The host will count the calls of each imported function.
     pub host_counts_import_calls: bool,
-    /// The host may call the program's functions through tables or references instead of by export,
-    /// or put functions of its own into tables.
+    /// Whether the host may call the program's functions through tables or references instead of by
+    /// export, or put its own functions into tables.
     pub host_uses_references: bool,
-    /// What an increment on an edge costs.
+    /// The cost of an increment on an edge.
     pub split_cost: SplitCost,
 }
 

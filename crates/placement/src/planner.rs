@@ -174,7 +174,7 @@ fn spanning_forests(
         .collect()
 }
 
-/// A chord, and what is saved by deriving it instead of counting it.
+/// A chord, and the cost saved by deriving it instead of counting it.
 struct Candidate {
     saving: f64,
     function: u32,

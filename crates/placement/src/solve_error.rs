@@ -85,7 +85,7 @@ pub enum SolveError {
     Impossible {
         /// The function.
         function: FuncId,
-        /// What was counted.
+        /// The place that was counted.
         place: Counted,
         /// The derived count: negative, or beyond 64 bits.
         value: i128,

@@ -3,11 +3,11 @@
 use afterimage_ids::EdgeId;
 use afterimage_program::{Cfg, EdgeKind};
 
-/// How much more an increment on an edge costs than one in the middle of a block.
+/// The extra cost of an increment on an edge, compared with one in the middle of a block.
 ///
-/// An edge has a place of its own if it is the only one that leaves its source or the only one that
-/// enters its target. Any other edge is *critical*: code on it needs a jump or a landing block
-/// (Samples 1991). The factors multiply the weight of an edge; 1 means the increment alone.
+/// An edge has its own place if no other edge leaves its source, or none other enters its target.
+/// Any other edge is *critical*: code on it needs a jump or a landing block (Samples 1991). The
+/// factors multiply the weight of an edge; 1 means the increment alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SplitCost {
     /// A critical branch taken.

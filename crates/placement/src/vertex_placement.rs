@@ -7,8 +7,8 @@ use crate::Weights;
 
 /// The graph G' whose edges are the vertices of G.
 ///
-/// If an edge leads from `a` to `b` in G, then the flow out of `a` and of every other predecessor
-/// of `b` arrives where `b` and its siblings begin. So the out-side of `a` and the in-side of `b`
+/// If an edge leads from `a` to `b` in G, the flow out of `a` and of every other predecessor of `b`
+/// arrives at the beginning of `b` and its siblings. So the out-side of `a` and the in-side of `b`
 /// are one vertex of G', and the frequencies of G's vertices are a flow on G'. EXIT→root is one of
 /// the edges.
 struct Reduced {
@@ -29,8 +29,8 @@ impl Reduced {
 
     /// Adds `v` to the set of unmeasured vertices. Returns whether the set stays free of cycles.
     ///
-    /// A vertex that nothing enters or nothing leaves has a side of its own. The flow there is
-    /// known (nothing, or what stays in the vertex), so such a vertex never closes a cycle.
+    /// A vertex without incoming or without outgoing edges has a side of its own. The flow there is
+    /// known (nothing, or the flow that stays in the vertex), so the vertex never closes a cycle.
     fn join(&mut self, v: BlockId) -> bool {
         self.sides.union(v.index(), self.vertices + v.index())
     }

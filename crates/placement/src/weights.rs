@@ -1,4 +1,4 @@
-//! How often edges are expected to run.
+//! Estimates how often edges run.
 
 mod heuristic;
 mod likelihood;
@@ -36,10 +36,10 @@ impl Weights {
 
     /// Estimates weights for one activation from the structure of the graph.
     ///
-    /// The heuristic is that of Ball and Larus 1992, section 5.1. A loop that is entered N times
+    /// The heuristic follows Ball and Larus 1992, section 5.1. A loop that is entered N times
     /// iterates 10·N times. Each of its E exit edges has weight N/E. Predicates are equally likely
-    /// to take any other branch. Where these three rules conflict, branches keep their shares and
-    /// the number of iterations gives way. Beyond the paper:
+    /// to take any other branch. If these three rules conflict, branches keep their shares and the
+    /// number of iterations gives way. Beyond the paper:
     /// - an edge that leaves several loops at once gets a share 11 times smaller per further loop;
     /// - edges that `likelihood` calls unlikely get next to nothing, those to calls and returns
     ///   less than others;
@@ -91,7 +91,7 @@ impl Weights {
         self.edges[edge.index()]
     }
 
-    /// How much of the flow into a vertex never leaves it.
+    /// Returns the flow into a vertex that never leaves it.
     pub fn leak(&self, v: BlockId) -> f64 {
         self.leaks[v.index()]
     }

@@ -1,4 +1,5 @@
-//! One execution of a function as a whole: its arguments, its path by lines, what its lines changed, wrote and called, and its result.
+//! One execution of a function as a whole: its arguments, its path by lines, what its lines
+//! changed, wrote and called, and its result.
 
 use std::io::Write;
 
@@ -15,56 +16,61 @@ use crate::steps::range_text;
 use crate::table::shortened;
 use crate::{PresentError, Style, grouped};
 
-/// One execution of a function: its arguments, its path by lines, what each line changed, wrote and called, and its result.
+/// One execution of a function: its arguments, its path by lines, what each line changed, wrote and
+/// called, and its result.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ActivationReport {
     /// The function.
     pub function: Function,
-    /// Which of its calls it is, from 1; `null` if a filter left some out of the path.
+    /// The number of the call, from 1; `null` if a filter left some out of the path.
     pub call: Option<u64>,
-    /// How often the function was called.
+    /// The number of calls of the function.
     pub calls: u64,
     /// The time of its first block.
     pub t: u64,
-    /// The time of its last block, or of the last in what it called; `null` if it had not ended when the run did.
+    /// The time of its last block, including its callees; `null` if it had not ended when the run
+    /// did.
     pub end_t: Option<u64>,
-    /// How many blocks were executed meanwhile.
+    /// The number of blocks executed meanwhile.
     pub blocks: u64,
-    /// In how many activations it is.
+    /// The number of activations around it.
     pub depth: usize,
-    /// Who called it; `null` for the host.
+    /// Its caller; `null` for the host.
     pub caller: Option<ActivationCaller>,
     /// Its arguments.
     pub arguments: Vec<ActivationVariable>,
-    /// What it returned; `null` if it did not return.
+    /// The values it returned; `null` if it did not return.
     pub returned: Option<Vec<TypedValue>>,
-    /// The lines in the order in which they were arrived at: `4-6 (7 10 6)×3 12-15`. `(7 10 6)×3` is a loop. Lines of other files than the function's have the file before them. A long path is cut: `…`.
+    /// The lines in the order in which they were arrived at: `4-6 (7 10 6)×3 12-15`. `(7 10 6)×3`
+    /// is a loop. Lines of other files than the function's have the file before them. A long path
+    /// is cut: `…`.
     pub path: String,
-    /// How many arrivals at lines the path has.
+    /// The number of arrivals at lines in the path.
     pub arrivals: u64,
-    /// If these are not all: where it goes on, as a position.
+    /// If these are not all: where the path continues, as a position.
     pub more: Option<String>,
-    /// Its lines, those of its own file first, each file's in order; and the lines between them that were not executed, where few are together.
+    /// Its lines, those of its own file first, each file's in order; and the lines between them
+    /// that were not executed, where few are together.
     pub lines: Vec<ActivationLine>,
-    /// At how many arrivals, the first, it was looked at which variables changed.
+    /// The number of arrivals, from the first, at which changes of variables were examined.
     pub watched: u64,
     /// Why variables are not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unavailable: Option<String>,
 }
 
-/// Who called.
+/// The caller of an activation.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ActivationCaller {
     /// The function.
     pub function: Function,
-    /// The line of the call, if that is known.
+    /// The line of the call, if known.
     pub source: Option<Position>,
     /// The call, as a position: `@0x1f3#7`, or a time.
     pub at: String,
 }
 
-/// A variable with what it holds.
+/// A variable and its value.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ActivationVariable {
     /// Its name.
@@ -72,7 +78,7 @@ pub struct ActivationVariable {
     /// Its type.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// What it holds, as C would write it.
+    /// Its value, in C notation.
     pub value: String,
 }
 
@@ -84,9 +90,9 @@ pub struct ActivationLine {
     /// How it is named for people: `bank.c:12`.
     #[serde(skip)]
     pub shown: String,
-    /// Its text, if it is at hand.
+    /// Its text, if available.
     pub text: Option<String>,
-    /// How often the activation arrived at it.
+    /// The number of times the activation arrived at it.
     pub times: u64,
     /// Its first arrival, as a position.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -94,13 +100,14 @@ pub struct ActivationLine {
     /// The variables that it changed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<ActivationChange>,
-    /// What it wrote to memory outside of the function's own frame.
+    /// Its writes to memory outside of the function's own frame.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub writes: Vec<ActivationWrite>,
-    /// What it called.
+    /// Its calls.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ActivationCall>,
-    /// How many further writes and calls are not listed, because there are many different ones.
+    /// The number of further writes and calls that are not listed, because there are many different
+    /// ones.
     #[serde(skip_serializing_if = "is_zero")]
     pub left_out: u64,
 }
@@ -117,11 +124,11 @@ pub struct ActivationChange {
     /// Its type.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// How often it was changed.
+    /// The number of changes.
     pub times: u64,
-    /// What it held after the first time.
+    /// Its value after the first change.
     pub first: String,
-    /// What it held after the last time.
+    /// Its value after the last change.
     pub last: String,
 }
 
@@ -130,7 +137,7 @@ pub struct ActivationChange {
 pub struct ActivationWrite {
     /// Where.
     pub access: MemoryRange,
-    /// How often.
+    /// The number of times.
     pub times: u64,
     /// The value that was written last, if it is one.
     pub value: Option<String>,
@@ -141,13 +148,13 @@ pub struct ActivationWrite {
 pub struct ActivationCall {
     /// The function.
     pub function: Function,
-    /// How often.
+    /// The number of times.
     pub times: u64,
     /// The first of these calls, as a position: `parse#7`; `null` for an import.
     pub at: Option<String>,
     /// The arguments of the first call, as WebAssembly has them.
     pub arguments: Vec<String>,
-    /// What the first call returned, if it is an import.
+    /// The results of the first call, if it is an import.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub returned: Vec<String>,
 }
@@ -176,7 +183,7 @@ impl ActivationReport {
         }
     }
 
-    /// What was called, with what, and what it gave.
+    /// Formats the function, its arguments and its results.
     fn signature(&self) -> String {
         let name = plain(&short_function(without_parameters(&self.function.name)));
         let number = self
@@ -198,7 +205,7 @@ impl ActivationReport {
         format!("{name}{number}({arguments}){gave}")
     }
 
-    /// When it was, and who called it.
+    /// The time of the call, and its caller.
     fn placed(&self) -> String {
         let end = match self.end_t {
             Some(end) => format!("to {}", grouped(end)),
@@ -224,7 +231,7 @@ impl ActivationReport {
 }
 
 impl ActivationLine {
-    /// What it did, for people.
+    /// Describes its effects, for people.
     fn done(&self) -> String {
         let changed = self.changed.iter().map(|one| {
             let text = |value: &str| shortened(&plain(value), VALUE, 0);

@@ -180,7 +180,7 @@ pub fn addresses_text(
     Ok(false)
 }
 
-/// What loads and stores accessed, one entry per execution.
+/// The accesses of loads and stores, one entry per execution.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct AddressesHead {
     /// The loads and stores.
@@ -241,9 +241,8 @@ pub fn address_rows(
     Ok(())
 }
 
-/// Writes a summary of the accesses of loads and stores as a table: in the order of the program,
-/// or, if the number of rows is limited, the most frequently executed first. Returns whether there
-/// are more.
+/// Writes a summary of the accesses of loads and stores as a table. Rows are in program order or,
+/// if their number is limited, the most frequently executed first. Returns whether there are more.
 ///
 /// # Errors
 /// If `out` fails or the module does not match the program.
@@ -363,7 +362,7 @@ pub struct AddressStatsRow {
     /// The instruction.
     #[serde(flatten)]
     pub instruction: Instruction,
-    /// How often it was executed.
+    /// The number of executions.
     pub accesses: u64,
     /// The memory that it accesses.
     pub memory: u32,
@@ -380,7 +379,7 @@ pub struct AddressStatsRow {
     pub strides: Option<u64>,
     /// The most frequent stride.
     pub stride: Option<i64>,
-    /// How often it occurred.
+    /// The number of occurrences.
     pub stride_times: Option<u64>,
 }
 

@@ -16,18 +16,18 @@ use crate::table::{Paint, plain, width};
 use crate::text::summary;
 use crate::{PresentError, Sources, Style};
 
-/// What to annotate.
+/// The files and functions to annotate.
 #[derive(Clone, Debug)]
 pub struct Annotation {
     /// The functions to annotate. All: whole files. Only some: the lines of their files that they
     /// cover, with two lines around them.
     pub scope: Scope,
-    /// How many functions without available source to write as WebAssembly text, the ones with most
-    /// instructions first. The others are counted, not dropped silently.
+    /// The number of functions without available source to write as WebAssembly text; those with
+    /// most instructions come first. The others are counted, not dropped silently.
     pub listings: usize,
 }
 
-/// How many missing files to name; the others are summed up.
+/// The number of missing files to name; the others are summed up.
 const MISSING: usize = 10;
 
 /// Writes source files with the arrivals at each line and its share of the program's instructions,

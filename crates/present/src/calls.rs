@@ -29,7 +29,7 @@ pub struct CallReport<'a> {
     pub length: u64,
     /// The functions' names.
     pub names: &'a Names,
-    /// What the path lacks, in words; empty if it is complete.
+    /// A description of the missing parts of the path; empty if it is complete.
     pub left_out: &'a str,
     /// The only function to show, with its callers and callees.
     pub only: Option<FuncId>,
@@ -201,14 +201,14 @@ pub fn absent(function: &str, left_out: &str) -> String {
 /// The dynamic call graph; with `--function`, only this function and the edges from and to it.
 ///
 /// `own` counts the blocks that these activations executed themselves. `inclusive` counts the
-/// blocks that were executed while they were open. Of nested activations of the same function, only
-/// the outermost counts, so the sum over a function's callers counts each block at most once. After
-/// a tail call, the caller is the caller of the function that made it.
+/// blocks that were executed while they were open. For nested activations of the same function,
+/// only the outermost counts, so the sum over a function's callers counts each block at most once.
+/// After a tail call, the caller is the caller of the function that made it.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CallsDocument {
     /// The number of blocks that the run executed.
     pub blocks: u64,
-    /// What the path lacks, in words.
+    /// A description of the missing parts of the path.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub left_out: String,
     /// The functions that were called.
@@ -228,11 +228,11 @@ impl Document for CallsDocument {
 pub struct CallsFunction {
     /// The function.
     pub function: Function,
-    /// How often it was called.
+    /// The number of calls.
     pub calls: u64,
-    /// How many blocks its activations executed themselves.
+    /// The number of blocks that its activations executed themselves.
     pub own: u64,
-    /// How many blocks were executed while they were open.
+    /// The number of blocks executed while they were open.
     pub inclusive: u64,
 }
 
@@ -245,9 +245,9 @@ pub struct CallsEdge {
     pub callee: Function,
     /// The number of calls.
     pub calls: u64,
-    /// How many blocks these activations executed themselves.
+    /// The number of blocks that these activations executed themselves.
     pub own: u64,
-    /// How many blocks were executed while they were open.
+    /// The number of blocks executed while they were open.
     pub inclusive: u64,
 }
 
@@ -311,7 +311,7 @@ pub fn calls_csv(out: &mut dyn Write, report: &CallReport<'_>) -> Result<(), Pre
     table.finish()
 }
 
-/// How many frames of a stack are shown from either end.
+/// The number of frames of a stack shown from either end.
 const FRAMES: usize = 20;
 
 /// Writes one call: its time and the stack, innermost first. `calls` contains the call, preceded by

@@ -19,7 +19,7 @@ use crate::table::{Align::Left, Align::Right, Paint, Style, Table, plain};
 use crate::text::summary;
 use crate::{PresentError, Sources};
 
-/// Two profiles, compared, with what is needed to show them.
+/// Two profiles, compared, with the data needed to show them.
 pub struct CompareView<'p> {
     /// A and B.
     pub profiles: [&'p Profile<'p>; 2],
@@ -31,12 +31,12 @@ pub struct CompareView<'p> {
     pub sources: &'p dyn Sources,
 }
 
-/// How often functions or lines were executed in A and in B: in two runs, or in two sums of runs.
+/// The executions of functions or lines in A and in B: in two runs, or in two sums of runs.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CompareDocument<R = Vec<CompareRow>> {
-    /// What has a row: `function` or `line`.
+    /// The kind of rows: `function` or `line`.
     pub by: &'static str,
-    /// The order of the rows: `ratio` (what is new in B first, then the greatest B/A),
+    /// The order of the rows: `ratio` (rows that are new in B first, then the greatest B/A),
     /// `instructions` or `count` (both of B), `name` or `program`.
     pub sort: &'static str,
     /// The first profile.
@@ -50,9 +50,9 @@ pub struct CompareDocument<R = Vec<CompareRow>> {
     pub available: usize,
     /// Whether `rows` contains all of them.
     pub complete: bool,
-    /// How many functions or lines have no row because they ran in neither.
+    /// The number of functions or lines without a row because they ran in neither.
     pub never: usize,
-    /// How many functions that ran have no row because they have no name to match.
+    /// The number of executed functions without a row because they have no name to match.
     pub unnamed: usize,
     /// The rows.
     pub rows: R,
@@ -67,13 +67,13 @@ impl<R: Serialize> Document for CompareDocument<R> {
 /// One of two profiles.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CompareSide {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// The sums over the whole program.
     pub totals: ProfileTotals,
 }
 
-/// A row, as `by` says.
+/// A row; its kind depends on `by`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum CompareRow {
@@ -86,11 +86,11 @@ pub enum CompareRow {
 /// A function.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CompareFunction {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// Its activity in A; `null` if that program has no such function.
+    /// Its activity in A; `null` if that program does not have the function.
     pub a: Option<CompareActivity>,
-    /// Its activity in B; `null` if that program has no such function.
+    /// Its activity in B; `null` if that program does not have the function.
     pub b: Option<CompareActivity>,
     /// The instructions in B divided by those in A; `null` if A has none.
     pub ratio: Option<f64>,
@@ -229,7 +229,7 @@ impl CompareView<'_> {
         }
     }
 
-    /// The document with all of its rows in memory.
+    /// Returns the document with all of its rows in memory.
     pub fn document(&self) -> CompareDocument {
         self.with_rows(match &self.comparison.pairs {
             Pairs::Functions(pairs) => {
@@ -314,7 +314,7 @@ impl CompareView<'_> {
         table
     }
 
-    /// Writes what has no row, and why.
+    /// Writes which functions or lines have no row, and why.
     fn rest(&self, out: &mut dyn Write, noun: &str) -> Result<(), PresentError> {
         let Comparison {
             pairs,

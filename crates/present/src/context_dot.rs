@@ -11,7 +11,7 @@ use crate::number::{counted, grouped, percent};
 
 /// Writes the tree. Each context shows the number of executed blocks, with and without callees;
 /// each edge shows the number of calls, or that the function was inlined. Vertices for merged calls
-/// are dashed, those for what was left out of the path dotted.
+/// are dashed; those for parts left out of the path are dotted.
 ///
 /// # Errors
 /// If `out` fails.

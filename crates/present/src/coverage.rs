@@ -24,13 +24,13 @@ pub(crate) struct Coverage<'p> {
     pub(crate) unplaced: Vec<FunctionRow>,
     /// The ways of their branches.
     pub(crate) unplaced_branches: Ran,
-    /// What the filter left out.
+    /// The parts that the filter left out.
     pub(crate) left_out: LeftOut<'p>,
     /// Whether any line is known, shown or not.
     pub(crate) has_lines: bool,
 }
 
-/// What a filter left out.
+/// The parts that a filter left out.
 #[derive(Default)]
 pub(crate) struct LeftOut<'p> {
     pub(crate) files: BTreeSet<&'p str>,
@@ -46,13 +46,13 @@ pub(crate) struct CoveredFile {
     /// The functions with their lines, ascending. Functions of the same line are in the order of
     /// the program.
     pub(crate) functions: Vec<(u32, FunctionRow)>,
-    /// Functions that the linker removed because nobody calls them.
+    /// Functions that the linker removed because nothing calls them.
     pub(crate) removed: Vec<(u32, String)>,
     /// The branches with their lines, ascending.
     pub(crate) branches: Vec<(u32, BranchRow)>,
 }
 
-/// How many ran, and how many there are.
+/// The number that ran, and the total number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ran {
     pub(crate) ran: u64,
@@ -103,7 +103,7 @@ impl CoveredFile {
 }
 
 impl<'p> Coverage<'p> {
-    /// Collects the counts of all files, or of those that a filter shows.
+    /// Collects the counts of all files, or of the files that a filter shows.
     ///
     /// # Errors
     /// If the profile fails.

@@ -28,7 +28,7 @@ pub struct CurrencyReport {
     pub at: String,
     /// The number of the stop, if the question was about a single one.
     pub which: Option<u64>,
-    /// How often the unoptimised and the optimised run arrived at the line.
+    /// The number of arrivals of the unoptimised and the optimised run at the line.
     pub arrivals: [u64; 2],
     /// The stops that were examined.
     pub rows: Vec<CurrencyRow>,
@@ -102,7 +102,7 @@ pub enum Untold {
         /// The value in the unoptimised run.
         unoptimised: Value,
     },
-    /// Executions in a block may have been reordered, and gave the same.
+    /// Executions in a block may have been reordered. They gave the same values.
     Alike {
         /// The column.
         column: Option<u32>,
@@ -114,13 +114,13 @@ pub enum Untold {
 pub struct CurrencyCause {
     /// The part that is not current.
     pub part: String,
-    /// What assigned the expected value in the unoptimised run.
+    /// The assignment of the expected value in the unoptimised run.
     pub expected: Option<Assigned>,
-    /// What made the shown value in the optimised run.
+    /// The assignment of the shown value in the optimised run.
     pub shown: Option<Assigned>,
     /// The variable's place according to the debug information of the optimised program.
     pub place: Option<String>,
-    /// What the optimiser did.
+    /// The optimiser's change.
     pub cause: Cause,
 }
 
@@ -134,7 +134,7 @@ pub enum Assigned {
     Beginning,
 }
 
-/// What the optimiser did to an assignment.
+/// The optimiser's change to an assignment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// Hoisted: the source assigns the shown value only later, in the unoptimised run at this time.
@@ -142,7 +142,7 @@ pub enum Cause {
         /// A time of the unoptimised run.
         time: u64,
         /// Whether it is in a WebAssembly local. Code that computes a value for a local does not
-        /// say which of the variables that share it is meant.
+        /// show which of the variables that share it is meant.
         in_local: bool,
     },
     /// Sunk or delayed: the optimised run executes the assignment later, at this time.
@@ -150,7 +150,7 @@ pub enum Cause {
         /// A time of the optimised run.
         time: u64,
     },
-    /// The line was executed in time, but its value is not stored where the variable is said to be.
+    /// The line was executed in time, but its value is not stored in the variable's declared place.
     Dropped {
         /// A time of the optimised run.
         time: u64,

@@ -81,7 +81,7 @@ impl FactScene<'_> {
         }
     }
 
-    /// What decided, in words, and where.
+    /// Describes the deciding site, and its place.
     fn decider(&self, decider: Option<Decider>) -> Result<(String, String), PresentError> {
         let at = |op: Option<(FuncId, OpId)>| match op {
             Some((function, op)) => self.place(function, op),
@@ -112,7 +112,7 @@ impl FactScene<'_> {
     }
 }
 
-/// How often it held, as a person would say it.
+/// Describes how often it held, as a person would say it.
 fn verdict(answer: &FactAnswer) -> String {
     match answer.holds {
         0 => "never".to_owned(),
@@ -369,13 +369,13 @@ pub struct DataflowAnswer {
     /// The operator.
     #[serde(flatten)]
     pub instruction: Instruction,
-    /// How often it was executed.
+    /// The number of executions.
     pub executions: u64,
     /// The number of calls.
     pub calls: u64,
-    /// For how many executions the fact holds; `null` for `reaching`.
+    /// The number of executions for which the fact holds; `null` for `reaching`.
     pub holds: Option<u64>,
-    /// What decided, most frequent first.
+    /// The deciding sites, most frequent first.
     pub decided: Vec<DataflowDecided>,
     /// The execution in question, if there was only one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -386,13 +386,13 @@ pub struct DataflowAnswer {
     /// queries.
     pub scanned: u64,
     /// The number of distinct path traces of the calls, distinguished by the path of the call and
-    /// by what was called from there.
+    /// by the decisions of its callees.
     pub path_traces: u64,
-    /// With `--paths`, those that most calls took.
+    /// With `--paths`, the path traces that most calls took.
     pub paths: Vec<DataflowPath>,
 }
 
-/// What decided whether a fact holds.
+/// The site that decided whether a fact holds.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DataflowDecided {
     /// The place: the operator, or the first operator where paths meet; for `gen-call` and
@@ -403,7 +403,7 @@ pub struct DataflowDecided {
     /// anew where paths meet), `changed` or `open` (nothing decided, up to the call's beginning or
     /// end).
     pub kind: &'static str,
-    /// How often it decided.
+    /// The number of decisions.
     pub times: u64,
     /// The executions, numbered from 1 in the order of time, as `[first, last, stride, times]`:
     /// from `first` to `last`, repeated every `stride`, `times` times in total.
@@ -434,7 +434,7 @@ pub struct DataflowOne {
     pub number: u64,
     /// The time of its block.
     pub t: u64,
-    /// The position of its block among those that its call executed itself.
+    /// The position of its block among the blocks that its call executed itself.
     pub block_of_call: u64,
     /// The index of its entry in `decided`, from 0.
     pub decided: Option<usize>,
@@ -444,9 +444,9 @@ pub struct DataflowOne {
 /// executed blocks, counted from 1.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DataflowPath {
-    /// How many calls took it.
+    /// The number of calls that took it.
     pub calls: u64,
-    /// How many blocks each executed itself.
+    /// The number of blocks that each executed itself.
     pub blocks: u64,
     /// The blocks at which the operator was executed.
     pub executions: Vec<[u64; 3]>,

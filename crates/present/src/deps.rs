@@ -12,7 +12,7 @@ use crate::document::objects::{Function, MemoryRange, Position, TypedValue, digi
 use crate::document::{Document, NoRows, begin};
 use crate::{PresentError, Render, Style};
 
-/// What executions of statements depend on, or what depends on them.
+/// The dependences or the dependents of executions of statements.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DepsReport {
     /// The place as named by the user.
@@ -35,7 +35,7 @@ impl Document for DepsReport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DepsDirection {
-    /// To what an execution depends on.
+    /// To the dependences of an execution.
     Backward,
     /// To what depends on it.
     Forward,
@@ -95,10 +95,10 @@ pub struct DepsStatement {
     /// Why it trapped, if the run ended with that. It then gave nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trapped: Option<String>,
-    /// What it depends on, if requested.
+    /// Its dependences, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dependences: Option<Vec<Dependence>>,
-    /// What depends on it, if requested.
+    /// Its dependents, if requested.
     #[serde(flatten)]
     pub users: Option<DepsUsers>,
 }
@@ -111,12 +111,12 @@ impl DepsStatement {
     }
 }
 
-/// What an execution depends on.
+/// A dependence of an execution.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Dependence {
-    /// What depends on it. For an operand, its role in the statement. For what is read: `memory`,
-    /// `global`, `element` of a table, or `size` of a table or a memory. `control` for what let the
-    /// execution run; `moved` for what decided that its operands were moved to it.
+    /// The dependent part of the statement. For an operand, its role in the statement. For a read:
+    /// `memory`, `global`, `element` of a table, or `size` of a table or a memory. `control` for
+    /// the decision that let the execution run; `moved` for a decision to move its operands to it.
     pub role: String,
     /// The operand's value.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -137,7 +137,7 @@ pub struct Dependence {
     /// Its origin.
     #[serde(flatten)]
     pub from: DependsOn,
-    /// What the origin depends on, if it was followed.
+    /// The dependences of the origin, if it was followed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dependences: Vec<Dependence>,
 }
@@ -162,7 +162,7 @@ fn contents<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(&digits(bytes))
 }
 
-/// The origin of something that an execution depends on.
+/// The origin of a dependence of an execution.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "from", rename_all = "snake_case")]
 pub enum DependsOn {
@@ -217,14 +217,14 @@ impl DependsOn {
     }
 }
 
-/// What the host gave in a call.
+/// The host's data from a call.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct HostGave {
     /// The host function: `module.name`.
     pub import: String,
     /// The number of the host call, from 1.
     pub call: u64,
-    /// The number of the result, from 1; absent for what it wrote to memory.
+    /// The number of the result, from 1; absent for a write to memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<u32>,
     /// The place of the call; absent if the host acted by itself.
@@ -232,15 +232,16 @@ pub struct HostGave {
     pub called: Option<DepsExecution>,
 }
 
-/// What depends on an execution, in the order of time: first data dependences, then control
+/// The dependents of an execution, in the order of time: first data dependences, then control
 /// dependences.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct DepsUsers {
     /// The first of them.
     pub uses: Vec<DepsUse>,
-    /// How many more there are.
+    /// The number of further ones.
     pub more: u64,
-    /// Parts of the run about which nothing is known, in words: values were not kept there.
+    /// Descriptions of parts of the run about which nothing is known, because values were not kept
+    /// there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unknown: Vec<String>,
 }
@@ -255,12 +256,12 @@ impl DepsUsers {
 /// Something that depends on an execution.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DepsUse {
-    /// What of it depends on the execution, as for a dependence.
+    /// The part of it that depends on the execution, as for a dependence.
     pub role: String,
     /// The dependent.
     #[serde(flatten)]
     pub to: UsedBy,
-    /// What depends on that, if it was followed.
+    /// Its own dependents, if it was followed.
     #[serde(flatten)]
     pub further: Option<Box<DepsUsers>>,
 }
@@ -269,7 +270,7 @@ pub struct DepsUse {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "to", rename_all = "snake_case")]
 pub enum UsedBy {
-    /// A statement used what it made.
+    /// A statement used its result.
     Operator(OperatorUse),
     /// A block was let run.
     Block(BlockRun),

@@ -39,15 +39,15 @@ pub struct DiffReport<'r> {
     pub names: [&'r str; 2],
     /// The program.
     pub program: &'r Program,
-    /// How many blocks they executed.
+    /// The number of blocks that they executed.
     pub lengths: [u64; 2],
     /// The first difference; `None` if they are the same.
     pub first: Option<FirstDifference>,
-    /// Where control parts, if it does.
+    /// The place where control parts, if it does.
     pub parting: Option<PartingDifference>,
-    /// Where their output differs.
+    /// The places where their output differs.
     pub outputs: Vec<OutputPlaces>,
-    /// The lines with different counts, those that differ most first; `None` if lines are unknown.
+    /// The lines with different counts, largest differences first; `None` if lines are unknown.
     pub lines: Option<Vec<LineDifference>>,
     /// The number of known lines.
     pub known_lines: usize,
@@ -69,7 +69,7 @@ pub struct DiffEnding {
 }
 
 impl DiffEnding {
-    /// What follows the name of the recording in a sentence.
+    /// Returns the text after the name of the recording in a sentence.
     pub fn words(&self) -> &str {
         self.text
             .as_deref()
@@ -110,7 +110,7 @@ pub struct FirstDifference {
     pub calls: Vec<CallPlace>,
 }
 
-/// Where output differs.
+/// The places where output differs.
 #[derive(Clone, Debug)]
 pub struct OutputPlaces {
     /// The difference.
@@ -119,12 +119,12 @@ pub struct OutputPlaces {
     pub numbers: [u64; 2],
 }
 
-/// Where control parts.
+/// The place where control parts.
 #[derive(Clone, Debug)]
 pub struct PartingDifference {
     /// The place.
     pub parting: Parting,
-    /// What the last common block did differently in each; the last entry decides.
+    /// The differences in the last common block; the last entry decides.
     pub decided: Vec<(Step, Step)>,
     /// The number of the execution of the deciding operator.
     pub number: u64,
@@ -141,7 +141,7 @@ pub struct LineDifference {
     pub counts: [u64; 2],
 }
 
-/// How many of the calls around a difference to list.
+/// The number of calls around a difference to list.
 const CALLS: usize = 6;
 
 /// A place.
@@ -219,7 +219,7 @@ fn import_name(names: &Names, function: FuncId) -> String {
 pub struct NextQuestion {
     /// The command, for people.
     pub command: String,
-    /// If it is about a slice: which of the two recordings, and the query.
+    /// If it is about a slice: the one of the two recordings, and the query.
     pub slice: Option<(usize, SliceQuery)>,
 }
 
@@ -256,8 +256,8 @@ fn why_command(name: &str, place: &str, number: u64) -> String {
     format!("afterimage why {} --at {place}#{number}", shell_name(name))
 }
 
-/// The command that explains the value of one of two steps that differ; `None` if there is no value
-/// to explain.
+/// Returns the command that explains the value of one of two differing steps; `None` if there is no
+/// value to explain.
 fn why_of(name: &str, place: &str, number: u64, [step, other]: [&Step; 2]) -> Option<String> {
     let at = why_command(name, place, number);
     match (&step.what, &other.what) {
@@ -284,7 +284,7 @@ fn why_of(name: &str, place: &str, number: u64, [step, other]: [&Step; 2]) -> Op
     }
 }
 
-/// The slice that led to a step that differs, or that the step led to.
+/// Returns the slice that led to a differing step, or that the step led to.
 fn slice_about(place: &str, number: u64, step: &Step) -> SliceQuery {
     match &step.what {
         What::Trap(..) => SliceQuery::new(SliceAbout::Trap),
@@ -332,8 +332,8 @@ fn ended(
 }
 
 impl DiffReport<'_> {
-    /// Questions to continue with: about what ended one of them, the operator that decided where
-    /// control went, the output, or the first difference.
+    /// Returns questions to continue with: about the end of one of them, the operator that decided
+    /// where control went, the output, or the first difference.
     ///
     /// # Errors
     /// If the module cannot be read.

@@ -1,4 +1,5 @@
-//! The timestamp-annotated dynamic control-flow graph of a call (Zhang and Gupta 2001, section 4.1).
+//! The timestamp-annotated dynamic control-flow graph of a call (Zhang and Gupta 2001, section
+//! 4.1).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -21,7 +22,7 @@ use crate::{PresentError, Style};
 /// The largest number of blocks that were not executed and are all drawn.
 const DRAWN: usize = 40;
 
-/// How many blocks of a node to write in a table, unless all are requested.
+/// The number of blocks of a node to write in a table, unless all are requested.
 const LONGEST: usize = 12;
 
 /// Writes the graph as two tables: the nodes with their timestamps, and the edges.
@@ -75,7 +76,7 @@ pub fn dynamic_cfg_text(
 
 /// Writes the graph in the language of Graphviz: nodes with their blocks and timestamps, edges with
 /// their counts. Code of the function that this call never executed is gray and dashed; if there is
-/// very much of it, only what is next to something executed is drawn.
+/// very much of it, only parts next to executed code are drawn.
 ///
 /// # Errors
 /// If `out` fails.
@@ -146,7 +147,7 @@ pub fn dynamic_cfg_dot(
     Ok(())
 }
 
-/// What a call of a function, or a path trace, executed, and when.
+/// The execution of a call of a function, or of a path trace, with its times.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DynamicCfgDocument {
     /// The function.
@@ -195,7 +196,7 @@ pub struct DynamicTrace {
     pub number: usize,
     /// The number of path traces.
     pub of: usize,
-    /// How many calls took it.
+    /// The number of calls that took it.
     pub calls: u64,
 }
 
@@ -204,7 +205,7 @@ pub struct DynamicTrace {
 pub struct DynamicNode {
     /// The blocks.
     pub blocks: Vec<u32>,
-    /// How often they were executed.
+    /// The number of executions.
     pub count: u64,
     /// The steps at which they were executed, as series `[l]`, `[l, h]` or `[l, h, s]`.
     pub timestamps: Vec<Vec<u64>>,
@@ -217,7 +218,7 @@ pub struct DynamicEdge {
     pub from: usize,
     /// The index of the second in `nodes`.
     pub to: usize,
-    /// How often this occurred.
+    /// The number of occurrences.
     pub count: u64,
 }
 
@@ -352,7 +353,7 @@ pub struct DynamicCfgView<'r> {
     pub function: &'r Function,
     /// Its name.
     pub name: &'r str,
-    /// How much of a long list the text form shows.
+    /// The length of a long list in the text form.
     pub whole: Whole,
 }
 

@@ -1,4 +1,5 @@
-//! What the explorer's page asks besides the reports of commands: source with counts, what was printed and when, the executions of a place, the name of a moment.
+//! Answers for the explorer's page besides the reports of commands: source with counts, printed
+//! output and its times, the executions of a place, and the name of a moment.
 
 use afterimage_profile::SourceLine;
 use schemars::JsonSchema;
@@ -29,9 +30,9 @@ pub struct FilesEntry {
     pub name: String,
     /// Whether it is a library's.
     pub library: bool,
-    /// How many of its lines have code.
+    /// The number of its lines with code.
     pub lines: u64,
-    /// How many of these were executed.
+    /// The number of these that were executed.
     pub executed: u64,
     /// Instructions executed that come from it.
     pub instructions: u64,
@@ -50,7 +51,7 @@ pub struct SourceDocument {
     pub missing: Option<String>,
     /// The functions that begin in it.
     pub functions: Vec<SourceFunction>,
-    /// Its lines: all of them if the text is at hand, otherwise those with code.
+    /// Its lines: all of them if the text is available, otherwise those with code.
     pub lines: Vec<SourceRow>,
     /// The stretch of the run that the counts are of; `null` for the whole run.
     pub range: Option<SourceRange>,
@@ -78,7 +79,7 @@ pub struct SourceFunction {
     pub function: Function,
     /// The line.
     pub line: u32,
-    /// How often it was called in the whole run.
+    /// The number of calls in the whole run.
     pub calls: u64,
 }
 
@@ -89,7 +90,7 @@ pub struct SourceRow {
     pub line: u32,
     /// Its text.
     pub text: String,
-    /// How often it was arrived at; `null` if it has no code.
+    /// The number of arrivals; `null` if it has no code.
     pub count: Option<u64>,
     /// Instructions executed that come from it, in the whole run.
     pub instructions: u64,
@@ -101,9 +102,9 @@ pub struct SourceRow {
 /// A branch of a line.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SourceBranch {
-    /// Where it is in the original module.
+    /// Its offset in the original module.
     pub offset: u32,
-    /// How often it was executed.
+    /// The number of executions.
     pub count: u64,
     /// Its ways.
     pub ways: Vec<SourceWay>,
@@ -112,20 +113,21 @@ pub struct SourceBranch {
 /// A way of a branch.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SourceWay {
-    /// Which one: `taken`, `not taken`, `then`, `else`, `table 3`.
+    /// The kind: `taken`, `not taken`, `then`, `else`, `table 3`.
     pub kind: String,
-    /// How often.
+    /// The count.
     pub count: u64,
 }
 
-/// What a program printed, and when.
+/// A program's output, and its times.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OutputDocument {
     /// The calls that put something out to standard output or standard error, in order.
     pub writes: Vec<OutputWrite>,
-    /// How many bytes were put out to each in the whole run.
+    /// The number of bytes written to each in the whole run.
     pub totals: OutputTotals,
-    /// Whether all of it is told. If not, it is told up to the limit, or, of a run whose values are not built, as far as can be told soon.
+    /// Whether the output is complete. If not, it ends at the limit or, for a run whose values are
+    /// not built, where it is no longer quickly available.
     pub complete: bool,
 }
 
@@ -135,7 +137,7 @@ impl Document for OutputDocument {
     type Row = NoRows;
 }
 
-/// How many bytes were printed.
+/// The number of bytes printed.
 #[derive(Clone, Copy, Debug, Default, Serialize, JsonSchema)]
 pub struct OutputTotals {
     /// To standard output.
@@ -149,7 +151,7 @@ pub struct OutputTotals {
 pub struct OutputWrite {
     /// `stdout` or `stderr`.
     pub stream: &'static str,
-    /// Which call of the host, from 1.
+    /// The number of the host call, from 1.
     pub call: u64,
     /// The time of the block that ends with the call.
     pub t: u64,
@@ -162,17 +164,17 @@ pub struct OutputWrite {
 /// When a place was executed.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ExecutionsDocument {
-    /// The place, as it was named.
+    /// The place, as the question named it.
     pub at: String,
-    /// How often in the whole run.
+    /// The number of executions in the whole run.
     pub count: u64,
-    /// The number of the first execution in the stretch that was asked for.
+    /// The number of the first execution in the requested stretch.
     pub first: u64,
-    /// How many there are in it.
+    /// The number of executions in it.
     pub within: u64,
     /// Executions in it: all, or as many as the limit allows, evenly spread by number.
     pub executions: Vec<ExecutionTime>,
-    /// How many there were up to the moment that was asked for, its block included.
+    /// The number of executions up to the requested moment, its block included.
     pub by: Option<u64>,
 }
 
@@ -191,30 +193,32 @@ pub struct ExecutionTime {
     pub t: u64,
 }
 
-/// A moment, and what it is called.
+/// A moment and its name.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MomentDocument {
-    /// As commands take it: the execution of an operator where that is known, otherwise the time.
+    /// In the form that commands take: the execution of an operator if known, otherwise the time.
     pub at: String,
     /// The time of its block.
     pub t: u64,
-    /// How many blocks the run has.
+    /// The number of blocks in the run.
     pub length: u64,
     /// The function that is executed.
     pub function: Function,
-    /// The operator that is about to be executed, if it is within a block: where it is in the original module.
+    /// The operator that is about to be executed, if it is within a block: where it is in the
+    /// original module.
     pub offset: Option<u32>,
-    /// Its line, if that is known.
+    /// Its line, if known.
     #[serde(serialize_with = "position")]
     #[schemars(with = "Option<Position>")]
     pub source: Option<SourceLine>,
     /// The line, as commands take it: `bank.c:42`.
     pub line: Option<String>,
-    /// Which arrival at the line it is, or is after.
+    /// The number of the arrival at the line that it is, or follows.
     pub arrival: Option<u64>,
-    /// How many arrivals the line has.
+    /// The number of arrivals at the line.
     pub arrivals: Option<u64>,
-    /// Whether it is right before the first operator of this arrival, so that `line#arrival` names the same moment.
+    /// Whether it is right before the first operator of this arrival, so that `line#arrival` names
+    /// the same moment.
     pub arrives: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Reports what a recording contains.
+//! Reports the contents of a recording.
 
 mod disclosed;
 mod sizes;
@@ -22,7 +22,7 @@ pub use sizes::{InfoClass, InfoOriginal, InfoSection, InfoStream, InfoStreams, I
 /// The message about bytes that an interrupted addition left.
 pub(crate) const LEFT_OVER: &str = "were being added when that was interrupted: nothing else is lost, they are ignored, and go when something is added";
 
-/// What a recording contains: what was run, how it ended, and what was built for it.
+/// The contents of a recording: the program, how the run ended, and the data built for it.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InfoReport {
     /// The guest's name for itself.
@@ -49,7 +49,7 @@ pub struct InfoReport {
     pub results: Option<Vec<ResultValue>>,
     /// Whether the program is still being recorded.
     pub running: bool,
-    /// Where the activations stood at the end, the innermost first: the first 20 places.
+    /// The places of the activations at the end, innermost first: the first 20 places.
     pub frames: Vec<InfoFrame>,
     /// The number of activations.
     pub frames_total: usize,
@@ -57,7 +57,7 @@ pub struct InfoReport {
     pub clock: Option<u64>,
     /// The number of events in the log; `null` as for `ending`.
     pub events: Option<u64>,
-    /// How many of these are calls of imports.
+    /// The number of these that are calls of imports.
     pub host_calls: Option<u64>,
     /// The lenses that were built: `counts`, `paths`, `full`.
     pub lenses: Vec<&'static str>,
@@ -74,11 +74,11 @@ pub struct InfoReport {
     pub simulations: Vec<InfoSimulation>,
     /// The stored slices.
     pub slices: Vec<InfoSlice>,
-    /// What the file discloses to anyone who gets it.
+    /// The data that the file discloses to its receivers.
     pub disclosed: InfoDisclosed,
     /// The size of the file in bytes.
     pub length: u64,
-    /// How many of these come after its last complete state.
+    /// The number of these after its last complete state.
     pub ignored_bytes: u64,
     /// `true` if these bytes were left by an interrupted addition and are no damage; otherwise
     /// absent.
@@ -89,7 +89,7 @@ pub struct InfoReport {
     pub sections: Vec<InfoSection>,
     /// With `--sizes`: the bytes that answer questions about values.
     pub streams: Option<InfoStreams>,
-    /// What could not be read, in words; the exit code is then 125.
+    /// Descriptions of unreadable parts; the exit code is then 125.
     pub problems: Vec<String>,
     /// Whether the text form also shows sizes.
     #[serde(skip)]
@@ -117,13 +117,13 @@ impl Render for InfoReport {
 /// A place where activations stood at the end.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InfoFrame {
-    /// Of which function.
+    /// The function.
     pub function: Function,
     /// The offset in the original module of the next operator.
     pub offset: u32,
     /// Its line, if known.
     pub source: Option<Position>,
-    /// How many consecutive activations stood there.
+    /// The number of consecutive activations there.
     pub times: usize,
 }
 
@@ -136,11 +136,11 @@ pub struct InfoPath {
     pub segments: u64,
     /// The number of distinct paths in it.
     pub nodes: u64,
-    /// The size of the segments, and of what readers need before they open one, in bytes.
+    /// The size of the segments, and of the data that readers need before they open one, in bytes.
     pub stored_bytes: u64,
     /// The same in bits per block; `null` if none was executed.
     pub bits_per_block: Option<f64>,
-    /// What was left out on request, in words; empty for nothing.
+    /// A description of the parts left out on request; empty if there are none.
     pub left_out: String,
 }
 
@@ -196,7 +196,7 @@ pub struct InfoSimulation {
     pub simulation: String,
     /// The number of executions with a bit.
     pub executions: u64,
-    /// How many of them missed.
+    /// The number of them that missed.
     pub missed: u64,
     /// Its size in the file in bytes.
     pub stored_bytes: u64,
@@ -418,7 +418,7 @@ fn text(out: &mut dyn Write, d: &InfoReport) -> Result<(), PresentError> {
     disclosed::text(out, d)
 }
 
-/// A number with three decimals, or with as many as its first two significant digits need.
+/// Formats a number with three decimals, or with as many as its first two significant digits need.
 pub(super) fn significant(number: f64) -> String {
     let decimals = (3..20).find(|&decimals| number * 10f64.powi(decimals) >= 10.0);
     let decimals = decimals.filter(|_| number > 0.0).unwrap_or(3);

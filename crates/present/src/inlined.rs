@@ -43,7 +43,7 @@ pub(crate) fn callers(
     }
     let most = found.into_iter().filter_map(|(line, callers)| {
         let others = callers.len() - 1;
-        // Of several, the first line.
+        // If there are several, take the first line.
         let most = callers.into_iter().rev().max_by_key(|(_, count)| *count);
         most.map(|(caller, _)| (line, (caller, others)))
     });
@@ -59,8 +59,8 @@ mod tests {
     use super::*;
     use crate::sources::Sources;
 
-    /// Each operator is of line 100 of a library, inlined there for another line of it, and that
-    /// for a line of the program: all but the last for line 3.
+    /// Each operator is on line 100 of a library. It is inlined there for another line of the
+    /// library, which is inlined for a line of the program: all except the last for line 3.
     struct Inlined {
         files: [String; 2],
         last: OrigOffset,

@@ -16,11 +16,11 @@ use crate::document::{Document, Lazy, NoRows, begin};
 
 /// Exact counts. Without `--limit`, all rows are included, even those of code that never ran.
 ///
-/// An execution of an instruction of line L is an *arrival* at L in any of these cases: the
-/// instruction that the same activation executed before it is of another line or of none, or there
-/// is no such instruction; control went round a loop that can go round without leaving L; or
-/// control came through a vertex that executes nothing. An edge that was taken leads to an arrival
-/// even if the run was stopped right before the next instruction.
+/// An execution of an instruction of line L is an *arrival* at L in any of these cases. The
+/// previous instruction of the same activation belongs to another line or to none, or does not
+/// exist. Control went round a loop that can go round without leaving L. Or control came through a
+/// vertex that executes nothing. An edge that was taken leads to an arrival even if the run was
+/// stopped right before the next instruction.
 ///
 /// A jump is skipped if its line has other code in the function: it is an instruction of its line,
 /// but not an arrival. If a line has only jumps (`break;`, `goto end;`), executing one is an
@@ -28,11 +28,11 @@ use crate::document::{Document, Lazy, NoRows, begin};
 /// (`while (1) {`), belongs to the code before it; the line then has no code.
 ///
 /// An instruction without debug information, such as code that a compiler merged or made up,
-/// belongs to the line of the last instruction before it that has one, if that line is the same on
-/// every way to it; otherwise to none.
+/// belongs to the line of the last earlier instruction that has one, if that line is the same on
+/// every way to it. Otherwise it belongs to no line.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ProfileDocument<R = Vec<ProfileRow>> {
-    /// What has a row: `function`, `line`, `block`, `edge` or `instruction`.
+    /// The kind of rows: `function`, `line`, `block`, `edge` or `instruction`.
     pub by: &'static str,
     /// The order of the rows: `instructions`, `count`, `name` or `program`; ties are in the order
     /// of the program.
@@ -72,13 +72,13 @@ pub struct ProfileTotals {
     pub entries: u64,
     /// The number of functions that the module defines.
     pub functions: u64,
-    /// How many of them were entered.
+    /// The number of them that were entered.
     pub executed_functions: u64,
     /// The number of activations that had not ended when the run did.
     pub open: u64,
 }
 
-/// A row, as `by` says.
+/// A row; its kind depends on `by`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ProfileRow {
@@ -102,13 +102,14 @@ pub struct ProfileBlock {
     pub function: Function,
     /// Its number.
     pub block: u32,
-    /// How it ends: `fall`, `jump`, `branch`, `table`, `call func7`, `tail call func7`, `call table0 type3`, `return`, `throw` or `unreachable`.
+    /// How it ends: `fall`, `jump`, `branch`, `table`, `call func7`, `tail call func7`, `call
+    /// table0 type3`, `return`, `throw` or `unreachable`.
     pub end: String,
     /// Its first operator.
     pub op: u32,
     /// Its offset in the original module.
     pub offset: u32,
-    /// How often it was executed.
+    /// The number of executions.
     pub count: u64,
     /// The number of instructions executed in it.
     pub instructions: u64,
@@ -127,13 +128,14 @@ pub struct ProfileEdge {
     pub from: u32,
     /// The target block.
     pub to: u32,
-    /// `fall`, `jump`, `taken`, `not taken`, `then`, `else`, `table 2` (by label depth), `call return`, `call throw`, `throw`, `catch 0` (by clause), `unwind` or `return`.
+    /// `fall`, `jump`, `taken`, `not taken`, `then`, `else`, `table 2` (by label depth), `call
+    /// return`, `call throw`, `throw`, `catch 0` (by clause), `unwind` or `return`.
     pub kind: String,
     /// Whether it is a branch back to a loop's header.
     pub back: bool,
     /// The offset of the operator that transfers control.
     pub offset: Option<u32>,
-    /// How often it was taken.
+    /// The number of times it was taken.
     pub count: u64,
     /// The line of that operator.
     pub source: Option<Position>,
@@ -152,7 +154,7 @@ pub struct ProfileInstruction {
     pub offset: u32,
     /// Its text format.
     pub text: String,
-    /// How often it was executed.
+    /// The number of executions.
     pub count: u64,
     /// Its line, if known.
     pub source: Option<Position>,
@@ -196,8 +198,8 @@ pub struct ProfileLine {
     pub source: Position,
 }
 
-/// Writes a report as one JSON document, a row at a time. `note` is what a reader must know if the
-/// counts are not exact.
+/// Writes a report as one JSON document, a row at a time. `note` tells the reader about counts that
+/// are not exact.
 ///
 /// # Errors
 /// If `out` fails.
@@ -239,7 +241,7 @@ pub fn json(
     }
 }
 
-/// The same document with all of its rows in memory.
+/// Returns the same document with all of its rows in memory.
 pub fn profile_document(
     profile: &Profile<'_>,
     report: &Report,

@@ -1,4 +1,4 @@
-//! Reports the values that loads read: in summary, or all of them.
+//! Reports the values that loads read, in summary or completely.
 
 use std::io::Write;
 
@@ -22,8 +22,9 @@ const MAGIC: &[u8; 8] = b"AFLOADS1";
 /// Returns the next values of a load; `None` at the end.
 pub type NextLoads<'s> = dyn FnMut() -> Result<Option<LoadedValues>, PresentError> + 's;
 
-/// Writes a summary of what loads read as a table: in the order of the program, or, if the number
-/// of rows is limited, the most frequently executed first. Returns whether there are more.
+/// Writes a summary of the values that loads read as a table: in the order of the program, or, if
+/// the number of rows is limited, the most frequently executed first. Returns whether there are
+/// more.
 ///
 /// # Errors
 /// If `out` fails or the module does not match the program.
@@ -101,7 +102,7 @@ pub struct LoadValuesRow {
     /// The load.
     #[serde(flatten)]
     pub instruction: Instruction,
-    /// How often it was executed.
+    /// The number of executions.
     pub loads: u64,
     /// The number of distinct values it read.
     pub values: Option<u64>,
@@ -114,7 +115,7 @@ pub struct LoadValuesRow {
     pub largest: LoadedValue,
     /// The most frequent value, if known.
     pub most: Option<LoadedValue>,
-    /// How often it was read.
+    /// The number of times it was read.
     pub most_times: Option<u64>,
 }
 

@@ -55,7 +55,7 @@ pub struct MatchReport<'a> {
     pub names_used: bool,
     /// The largest number of rows in a list of text, if not the default.
     pub top: Option<usize>,
-    /// Whether the text form shows all statements, not only those that differ.
+    /// Whether the text form shows all statements, or only those that differ.
     pub all: bool,
 }
 
@@ -407,7 +407,7 @@ fn numbers(found: &Divergence) -> String {
     }
 }
 
-/// What the statements of a pair gave, in a word or two each.
+/// Describes the results of a pair's statements, in a word or two each.
 fn gave(found: &Divergence) -> [String; 2] {
     match (found.arguments, found.decided) {
         (Some(arguments), _) => [0, 1].map(|side| {
@@ -451,7 +451,8 @@ pub struct MatchDivergence {
     pub t: [u64; 2],
 }
 
-/// Corresponding statements that stop doing the same, as objects, and how many more there are.
+/// Returns corresponding statements that stop doing the same, as objects, and the number of further
+/// ones.
 pub(crate) fn divergences(
     report: &MatchReport<'_>,
 ) -> Result<(Vec<MatchDivergence>, usize), PresentError> {
@@ -583,7 +584,7 @@ fn likely(matching: &Matching, b: u32) -> f32 {
     first.map_or(0.0, |(_, likely)| likely)
 }
 
-/// A likelihood for a person: an uncertain one is never shown as certain.
+/// Formats a likelihood for a person: an uncertain one is never shown as certain.
 fn likelihood(likely: f32) -> String {
     match (100.0 * likely).round() as u32 {
         0 => "<1%".to_owned(),
@@ -592,7 +593,8 @@ fn likelihood(likely: f32) -> String {
     }
 }
 
-/// Which statements of two versions of a program correspond, judged by what their executions did.
+/// The corresponding statements of two versions of a program, judged by the effects of their
+/// executions.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MatchDocument {
     /// The recording of the first version.
@@ -603,12 +605,11 @@ pub struct MatchDocument {
     pub names: bool,
     /// The statements that `b` executed, in the order of the program.
     pub statements: Vec<MatchedStatement>,
-    /// How many of them `--limit` left out.
+    /// The number of them that `--limit` left out.
     pub more_statements: usize,
-    /// Corresponding statements that gave different values: those that `computed` first, then by
-    /// time.
+    /// Corresponding statements with different values: those that `computed` first, then by time.
     pub divergences: Vec<MatchDivergence>,
-    /// How many of them `--limit` left out.
+    /// The number of them that `--limit` left out.
     pub more_divergences: usize,
     /// How they ended, if they ended differently.
     pub endings: Option<DiffEndings>,
@@ -638,20 +639,20 @@ pub struct MatchedStatement {
 pub struct MatchFound {
     /// The statement of the first version.
     pub a: MatchStatement,
-    /// How likely it is to be the right one, if there is one: from 0 to 1, with as few digits as
-    /// distinguish it from other 32-bit numbers. Text counts those of at least 0.95 as likely.
-    /// Where copies of inlined code are one statement of `a`, another one's copies may be likelier
+    /// The likelihood of being the right one, if there is one: from 0 to 1, with as few digits as
+    /// distinguish it from other 32-bit numbers. Text counts those of at least 0.95 as likely. If
+    /// copies of inlined code are one statement of `a`, another statement's copies may be likelier
     /// together.
     pub likely: f32,
     /// Other candidates that are at least a tenth as likely as the likeliest.
     pub others: Vec<MatchOther>,
     /// The strongest evidence for it, in words. A function of the same operators may have other
-    /// constants and other offsets of loads and stores; one of nearly the same operators has the
-    /// same length and agrees in nine of ten of them.
+    /// constants and other offsets of loads and stores. A function of nearly the same operators has
+    /// the same length and agrees in nine of ten of them.
     pub ground: &'static str,
     /// Whether it is the same operator.
     pub same_operator: bool,
-    /// How many operands have a counterpart at the right place, and how many there are.
+    /// The number of operands with a counterpart at the right place, and the total number.
     pub operands: [u32; 2],
     /// The same for the users of its value.
     pub users: [u32; 2],
@@ -673,27 +674,27 @@ pub struct MatchOther {
 /// The accuracy of a matching: counts of statements in functions that differ.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MatchAccuracy {
-    /// How many were executed.
+    /// The number executed.
     pub executed: u64,
-    /// How many of these have a known line and column.
+    /// The number of these with a known line and column.
     pub known: u64,
-    /// For how many of these the first version executed a statement that does the same from there,
-    /// in any instance of a generic function.
+    /// The number of these for which the first version executed a statement that does the same from
+    /// there, in any instance of a generic function.
     pub of_column: u64,
-    /// How many of these are matched with a statement from there.
+    /// The number of these matched with a statement from there.
     pub correct_of_column: u64,
-    /// For how many the first version executed a statement that does the same from there, in the
-    /// same instance.
+    /// The number for which the first version executed a statement that does the same from there,
+    /// in the same instance.
     pub true_counterpart: u64,
-    /// How many of these are matched.
+    /// The number of these that are matched.
     pub matched: u64,
-    /// How many of these are matched correctly: line, column and instance.
+    /// The number of these that are matched correctly: line, column and instance.
     pub correct: u64,
-    /// How many have a correct one among all their matches.
+    /// The number with a correct one among all their matches.
     pub found: u64,
-    /// How many matches these have in total.
+    /// The total number of matches of these.
     pub listed: u64,
-    /// How many are matched with the same line.
+    /// The number matched with the same line.
     pub same_line: u64,
 }
 

@@ -65,19 +65,19 @@ pub struct MemoryPart {
     /// The last write before; `null` if there is none; absent if it was not found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<Option<StepRow>>,
-    /// Set if the last write was not found: if there is one, it is before this time.
+    /// Set if the last write was not found: if it exists, it is before this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written_before: Option<u64>,
     /// The next read; `null` if there is none; absent if it was not found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_read: Option<Option<StepRow>>,
-    /// Set if the next read was not found: if there is one, it is after this time.
+    /// Set if the next read was not found: if it exists, it is after this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_read_after: Option<u64>,
     /// The next write; `null` if there is none; absent if it was not found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_written: Option<Option<StepRow>>,
-    /// Set if the next write was not found: if there is one, it is after this time.
+    /// Set if the next write was not found: if it exists, it is after this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_written_after: Option<u64>,
 }
@@ -96,7 +96,7 @@ pub struct VariableThere {
     /// Why it has no value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unavailable: Option<String>,
-    /// What wrote to its place since the call began, so that it may hold something else.
+    /// The writer to its place since the call began; the place may hold something else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<WrittenSince>,
     /// The call that it lives in: accesses before and after it belong to others. Absent if the
@@ -232,7 +232,7 @@ impl MemoryReport {
         self.parts.iter().any(is_cut)
     }
 
-    /// What a step did to the bytes, and whether they belonged to the variable then.
+    /// Describes the effect of a step on the bytes, and whether they belonged to the variable then.
     fn step(&self, step: Option<&StepRow>, never: &str) -> String {
         let call = self.variable.as_ref().and_then(|v| v.call.as_ref());
         let Some(step) = step else {
@@ -252,7 +252,7 @@ impl MemoryReport {
     }
 }
 
-/// The first bytes as numbers of different types, as far as there are enough.
+/// Returns the first bytes as numbers of different types, for each type with enough bytes.
 fn readings(bytes: &[u8]) -> Vec<(&'static str, String)> {
     let mut readings = Vec::new();
     if let Some(four) = bytes.first_chunk::<4>() {

@@ -47,7 +47,7 @@ pub(crate) fn short_function(name: &str) -> String {
     name
 }
 
-/// The length of the text from a parenthesis to the one that closes it, both included.
+/// Returns the length of the text from a parenthesis to its closing one, inclusive.
 fn closed(text: &str) -> Option<usize> {
     let mut open = 0u32;
     for (at, sign) in text.bytes().enumerate() {

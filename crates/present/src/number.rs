@@ -28,7 +28,7 @@ pub(crate) fn percent(part: u64, whole: u64) -> String {
     }
 }
 
-/// The ratio B/A, to two decimals; `None` if one of them is zero.
+/// Returns the ratio B/A, to two decimals; `None` if one of them is zero.
 pub(crate) fn ratio([a, b]: [u64; 2]) -> Option<String> {
     if a == 0 || b == 0 {
         return None;

@@ -15,14 +15,14 @@ pub use self::json::{PathsDocument, PathsJson, paths_document, paths_json};
 pub use self::text::{found_text, hot_text, trace_counts_text, traces_text};
 pub(crate) use self::text::{path_blocks, path_lines};
 
-/// What is needed to name places.
+/// The data needed to name places.
 #[derive(Clone, Copy)]
 pub struct PathNames<'a> {
     /// The functions' names.
     pub names: &'a Names,
     /// The source files.
     pub source: &'a dyn Source,
-    /// What the path lacks, in words; empty if it is complete.
+    /// A description of the missing parts of the path; empty if it is complete.
     pub left_out: &'a str,
 }
 

@@ -19,7 +19,7 @@ pub struct ProfileView<'p> {
     pub options: Options,
     /// Whether the text form shows source lines with their counts.
     pub annotated: bool,
-    /// What a reader must know if the counts are not exact.
+    /// A note for the reader about counts that are not exact.
     pub note: Option<&'p str>,
     /// Its subject, for a title.
     pub title: String,
@@ -27,7 +27,7 @@ pub struct ProfileView<'p> {
     pub sources: &'p dyn Sources,
 }
 
-/// How many functions without source are listed as WebAssembly text if none is named.
+/// The number of functions without source that are listed as WebAssembly text if none is named.
 const LISTINGS: usize = 3;
 
 impl ProfileView<'_> {

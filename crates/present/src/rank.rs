@@ -298,7 +298,7 @@ pub struct RankDocument {
     pub failing: usize,
     /// The number of passing executions.
     pub passing: usize,
-    /// How many lines ran in a failing one.
+    /// The number of lines that ran in a failing run.
     pub available: usize,
     /// The lines, the most suspicious first.
     pub lines: Vec<RankLine>,

@@ -59,17 +59,17 @@ pub struct RedundancyReport {
     pub operators: Vec<OperatorRedundancy>,
     /// The number of operators in question.
     pub all: u64,
-    /// What the path alone says about the operators shown, in the order of the program.
+    /// The results by the path alone for the shown operators, in program order.
     pub by_path: Vec<PathRedundancy>,
-    /// How many ways through paths to list for each operator.
+    /// The number of ways through paths to list for each operator.
     pub ways: usize,
-    /// How often all of them were executed.
+    /// The number of executions of all of them.
     pub executions: u64,
-    /// How often they were redundant.
+    /// The number of redundant executions.
     pub redundant: u64,
-    /// How often they were redundant within their activations.
+    /// The number redundant within their activations.
     pub within: u64,
-    /// How many instructions the run executed.
+    /// The number of instructions that the run executed.
     pub instructions: u64,
 }
 
@@ -99,7 +99,7 @@ impl RedundancyReport {
         report
     }
 
-    /// What the path alone says about an operator.
+    /// Returns the result by the path alone for an operator.
     fn path(&self, operator: &OperatorRedundancy) -> Option<&PathRedundancy> {
         let found = self
             .by_path

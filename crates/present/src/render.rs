@@ -61,7 +61,7 @@ pub trait Render {
     /// Writes it as comma-separated values.
     ///
     /// # Errors
-    /// If it has no such form, `out` fails, or something to be shown cannot be read.
+    /// If it has no such form, `out` fails, or data to be shown cannot be read.
     fn csv(&self, _: &mut dyn Write) -> Result<(), PresentError> {
         Err(self.refuse(Format::Csv))
     }
@@ -69,7 +69,7 @@ pub trait Render {
     /// Writes it as a graph.
     ///
     /// # Errors
-    /// If it has no such form, `out` fails, or something to be shown cannot be read.
+    /// If it has no such form, `out` fails, or data to be shown cannot be read.
     fn dot(&self, _: &mut dyn Write) -> Result<(), PresentError> {
         Err(self.refuse(Format::Dot))
     }
@@ -77,7 +77,7 @@ pub trait Render {
     /// Writes it as an HTML page.
     ///
     /// # Errors
-    /// If it has no such form, `out` fails, or something to be shown cannot be read.
+    /// If it has no such form, `out` fails, or data to be shown cannot be read.
     fn html(&self, _: &mut dyn Write) -> Result<(), PresentError> {
         Err(self.refuse(Format::Html))
     }
@@ -85,7 +85,7 @@ pub trait Render {
     /// Writes it in a format that only other tools read.
     ///
     /// # Errors
-    /// If it has no such form, `out` fails, or something to be shown cannot be read.
+    /// If it has no such form, `out` fails, or data to be shown cannot be read.
     fn export(&self, _: &mut dyn Write, format: Format) -> Result<(), PresentError> {
         Err(self.refuse(format))
     }

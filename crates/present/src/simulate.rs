@@ -28,7 +28,7 @@ use crate::{PresentError, Style};
 pub struct MissReport<'a> {
     /// Its summary.
     pub summary: &'a Summary,
-    /// What has a row.
+    /// The kind of rows.
     pub by: MissesBy,
     /// The rows, most misses first.
     pub rows: &'a [MissesRow],

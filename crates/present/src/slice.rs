@@ -66,9 +66,8 @@ fn by_file(report: &SliceReport) -> Vec<FileLines<'_>> {
     files
 }
 
-/// Writes the lines of a slice, file by file, with their text if available: how many of a line's
-/// executions are in the slice, and how many there are. Lines where the slice begins are marked
-/// `>`.
+/// Writes the lines of a slice, file by file, with their text if available: the number of a line's
+/// executions in the slice, and the total number. Lines where the slice begins are marked `>`.
 ///
 /// # Errors
 /// If `out` fails.
@@ -210,8 +209,8 @@ struct WithoutLines<'r> {
     statements: u64,
     /// The number of their executions.
     executions: u64,
-    /// The largest number of executions of one of them in the slice, and how often that one was
-    /// executed.
+    /// The largest number of executions of one of them in the slice, and the number of executions
+    /// of that operator.
     most: (u64, u64),
 }
 
@@ -279,7 +278,7 @@ fn slice_statements(
 }
 
 /// Writes whole source files with the lines of a slice marked: `*`, or `>` where the slice begins,
-/// and how many of a line's executions are in it. Missing files are listed line by line.
+/// and the number of a line's executions in it. Missing files are listed line by line.
 ///
 /// # Errors
 /// If `out` fails.
@@ -334,7 +333,7 @@ fn slice_annotated(
 pub struct SliceView<'s> {
     /// The slice.
     pub report: &'s SliceReport,
-    /// What has a row.
+    /// The kind of rows.
     pub rows: SliceRows,
     /// The largest number of rows in a table.
     pub limit: usize,
@@ -361,7 +360,7 @@ impl<'s> SliceView<'s> {
     }
 }
 
-/// What has a row of a slice.
+/// The kind of rows of a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SliceRows {
     /// A line.

@@ -175,7 +175,7 @@ pub fn written_text(written: Option<Written>) -> String {
     written.map_or(String::new(), |written| WrittenSince::from(written).text())
 }
 
-/// What wrote to the place of a parameter since the call began.
+/// The writer to the place of a parameter since the call began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WrittenSince {
     /// The time of the write.
@@ -252,9 +252,9 @@ pub struct StateDocument {
     pub t: u64,
     /// The number of blocks that the run executed.
     pub length: u64,
-    /// What the moment precedes: `block`, or `operator`, that of the innermost frame's `offset`. If
-    /// the question named a place, the operator is the first one of the line, the named one, or the
-    /// first one after the function's prologue.
+    /// What the moment precedes: `block`, or `operator`, the operator at the innermost frame's
+    /// `offset`. If the question named a place, the operator is the first one of the line, the
+    /// named one, or the first one after the function's prologue.
     pub before: &'static str,
     /// The number of open activations.
     pub open: usize,
@@ -266,7 +266,7 @@ pub struct StateDocument {
     /// With `--globals`, the source variables that live as long as the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variables: Option<Vec<StateVariable>>,
-    /// How many of these are left out.
+    /// The number of these left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub more: Option<usize>,
     /// At the end of an invoked function: its results.
@@ -312,7 +312,7 @@ pub struct StateFrame {
     pub function: Function,
     /// The time of its first block.
     pub entered_t: u64,
-    /// The time of the block where it stands. For all but the innermost activation, this is the
+    /// The time of the block where it stands. For all activations except the innermost, this is the
     /// block that ends with the call that it waits for, and its state is the one before that call.
     pub t: u64,
     /// The offset of the operator in the original module.
@@ -360,7 +360,7 @@ pub struct StateVariable {
     /// Why it has no value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unavailable: Option<String>,
-    /// What wrote to its place since the call began, so that it may hold something else.
+    /// The writer to its place since the call began; the place may hold something else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<WrittenSince>,
     /// The inlined function that it belongs to, if any.

@@ -1,4 +1,4 @@
-//! Reports statements and memory accesses, one after the other.
+//! Reports statements and memory accesses, one after another.
 
 mod binary;
 mod json;

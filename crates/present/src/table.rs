@@ -131,8 +131,8 @@ impl Table {
 /// The gap between columns.
 const GAP: &str = "  ";
 
-/// The columns to drop on a narrow terminal, beginning with those that tell a reader of source
-/// least.
+/// The columns to drop on a narrow terminal, beginning with those least useful to a reader of
+/// source.
 const DROPPED: [&str; 13] = [
     "block",
     "edge",
@@ -185,7 +185,7 @@ pub fn wrapped(text: &str, columns: Option<usize>, indent: usize) -> String {
     lines
 }
 
-/// How many bytes of these characters fit into `room` columns.
+/// Returns how many bytes of these characters fit into `room` columns.
 fn fitting(chars: impl Iterator<Item = char>, mut room: usize) -> usize {
     let fits = |c: char| {
         room = room.checked_sub(columns(c))?;
@@ -243,7 +243,7 @@ impl Paint {
 }
 
 impl Style {
-    /// The beginning of a line, as far as it fits on the terminal.
+    /// Returns the beginning of a line, as far as it fits on the terminal.
     pub(crate) fn cut(self, line: &str) -> std::borrow::Cow<'_, str> {
         match self.width {
             Some(room) if room > LEAST_CELL && width(line) > room => {

@@ -26,7 +26,7 @@ pub use self::lines::{
 pub use self::text::trace_text;
 use crate::{PresentError, Sources, Style};
 
-/// What has an entry.
+/// The kind of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceLevel {
     /// A basic block.
@@ -46,7 +46,7 @@ pub struct Scene<'a, S> {
     pub places: &'a Places<'a>,
     /// The text of source files.
     pub sources: &'a dyn Sources,
-    /// What the path lacks, in words; empty if it is complete.
+    /// A description of the missing parts of the path; empty if it is complete.
     pub left_out: &'a str,
     /// The style of text.
     pub style: Style,
@@ -75,8 +75,8 @@ impl<S: Segments> CallSource<'_, S>
 where
     S::Error: Send + Sync,
 {
-    /// The next activation, with its number among those of its function if only these are shown and
-    /// it is known.
+    /// Returns the next activation, with its number among those of its function if only these are
+    /// shown and it is known.
     fn next_call(&mut self) -> Result<Option<(Option<u64>, CallEntry)>, PresentError> {
         match self {
             CallSource::Tree(tree) => {

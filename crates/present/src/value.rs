@@ -6,7 +6,7 @@ use wasmparser::ValType;
 const LARGE: u64 = 4096;
 
 /// A value of WebAssembly as text. Integers are signed, with their hexadecimal digits if they are
-/// large; floats are as in Rust, NaNs with their bits; vectors are hexadecimal; references to
+/// large. Floats are as in Rust, NaNs with their bits. Vectors are hexadecimal. References to
 /// functions are their indices, others their numbers in the run.
 pub fn value_text(ty: ValType, (low, high): (u64, u64)) -> String {
     match ty {
@@ -37,7 +37,7 @@ pub fn value_text(ty: ValType, (low, high): (u64, u64)) -> String {
     }
 }
 
-/// The bits of a value as in all JSON documents: in hexadecimal, for a vector all of them.
+/// Formats the bits of a value as in all JSON documents: in hexadecimal, for a vector all of them.
 pub fn bits_text(ty: ValType, (low, high): (u64, u64)) -> String {
     match ty {
         ValType::V128 => format!("0x{high:016x}{low:016x}"),

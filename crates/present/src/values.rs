@@ -35,7 +35,7 @@ pub struct ValuesReport {
     /// The number of memories. If there is only one, the text form does not number it.
     #[serde(skip)]
     pub memories: u32,
-    /// What is outside of the stored values, and how to get it, in words.
+    /// A description of the values that are not stored, and how to get them.
     #[serde(skip)]
     pub rest: String,
 }
@@ -59,7 +59,7 @@ pub struct StatementValues {
     #[serde(serialize_with = "position")]
     #[schemars(with = "Option<Position>")]
     pub source: Option<SourceLine>,
-    /// How often it was executed.
+    /// The number of executions.
     pub executions: u64,
     /// Why nothing is known about the requested executions.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,10 +67,10 @@ pub struct StatementValues {
     /// Their values.
     #[serde(flatten)]
     pub rows: ValueRows,
-    /// How many rows are left out.
+    /// The number of rows left out.
     pub more: u64,
-    /// If values were kept only for a part of the run: how many of the requested executions are
-    /// outside of it.
+    /// If values were kept only for a part of the run: the number of requested executions outside
+    /// of it.
     #[serde(skip_serializing_if = "is_zero")]
     pub outside: u64,
     /// Whether the executions were requested one by one, so that the text form does not mention
@@ -105,7 +105,7 @@ pub enum ValueRows {
     },
 }
 
-/// What an execution did.
+/// The effect of an execution.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ValuesInstance {
     /// The number of the execution, from 1.
@@ -152,12 +152,12 @@ impl RoleValue {
     }
 }
 
-/// How often a value was given.
+/// The occurrences of a value.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ValueCount {
     /// The value.
     pub value: RoleValue,
-    /// How often it was given.
+    /// The number of occurrences.
     pub times: u64,
 }
 
@@ -205,7 +205,7 @@ impl Render for ValuesReport {
     fn text(&self, out: &mut dyn Write, _: Style) -> Result<(), PresentError> {
         let mut said = None;
         for (i, report) in self.statements.iter().enumerate() {
-            // What holds for a whole function is said once.
+            // A fact about a whole function is stated once.
             if report.refused.is_some() && report.refused == said {
                 continue;
             }
@@ -319,7 +319,7 @@ fn extremes(out: &mut dyn Write, counts: &[ValueCount]) -> Result<(), PresentErr
     Ok(())
 }
 
-/// Writes how many executions are left out.
+/// Writes the number of executions left out.
 fn more_instances(out: &mut dyn Write, more: u64) -> Result<(), PresentError> {
     if more > 0 {
         writeln!(
@@ -332,7 +332,7 @@ fn more_instances(out: &mut dyn Write, more: u64) -> Result<(), PresentError> {
     Ok(())
 }
 
-/// Writes how many values are left out.
+/// Writes the number of values left out.
 fn more_values(out: &mut dyn Write, more: u64) -> Result<(), PresentError> {
     if more > 0 {
         let values = if more == 1 { "value" } else { "values" };
@@ -346,7 +346,7 @@ fn more_values(out: &mut dyn Write, more: u64) -> Result<(), PresentError> {
     Ok(())
 }
 
-/// Which of several values occurred most often.
+/// Names the most frequent of several values.
 fn most_often(value: &str, often: u64) -> String {
     match often {
         1 => "each once".to_owned(),
@@ -354,7 +354,7 @@ fn most_often(value: &str, often: u64) -> String {
     }
 }
 
-/// How often.
+/// Formats a number of times.
 fn times(count: u64) -> String {
     match count {
         1 => "once".to_owned(),

@@ -12,8 +12,8 @@ use crate::plain::plain;
 use crate::render::Render;
 use crate::{PresentError, Style};
 
-/// Whether a recording is sound. Even one that was cut off can be sound: its log and path then end
-/// with the last of its `events` and blocks.
+/// Whether a recording is sound. Even a recording that was cut off can be sound: its log and path
+/// then end with the last of its `events` and blocks.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VerifyReport {
     /// Whether no fault was found.
@@ -28,7 +28,7 @@ pub struct VerifyReport {
     pub events: u64,
     /// Whether the file says how the run ended.
     pub ended: bool,
-    /// How many bytes come after its last complete state.
+    /// The number of bytes after its last complete state.
     pub ignored_bytes: u64,
     /// `true` if these bytes were left by an interrupted addition and are no damage; otherwise
     /// absent.
@@ -36,7 +36,8 @@ pub struct VerifyReport {
     pub interrupted: bool,
     /// The checks of the path, if there is one.
     pub path: Option<VerifiedPath>,
-    /// If the path was written live: at how many moments the run was found where the path says.
+    /// If the path was written live: the number of moments at which the run was found where the
+    /// path says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moments: Option<u64>,
     /// The windows of values that were confirmed by following the run.
@@ -59,7 +60,7 @@ pub struct VerifyReport {
     pub findings: Vec<String>,
 }
 
-/// What was checked of a path.
+/// The checks of a path.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VerifiedPath {
     /// The number of segments.
@@ -68,7 +69,7 @@ pub struct VerifiedPath {
     pub nodes: u64,
     /// The number of executed blocks.
     pub blocks: u64,
-    /// What was left out of it, in words.
+    /// A description of the parts left out of it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub left_out: String,
     /// Whether it was compared with the counts in the file.

@@ -36,7 +36,7 @@ pub struct WhyPlace {
     #[schemars(with = "Option<Position>")]
     pub source: Option<SourceLine>,
     /// The line of the call that it was inlined for: if [`source`](Self::source) is a line of a
-    /// library and this one is of the user's own code; or if only this one's text is available.
+    /// library and this one is the user's own code; or if only this one's text is available.
     #[serde(serialize_with = "position")]
     #[schemars(with = "Option<Position>")]
     pub around: Option<SourceLine>,
@@ -48,8 +48,8 @@ pub struct WhyPlace {
     pub at: String,
     /// The time of its block.
     pub t: u64,
-    /// `true` if neither its line nor one that it was inlined for is of the user's own code;
-    /// otherwise absent.
+    /// `true` if neither its line nor one that it was inlined for is the user's own code; otherwise
+    /// absent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub library: bool,
     /// For a step in a library: the call in the user's own code during which it was executed, the
@@ -124,7 +124,7 @@ pub struct WhyMove {
     pub value: String,
     /// The place in the program.
     pub place: WhyPlace,
-    /// How many other parts were read. These are not followed.
+    /// The number of other parts that were read. These are not followed.
     pub besides: u64,
 }
 
@@ -181,7 +181,7 @@ pub struct WhyLed {
 /// An activation that was open when the run ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyFrame {
-    /// Where it stood.
+    /// Its place.
     pub place: WhyPlace,
     /// The functions inlined there, the innermost first. Absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -200,8 +200,8 @@ impl WhyFrame {
         led.map(|led| &led.branch)
     }
 
-    /// Whether another activation stands at the same operator, and the same branch led there, in
-    /// any executions. They differ if one of them is followed.
+    /// Whether another activation is at the same operator, and the same branch led there, in any
+    /// executions. They differ if one of them is followed.
     fn is_alike(&self, other: &Self) -> bool {
         let branch = |of: &Self| {
             let led = of.branch.as_ref();
@@ -229,7 +229,7 @@ pub struct WhyEnd {
     pub bytes: Option<u64>,
     /// The place in the program, if there is one.
     pub place: Option<WhyPlace>,
-    /// Where it was read from a computed address.
+    /// The place of the read from a computed address.
     pub read: Option<WhyPlace>,
     /// For a constant, the branch that led to it, and the value that decided the branch.
     pub led: Option<Box<WhyBranch>>,
@@ -249,22 +249,22 @@ pub enum WhyEntry {
     Led {
         /// The activations that were open, the innermost first.
         frames: Vec<WhyFrame>,
-        /// How many more there were.
+        /// The number of further ones.
         more: u64,
     },
     /// How the value was moved.
     Moved {
         /// The moves, the latest first.
         moves: Vec<WhyMove>,
-        /// How many earlier moves there are.
+        /// The number of earlier moves.
         more: u64,
     },
     /// The last steps repeat.
     Again {
-        /// How many of them repeat.
+        /// The number of them that repeat.
         #[serde(rename = "steps")]
         period: usize,
-        /// How often they repeat.
+        /// The number of repetitions.
         times: u64,
         /// The first of these in time.
         back: WhyMade,
@@ -603,7 +603,7 @@ impl WhyText<'_> {
     }
 }
 
-/// What decided a branch, if that was kept.
+/// Describes what decided a branch, if that was kept.
 fn on(decided: &str) -> String {
     if decided.is_empty() {
         String::new()

@@ -20,13 +20,13 @@ pub struct WhyNotReport {
     pub at: String,
     /// The time after which it was not executed; 0 for the whole run.
     pub after: u64,
-    /// How often it was executed until then, if at all.
+    /// The number of executions until then, if any.
     pub before: Option<WhyNotBefore>,
-    /// What kept it from being executed.
+    /// The cause of its absence.
     pub cause: WhyNotCause,
     /// The origin of the value that decided it, as in `afterimage/why`.
     pub why: Vec<WhyEntry>,
-    /// How many moves and computations were followed back.
+    /// The number of moves and computations followed back.
     pub steps: u64,
     /// Other causes at the same distance.
     pub others: Vec<WhyNotCause>,
@@ -43,13 +43,13 @@ impl Document for WhyNotReport {
 pub struct WhyNotBefore {
     /// Whether arrivals at the line are counted instead of executions of its blocks.
     pub arrivals: bool,
-    /// How many there were.
+    /// The number of occurrences.
     pub times: u64,
     /// The time of the last one.
     pub t: u64,
 }
 
-/// What kept a place from being executed.
+/// The cause that kept a place from being executed.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct WhyNotCause {
     /// The kind of cause.
@@ -67,30 +67,30 @@ pub enum WhyNotKind {
     Branch {
         /// Its last execution, or the first one after `after`.
         place: WhyPlace,
-        /// How often it was executed after `after`, including the end of that moment's block.
+        /// The number of executions after `after`, including the end of that moment's block.
         times: u64,
-        /// How often it was executed in the whole run.
+        /// The number of executions in the whole run.
         executions: u64,
         /// The value that decided it, if known.
         value: Option<String>,
-        /// What would have led there.
+        /// The outcome that would have led there.
         needs: WhyNotNeeds,
-        /// Where it went.
+        /// The actual outcome.
         went: WhyNotWent,
     },
     /// A call through a table never called the function.
     Table {
         /// Its last execution, or the first one after `after`.
         place: WhyPlace,
-        /// How often it was executed after `after`, including the end of that moment's block.
+        /// The number of executions after `after`, including the end of that moment's block.
         times: u64,
-        /// How often it was executed in the whole run.
+        /// The number of executions in the whole run.
         executions: u64,
         /// The index, if known.
         value: Option<String>,
         /// The function.
         function: Function,
-        /// The function that it called; `null` for one of the host.
+        /// The function that it called; `null` for a host function.
         called: Option<Function>,
     },
     /// Control did go that way, but did not reach a regular end.
@@ -99,16 +99,16 @@ pub enum WhyNotKind {
         place: WhyPlace,
         /// Whether the function was entered there, since it begins with a block without operators.
         entered: bool,
-        /// How often control went there.
+        /// The number of times control went there.
         times: u64,
-        /// Where the run ended; `null` if an exception left the function.
+        /// The end of the run; `null` if an exception left the function.
         stood: Option<WhyNotEnd>,
     },
     /// The run ended in that block, before the block's end.
     Stopped {
         /// The block's last operator.
         place: WhyPlace,
-        /// Where the run ended.
+        /// The end of the run.
         stood: WhyNotEnd,
     },
     /// Only the host could have called the function.
@@ -136,7 +136,7 @@ impl WhyNotKind {
     }
 }
 
-/// What would have made a branch go the other way.
+/// The outcome that a branch would have needed to go the other way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WhyNotNeeds {
@@ -150,7 +150,7 @@ pub enum WhyNotNeeds {
     Index,
 }
 
-/// Where a branch went instead.
+/// The actual direction of a branch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum WhyNotWent {
@@ -165,7 +165,7 @@ pub enum WhyNotWent {
     Ended,
 }
 
-/// Where the run ended, and the activation that would have reached the place.
+/// The end of the run, and the activation that would have reached the place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyNotEnd {
     /// How the run ended, in words.
@@ -185,7 +185,7 @@ pub struct WhyNotHop {
     pub place: WhyPlace,
 }
 
-/// How something depends on what was not executed.
+/// The kind of dependence on a place that was not executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WhyNotHow {
@@ -195,7 +195,7 @@ pub enum WhyNotHow {
     Call,
 }
 
-/// The answer, with what is needed to show it.
+/// The answer, with the data needed to show it.
 pub struct WhyNotView<'r> {
     /// The answer.
     pub report: &'r WhyNotReport,

@@ -9,7 +9,7 @@ use crate::ProfileError;
 /// An operator of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decoded {
-    /// Where it is in the original module.
+    /// Its offset in the original module.
     pub offset: OrigOffset,
     /// Whether it is an instruction rather than a marker of the block structure.
     pub instruction: bool,

@@ -209,9 +209,9 @@ impl Profile<'_> {
         Ok(rows)
     }
 
-    /// The dynamic call graph as far as the counts determine it: calls by name and, per caller, all
-    /// calls through tables together. Ascending by caller, then callee, with calls through tables
-    /// first. A call that never ran has count 0.
+    /// Returns the part of the dynamic call graph that the counts determine: calls by name and, per
+    /// caller, all calls through tables together. Ascending by caller, then callee, with calls
+    /// through tables first. A call that never ran has count 0.
     pub fn call_rows(&self, scope: &Scope) -> Result<Vec<CallRow>, ProfileError> {
         let mut rows = Vec::new();
         self.each(scope, |seen| {

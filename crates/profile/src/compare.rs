@@ -39,7 +39,7 @@ pub struct Comparison {
     pub never: usize,
     /// The number of functions that ran but have no name, and so cannot be matched.
     pub unnamed: usize,
-    /// What [`Options::code`] left out of B.
+    /// The parts of B that [`Options::code`] left out.
     pub left_out: LeftOut,
     /// The sums over each program.
     pub totals: [Totals; 2],
@@ -93,7 +93,7 @@ impl<R: Measured> Pair<R> {
         self.both(R::measure)
     }
 
-    /// A number of the row in each profile; zero where there is no row.
+    /// Returns a number of the row in each profile; zero for a missing row.
     pub fn both(&self, of: impl Fn(&R) -> u64) -> [u64; 2] {
         let [a, b] = &self.rows;
         [a, b].map(|row| row.as_ref().map_or(0, &of))

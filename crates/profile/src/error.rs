@@ -25,7 +25,7 @@ pub enum ProfileError {
         /// Edges that were counted.
         got: usize,
     },
-    /// The flow into a block differs from the flow out of it plus what stays.
+    /// The flow into a block differs from the flow out of it plus the flow that ends there.
     #[error("{block} of {function} is entered {entered} times and left {left} times")]
     Flow {
         /// The function.
@@ -51,7 +51,7 @@ pub enum ProfileError {
         /// Frames whose operator is listed.
         listed: u64,
     },
-    /// A frame is said to be at an operator that does not exist there.
+    /// A frame is at an operator that does not exist there.
     #[error("{function} has no {op} in {block}, where a frame is said to stand")]
     NoSuchStop {
         /// The function.

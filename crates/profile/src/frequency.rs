@@ -5,10 +5,10 @@ use afterimage_program::{BlockKind, Function};
 
 use crate::ProfileError;
 
-/// How often each vertex of a function's graph was entered.
+/// Returns the number of entries of each vertex of a function's graph.
 ///
-/// The flow into a vertex must leave it or stay in it (Ball and Larus 1992, section 2, Kirchhoff's
-/// law, with the virtual edges of their Figure 4 for frames that were open at the end). O(V + E).
+/// The flow into a vertex must leave it or stay in it (Kirchhoff's law, Ball and Larus 1992,
+/// section 2, with the virtual edges of their Figure 4 for frames open at the end). O(V + E).
 ///
 /// # Errors
 /// If the counts have the wrong shape, break a flow equation or do not fit into 64 bits.

@@ -15,19 +15,19 @@
 //!
 //! A jump (`br`) is passed over if its line has other code in the function. Compilers give the jump
 //! at the end of an arm the line of its `if`, and the jump at the end of a loop the line of its
-//! `while`. A reader of the source does not arrive there a second time. (It still counts as an
-//! instruction of its line.) So if control passes a block that holds only such a jump, it comes to
-//! the next block from where it was before. If a line has only jumps (`break;`, `continue;`, `goto
-//! end;`, `} else {`), they are its code, and executing one is an arrival. The exception is the
-//! head of a loop without a condition, `while (1) {` or `for (;;) {`: a line whose only code is
-//! jumps back to code of a later line has no code and no count. `OperatorCount::position` and
-//! `OperatorCount::passed` hold the results of these rules.
+//! `while`. A reader of the source does not arrive there a second time. (The jump still counts as
+//! an instruction of its line.) So if control passes through a block with only a jump of this kind,
+//! it arrives at the next block from the block before the jump. If a line has only jumps (`break;`,
+//! `continue;`, `goto end;`, `} else {`), they are its code, and executing one is an arrival. The
+//! exception is the head of a loop without a condition, `while (1) {` or `for (;;) {`. A line whose
+//! only code is jumps back to code of a later line has no code and no count.
+//! `OperatorCount::position` and `OperatorCount::passed` hold the results of these rules.
 //!
 //! `gcov` counts the same with four exceptions. It counts blocks, not arrivals: if a block returns
 //! to a line (for example after call arguments on lines of their own), it counts the line once. It
 //! counts jumps to the next instruction, which WebAssembly does not have, so `do {` has a count
 //! there. It enters a line through any of its blocks, even one with only a jump of the line. And it
-//! counts a loop that stays on its line by what remains after subtracting all entries from outside.
+//! counts a loop that stays on its line by subtracting all entries from outside.
 //!
 //! A taken edge leads to an arrival even if the run was stopped right before the instruction that
 //! it leads to, or in jumps on the way.
@@ -46,7 +46,7 @@ use afterimage_program::Function;
 use crate::walk::code_blocks;
 use crate::{Line, OperatorCount};
 
-/// What happened on a source line.
+/// The counts of a source line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LineCount {
     /// Arrivals at the line.
@@ -214,7 +214,7 @@ impl Jumps {
         Self(behind)
     }
 
-    /// Where control gets to from an edge into this block, and whether over a back edge.
+    /// Returns where control arrives from an edge into this block, and whether over a back edge.
     fn behind(&self, block: BlockId, back: bool) -> (Option<BlockId>, bool) {
         match self.0[block] {
             None => (Some(block), back),

@@ -17,7 +17,7 @@ use thiserror::Error;
 
 use crate::{Line, ProfileError};
 
-/// Which execution of a place.
+/// The selected execution of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occurrence {
     /// The K-th, from 1.
@@ -67,12 +67,11 @@ pub enum Place {
 pub struct Resolved {
     /// The place.
     pub place: Place,
-    /// Which execution, if one was asked for.
+    /// The selected execution, if any.
     pub occurrence: Option<Occurrence>,
 }
 
-/// Why a text is not a location in a program. Each error names the nearest location, if there is
-/// one.
+/// Why a text is not a location in a program. Each error names the nearest location, if any.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ResolveError {
     /// The text is empty.
@@ -132,7 +131,7 @@ pub enum ResolveError {
         path: String,
         /// The line.
         line: u32,
-        /// Where the code begins.
+        /// The beginnings of the code.
         starts: Vec<OrigOffset>,
     },
     /// A line has no code, but declares several functions: the instances of a generic one.

@@ -31,7 +31,7 @@ impl CodeFilter {
             Self::Mine => !is_library(path),
             Self::All => true,
             Self::Files(glob) => Pattern::new(glob).is_ok_and(|glob| {
-                // A library is meant only if its whole path is written.
+                // A pattern selects a library only if it contains the whole path.
                 glob.matches_with(path, OPTIONS) || !is_library(path) && matches(&glob, path)
             }),
         }
@@ -117,8 +117,8 @@ fn matches(glob: &Pattern, path: &str) -> bool {
     ends.any(|from| glob.matches_with(&path[from..], OPTIONS))
 }
 
-/// A source map that replaces code that is not shown by the line of the shown code that called it,
-/// if it was inlined there, and otherwise gives it no line.
+/// A source map that hides code that is not shown. Inlined code takes the line of the shown code
+/// that called it; other hidden code has no line.
 pub struct Folded<'s> {
     source: &'s dyn Source,
     shown: Vec<bool>,

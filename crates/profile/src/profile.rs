@@ -7,7 +7,7 @@ use crate::body::decode;
 use crate::frequency::executed_blocks;
 use crate::{OperatorCount, ProfileError, Source, block_counts, text, walk};
 
-/// Where an activation stopped when the run ended.
+/// The place where an activation stopped when the run ended.
 ///
 /// An operator that trapped or was executing a call counts as executed; later operators of its
 /// block do not.
@@ -22,7 +22,7 @@ pub struct Stop {
     pub next: OpId,
 }
 
-/// Totals of what a program did.
+/// The totals of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// The number of runs that were added up.
@@ -36,7 +36,7 @@ pub struct Totals {
     pub entries: u64,
     /// Functions that the module defines.
     pub functions: u64,
-    /// Those of them that were entered.
+    /// The number of them that were entered.
     pub executed_functions: u64,
     /// Activations that were still open when the run ended.
     pub open: u64,
@@ -57,13 +57,13 @@ pub struct Profile<'a> {
     totals: Totals,
 }
 
-/// What [`Profile`] stores for one function.
+/// The data that [`Profile`] stores for one function.
 #[derive(Clone, Debug)]
 pub struct FunctionProfile {
     /// Executions of each vertex of its graph.
     pub blocks: SecondaryMap<BlockId, u64>,
-    /// Where its open activations stopped: the block, and its first operator that was not executed.
-    /// Ascending.
+    /// The places where its open activations stopped: the block, and its first operator that was
+    /// not executed. Ascending.
     pub stops: Vec<(BlockId, OpId)>,
     /// Basic blocks executed.
     pub executed_blocks: u64,
@@ -179,7 +179,7 @@ impl<'a> Profile<'a> {
         self.totals
     }
 
-    /// The path of a source file, or an empty text if the source has no such file.
+    /// Returns the path of a source file, or an empty text if the source has no such file.
     pub fn file(&self, file: FileId) -> &'a str {
         self.source
             .files()
@@ -218,7 +218,7 @@ impl<'a> Profile<'a> {
     /// O(operators × log rows of the source map).
     ///
     /// # Errors
-    /// If the module's bytes are not those that the program was parsed from.
+    /// If the module's bytes are not the source of the program.
     pub fn operators(
         &self,
         function: &Function,
@@ -232,8 +232,8 @@ impl<'a> Profile<'a> {
     }
 
     /// The lines of the module's text for the operators at these ascending offsets, with their
-    /// indentation. Empty where there is no operator, and for the `end` of a function, which the
-    /// text format writes as a parenthesis. O(size of the module).
+    /// indentation. The text is empty if there is no operator, and for the `end` of a function,
+    /// which the text format writes as a parenthesis. O(size of the module).
     ///
     /// # Errors
     /// If the module cannot be written as text.

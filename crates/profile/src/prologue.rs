@@ -17,9 +17,10 @@ pub struct PrologueEnd {
 }
 
 /// Finds the end of a function's prologue as debuggers do: at the first row of the line table that
-/// marks it, or otherwise at the function's second row. `None` if the line table does not cover the
-/// function, or if the path there contains a branch or a call, so that the place is not the
-/// beginning of each activation. O(log rows + size of the body).
+/// marks it, or otherwise at the function's second row. Returns `None` if the line table does not
+/// cover the function. It also returns `None` if the path there contains a branch or a call,
+/// because the place is then not at the beginning of each activation. O(log rows + size of the
+/// body).
 ///
 /// # Errors
 /// If the module's bytes are not the program's.
@@ -53,7 +54,8 @@ pub fn prologue_end(
     Ok(blocks.map(|blocks| PrologueEnd { blocks, op }))
 }
 
-/// The number of blocks executed before one that every activation reaches first, without a branch.
+/// Returns the number of blocks executed before a block that every activation reaches first,
+/// without a branch.
 fn straight(function: &Function, block: BlockId) -> Option<u64> {
     let cfg = &function.cfg;
     let mut at = cfg.graph.root();

@@ -11,7 +11,7 @@ use crate::{
     is_library_name, text,
 };
 
-/// What a report has rows for.
+/// The kind of rows in a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum By {
@@ -45,9 +45,9 @@ pub enum Sort {
 /// A question about a profile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// What each row stands for.
+    /// The kind of each row.
     pub by: By,
-    /// The order. By default program order, or most instructions first if only the top rows are
+    /// The order. The default is program order, or most instructions first if only the top rows are
     /// wanted.
     pub sort: Option<Sort>,
     /// The number of first rows to keep; all by default.
@@ -58,7 +58,7 @@ pub struct Options {
     pub code: Option<CodeFilter>,
 }
 
-/// What the filter left out.
+/// The parts left out by the filter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
     /// The number of its rows.
@@ -74,7 +74,7 @@ pub struct Report {
     pub rows: Rows,
     /// The number of rows without a limit.
     pub available: usize,
-    /// What [`Options::code`] left out.
+    /// The parts that [`Options::code`] left out.
     pub left_out: LeftOut,
     /// The totals of the whole program, whatever the rows cover.
     pub totals: Totals,

@@ -211,7 +211,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The instructions of a line, including those that take their line from the previous
+    /// Returns the instructions of a line, including those that take their line from the previous
     /// instruction.
     fn line(&self, file: &str, number: u32, column: Option<u32>) -> Result<Place, ResolveError> {
         let file = self.source.find_file(file)?;

@@ -16,9 +16,9 @@ pub struct FunctionRow {
     pub blocks: u64,
     /// Instructions executed, excluding callees.
     pub instructions: u64,
-    /// Where it begins: its declaration or, failing that, its first instruction with a position.
+    /// Its beginning: its declaration or, failing that, its first instruction with a position.
     pub position: Option<Location>,
-    /// Where its body begins in the module.
+    /// The start of its body in the module.
     pub offset: OrigOffset,
 }
 
@@ -44,13 +44,13 @@ pub struct BlockRow {
     pub end: BlockEnd,
     /// Its first operator.
     pub op: OpId,
-    /// Where that is in the module.
+    /// Its offset in the module.
     pub offset: OrigOffset,
     /// Executions.
     pub count: u64,
     /// Instructions executed in it.
     pub instructions: u64,
-    /// Where its first instruction with a position comes from.
+    /// The source position of its first instruction that has one.
     pub position: Option<Location>,
 }
 
@@ -74,7 +74,7 @@ pub struct EdgeRow {
     pub offset: Option<OrigOffset>,
     /// Executions.
     pub count: u64,
-    /// Where that operator comes from.
+    /// The source position of that operator.
     pub position: Option<Location>,
 }
 
@@ -85,13 +85,13 @@ pub struct InstructionRow {
     pub function: FuncId,
     /// Its ordinal in the body.
     pub op: OpId,
-    /// Where it is in the module.
+    /// Its offset in the module.
     pub offset: OrigOffset,
     /// The block that it belongs to; `None` in code that cannot be reached.
     pub block: Option<BlockId>,
     /// Executions.
     pub count: u64,
-    /// Where it comes from.
+    /// Its source position.
     pub position: Option<Location>,
     /// Its text in the WebAssembly text format.
     pub text: Box<str>,
@@ -107,13 +107,13 @@ pub struct BranchRow {
     pub block: BlockId,
     /// The operator.
     pub op: OpId,
-    /// Where it is in the module.
+    /// Its offset in the module.
     pub offset: OrigOffset,
     /// Executions of the branch.
     pub count: u64,
     /// Each way out and how often it was taken, in the order of the edges.
     pub ways: Vec<(EdgeKind, u64)>,
-    /// Where it comes from.
+    /// Its source position.
     pub position: Option<Location>,
 }
 
@@ -124,7 +124,7 @@ pub struct CallRow {
     pub caller: FuncId,
     /// The function that is called; `None` for calls through a table.
     pub callee: Option<FuncId>,
-    /// How often.
+    /// The count.
     pub count: u64,
     /// The number of places in the caller.
     pub sites: u32,

@@ -1,4 +1,4 @@
-//! Where operators come from.
+//! The source positions of operators.
 
 use std::fmt;
 
@@ -43,10 +43,10 @@ impl fmt::Display for SourceLine {
     }
 }
 
-/// What a profile needs from a source map, as a trait so that tests can provide one.
+/// The interface that a profile needs from a source map, as a trait so that tests can provide one.
 pub trait Source {
-    /// Where the operator at this offset comes from. `None` if the debug information does not cover
-    /// it or says that it comes from no line.
+    /// Returns the source position of the operator at this offset. `None` if the debug information
+    /// does not cover it or says that it comes from no line.
     fn locate(&self, offset: OrigOffset) -> Option<Location>;
 
     /// The paths of the files, by [`FileId`]; no path twice.
@@ -59,7 +59,7 @@ pub trait Source {
     }
 
     /// The last two parts of a file's path, because many files are called `mod.rs`; more if other
-    /// files end in the same parts. Input accepts what is shown.
+    /// files end in the same parts. Users may enter paths in this form.
     fn shown_path(&self, file: FileId) -> &str {
         let path = self.files().get(file.0 as usize).map_or("", String::as_str);
         let (two, least) = (last_two(path), self.short_path(file));
@@ -88,10 +88,10 @@ pub trait Source {
         }
     }
 
-    /// Where the function whose body holds this offset is declared.
+    /// Returns the declaration of the function whose body contains this offset.
     fn declared(&self, offset: OrigOffset) -> Option<Location>;
 
-    /// Where the debug information is, if the module has none itself.
+    /// Returns where the debug information is, if the module has none itself.
     fn missing(&self) -> NoDebug {
         NoDebug::Nowhere
     }
@@ -112,8 +112,8 @@ pub trait Source {
         Vec::new()
     }
 
-    /// The functions from which the operator at this offset was compiled: the innermost inlined one
-    /// first and the one that the module defines last.
+    /// Returns the functions from which the operator at this offset was compiled: the innermost
+    /// inlined function first, and the function that the module defines last.
     fn inlined_frames(&self, offset: OrigOffset) -> Vec<InlinedFrame> {
         let _ = offset;
         Vec::new()

@@ -6,7 +6,8 @@ use afterimage_trace::{End, Standing};
 
 use crate::{ProfileError, Stop};
 
-/// Where the activations of a recording stopped at its end. O(frames · log operators).
+/// Returns the places where the activations of a recording stopped at its end. O(frames · log
+/// operators).
 ///
 /// # Errors
 /// If a frame is not at a place of the program.

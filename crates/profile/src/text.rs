@@ -25,8 +25,8 @@ pub(crate) fn fill(module: &[u8], rows: &mut [InstructionRow]) -> Result<(), Pro
     }
 }
 
-/// The lines of a module's text for the operators at these ascending offsets, with their
-/// indentation; empty where there is no operator. O(size of the module).
+/// Returns the lines of a module's text for the operators at these ascending offsets, with their
+/// indentation. A line is empty if there is no operator. O(size of the module).
 ///
 /// # Errors
 /// If the module cannot be written as text.

@@ -22,12 +22,12 @@ pub struct OperatorCount {
     pub passed: bool,
     /// The block that it belongs to; `None` in code that cannot be reached.
     pub block: Option<BlockId>,
-    /// How often it was executed, including a trap in it; for a marker, how often control passed
-    /// it.
+    /// The number of executions, including a trap in it; for a marker, the number of times control
+    /// passed it.
     pub count: u64,
-    /// Where it comes from. Compilers give no position to code that they merged or invented. Such
-    /// an instruction takes its position from where control comes from: the last instruction before
-    /// it with a position, if all ways there agree on the line; otherwise it has none. Markers have
+    /// Its source position. Compilers give no position to code that they merged or invented. An
+    /// instruction of this kind takes its position from the last earlier instruction with a
+    /// position, if all ways from there agree on the line. Otherwise it has none. Markers have
     /// none. The jump back of a loop without a condition (`while (1) {`) counts as such code.
     pub position: Option<Location>,
 }
@@ -39,8 +39,8 @@ impl OperatorCount {
     }
 }
 
-/// The number of instructions that a function executed: each block's executions times its
-/// instructions, less those that open activations did not reach.
+/// Returns the number of instructions that a function executed: each block's executions times its
+/// instructions, less the instructions that open activations did not reach.
 pub fn instructions(
     function: &Function,
     body: &[Decoded],
@@ -139,8 +139,8 @@ pub fn positions(
 
 /// Decides which jumps control passes over; initially this is set for all. A jump that is its
 /// line's only code in the function (`break;`, `goto end;`) is a step like any other instruction.
-/// If all jumps of such a line lead back to code of a later line, the line is the head of a loop
-/// without a condition: nothing is executed there, and the jumps lose their position. O(operators).
+/// If all jumps on a line lead back to code of a later line, the line is the head of a loop without
+/// a condition. Nothing is executed there, and the jumps lose their position. O(operators).
 fn settle_jumps(function: &Function, operators: &mut [OperatorCount]) {
     let cfg = &function.cfg;
     let (mut jumps, mut with_code, mut last) = (Vec::new(), HashSet::new(), None);

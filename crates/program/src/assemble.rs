@@ -7,7 +7,7 @@ use crate::{Function, FunctionType, Import, Program};
 
 impl Program {
     /// Creates a program that has no bytes: only functions, their graphs and how they may call each
-    /// other. Property tests use such programs for algorithms that need nothing more.
+    /// other. Property tests use these programs for algorithms that need nothing more.
     pub fn assemble(
         types: PrimaryMap<TypeId, FunctionType>,
         imports: Vec<Import>,

@@ -1,4 +1,4 @@
-//! Which functions an exception can leave, computed over the whole call graph.
+//! Finds the functions that an exception can leave, over the whole call graph.
 
 use afterimage_ids::{EntityRef, EntitySet, FuncId, PrimaryMap, TypeId};
 use std::collections::HashMap;
@@ -6,7 +6,7 @@ use wasmparser::{Catch, Operator};
 
 use crate::{Callee, FunctionType};
 
-/// What one function contributes to the analysis.
+/// The contribution of one function to the analysis.
 #[derive(Debug, Default)]
 pub(crate) struct CallFacts {
     /// It has a `throw` or `throw_ref` that no `catch_all` encloses.
@@ -23,7 +23,7 @@ pub(crate) struct CallFacts {
 pub(crate) struct CallScan {
     /// For each open frame, whether it is a `try_table` with a catch-all clause.
     frames: Vec<bool>,
-    /// The number of such frames.
+    /// The number of these frames.
     protections: u32,
 }
 
@@ -90,7 +90,7 @@ impl Transfer {
     }
 }
 
-/// Which calls may throw an exception.
+/// The calls that may throw an exception.
 #[derive(Debug)]
 pub(crate) struct MayThrow {
     functions: Vec<bool>,

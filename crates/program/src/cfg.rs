@@ -19,9 +19,10 @@ pub struct Cfg {
     /// The blocks: code in layout order (the root first), then dispatch
     /// vertices in the order of their `try_table`s, the function's own last, then EXIT.
     pub blocks: PrimaryMap<BlockId, Block>,
-    /// The edges, ordered by the block that they leave and then by slot: not taken before taken;
-    /// then before else; `br_table` targets by their first position in the table, the default last;
-    /// return before throw; the clauses of a `try_table` in order, with unwinding last.
+    /// The edges, ordered by the block that they leave and then by slot. Slots are in this order:
+    /// not taken before taken; then before else; `br_table` targets by their first position in the
+    /// table, the default last; return before throw; the clauses of a `try_table` in order, with
+    /// unwinding last.
     pub edges: PrimaryMap<EdgeId, Edge>,
     /// The same vertices and edges, as the graph algorithms take them.
     pub graph: FlowGraph,
@@ -30,20 +31,20 @@ pub struct Cfg {
 /// A vertex of a control-flow graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// What the vertex stands for.
+    /// The kind of the vertex.
     pub kind: BlockKind,
     /// The operators from the block's first to its last, as ordinals in the body. Markers (`block`,
     /// `loop`, `end`, `else`, `try_table`) between them belong to the block; operators of
     /// unreachable code never lie between them. Empty for an empty root, dispatch vertices and
     /// EXIT.
     pub ops: Range<OpId>,
-    /// Where these operators are in the original module.
+    /// The offsets of these operators in the original module.
     pub offsets: Range<OrigOffset>,
     /// How the block ends.
     pub end: BlockEnd,
 }
 
-/// What a vertex stands for.
+/// The kind of a vertex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockKind {
     /// A basic block.
@@ -82,12 +83,12 @@ pub enum BlockEnd {
     Exit,
 }
 
-/// Who is called.
+/// The target of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Callee {
     /// The function itself, imported or defined.
     Direct(FuncId),
-    /// Whatever is in a table, if it has this type.
+    /// Any function in a table that has this type.
     Indirect {
         /// Index of the table.
         table: u32,
@@ -114,11 +115,11 @@ pub struct Edge {
     pub op: Option<OpId>,
 }
 
-/// The kind of control transfer that an edge is, which decides where a probe on it goes.
+/// The kind of control transfer, which determines where a probe on the edge goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EdgeKind {
-    /// Control continues with the next operator, or from the end of a then-arm with what follows
-    /// the else-arm. A probe goes right after `op`.
+    /// Control continues with the next operator or, from the end of a then-arm, after the else-arm.
+    /// A probe goes right after `op`.
     Fall,
     /// An unconditional `br`. A probe goes right before `op`.
     Jump,
@@ -132,7 +133,7 @@ pub enum EdgeKind {
     Else,
     /// `br_table`, by the label depth of its targets: one edge per distinct depth.
     Table(u32),
-    /// From a call to what follows it. A probe goes right after `op`.
+    /// From a call to the next operator. A probe goes right after `op`.
     CallReturn,
     /// From a call to the dispatch vertex of the innermost `try_table` around it.
     CallThrow,
@@ -142,7 +143,8 @@ pub enum EdgeKind {
     Catch(u32),
     /// From a dispatch vertex to the next one outwards, or from the function's own to EXIT.
     Unwind,
-    /// To EXIT, by `return` or a tail call (a probe goes right before `op`).
-    /// A branch to the function's own label keeps its branch's kind, and falling off the function's end is a `Fall`.
+    /// To EXIT, by `return` or a tail call (a probe goes right before `op`). A branch to the
+    /// function's own label keeps its branch's kind, and falling off the function's end is a
+    /// `Fall`.
     Return,
 }

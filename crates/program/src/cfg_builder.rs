@@ -1,9 +1,9 @@
 //! Builds a function's control-flow graph in one pass over its operators.
 //!
-//! Edges whose target does not exist yet are *pending*: those that lead to the next operator and,
-//! per label, those that lead to its `end`. A block is created only when an operator arrives, and
-//! takes all edges pending there. So no empty blocks have to be removed afterwards. An operator
-//! that arrives with no open block and no pending edge is unreachable.
+//! Edges whose target does not exist yet are *pending*: edges to the next operator and, per label,
+//! edges to its `end`. A block is created only when an operator arrives, and takes all edges
+//! pending there. So no empty blocks have to be removed afterwards. An operator that arrives with
+//! no open block and no pending edge is unreachable.
 //!
 //! Only a loop's end reveals whether the loop is ever branched to. The first operator in a loop
 //! therefore always starts a block. If such a block turns out to be entered only from above, it is
@@ -21,7 +21,7 @@ mod exceptions;
 mod finish;
 mod frames;
 
-/// Where a pending edge comes from.
+/// The origin of a pending edge.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     from: Vertex,
@@ -283,7 +283,7 @@ impl<'a> CfgBuilder<'a> {
         }
     }
 
-    /// Ends the open block, if there is one, with a fall to the next operator.
+    /// Ends the open block, if any, with a fall to the next operator.
     fn fall(&mut self) {
         if let Some(block) = self.current.take() {
             let ops = &self.code[block as usize].ops;

@@ -27,9 +27,9 @@ pub enum ParseError {
     /// The bytes are not a valid module.
     #[error("malformed module: {message} (at offset {offset})")]
     Malformed {
-        /// What is wrong with it.
+        /// A description of the fault.
         message: String,
-        /// Where it is wrong.
+        /// Its place.
         offset: OrigOffset,
     },
     /// The module is or may be valid, but uses an unsupported feature.
@@ -37,7 +37,7 @@ pub enum ParseError {
     Unsupported {
         /// The feature.
         feature: Cow<'static, str>,
-        /// Where it is first used.
+        /// The place of its first use.
         offset: OrigOffset,
     },
 }

@@ -7,8 +7,8 @@
 //! Output: which bodies are claimed exactly, and which have foreign debug information. A linker's
 //! claims fit exactly. A function's entry begins where a body begins and ends where it ends. A
 //! sequence of the line table begins with a body, before or after the declarations of its locals,
-//! and ends where this or a later body ends. An extent that does not fit is a sign that code moved,
-//! so the functions that it overlaps are separated from the others. A sequence that is part of one
+//! and ends where this or a later body ends. An extent that does not fit shows that code moved, so
+//! the functions that it overlaps are separated from the others. A sequence that is part of one
 //! body proves nothing by itself: the function's entry decides. Extents of code that the linker
 //! removed are not claims: they begin at 0, −1 or −2, outside all bodies.
 //!
@@ -31,7 +31,7 @@ pub struct Fit {
     of: Claimed,
 }
 
-/// What kind of claim covers a stretch of code.
+/// The kind of claim that covers a stretch of code.
 #[derive(Clone, Copy, Debug, Default)]
 enum Claimed {
     /// One function as a whole.
@@ -76,8 +76,8 @@ impl Fit {
             across: Vec::new(),
             of,
         };
-        // For each body, the claims that begin before it minus those that end there; exact claims
-        // first.
+        // For each body, the claims that begin before it minus the claims that end there; exact
+        // claims first.
         let mut changes = [vec![0i64; bodies.len() + 1], vec![0i64; bodies.len() + 1]];
         for claim in claims {
             let touched = fit.touched(&claim);
@@ -164,8 +164,9 @@ mod tests {
         let range = |(from, to)| OrigOffset(from)..OrigOffset(to);
         let bodies = [(10, 20), (22, 30), (31, 40), (42, 50), (51, 60)].map(range);
         let operators = [11, 23, 31, 43, 51].map(OrigOffset);
-        // One that begins after the locals; one of two functions; a definition that the linker did
-        // not choose; two that were moved; and one that was moved to where a body ends.
+        // A claim that begins after the locals; one that covers two functions; a definition that
+        // the linker did not choose; two that were moved; and one that was moved to the end of a
+        // body.
         let claims = [(11, 20), (22, 40), (10, 18), (12, 22), (41, 49), (53, 60)].map(range);
         let fit = Fit::of_sequences(&bodies, &operators, claims.into_iter());
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Where to find the debug information of a module without DWARF.
+//! Suggests where to find the debug information of a module without DWARF.
 
 use thiserror::Error;
 

@@ -1,8 +1,8 @@
 //! Module bytes → [`Program`].
 //!
 //! Every function is read to validate it and to build its control-flow graph, several functions in
-//! parallel. If there are exceptions, the first reading learns who calls whom. The graphs are then
-//! built in a second reading, once it is known which calls may throw.
+//! parallel. If there are exceptions, the first reading learns who calls whom. A second reading
+//! then builds the graphs, once the calls that may throw are known.
 
 use std::ops::Range;
 
@@ -57,7 +57,7 @@ impl Program {
     }
 }
 
-/// What has been read so far.
+/// The parts read so far.
 #[derive(Default)]
 struct Module {
     types: PrimaryMap<TypeId, FunctionType>,
@@ -85,7 +85,7 @@ struct Module {
 /// A function that is still to be validated.
 type Unread<'b> = (FuncToValidate<ValidatorResources>, FunctionBody<'b>);
 
-/// Where a function's code is.
+/// The code of a function.
 struct Body {
     range: Range<OrigOffset>,
     operators: u32,
@@ -93,7 +93,7 @@ struct Body {
     waits: Box<[OpId]>,
 }
 
-/// What is learnt from a function's operators.
+/// The facts found in a function's operators.
 struct Read {
     body: Body,
     facts: CallFacts,
@@ -102,7 +102,7 @@ struct Read {
     graph: Option<Cfg>,
 }
 
-/// Scratch space for reading functions one after the other.
+/// Scratch space for reading functions one after another.
 #[derive(Default)]
 struct Room {
     scan: CallScan,

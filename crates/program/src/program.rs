@@ -30,11 +30,11 @@ pub struct Program {
     pub memories: u32,
     /// Types of the globals by index.
     pub globals: Vec<ValType>,
-    /// Types of the exception tags by index: their parameters are what an exception carries.
+    /// Types of the exception tags by index: their parameters are the values of an exception.
     pub tags: Vec<TypeId>,
     /// The number of tables.
     pub tables: u32,
-    /// What the validator knows about the module.
+    /// The validator's data about the module.
     pub(crate) resources: Resources,
 }
 
@@ -79,7 +79,7 @@ pub struct Function {
     pub may_throw: bool,
     /// Operators that exceed a memory whatever their address is, because their offset alone does.
     pub out_of_bounds: Box<[OpId]>,
-    /// Operators that wait at an address of a memory, or wake those that wait there.
+    /// Operators that wait at an address of a memory, or wake waiters there.
     pub waits: Box<[OpId]>,
     /// Its control-flow graph.
     pub cfg: Cfg,

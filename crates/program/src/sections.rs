@@ -24,7 +24,7 @@ pub fn address_base(payload: OrigOffset, functions: usize, debug_info: &[u8]) ->
     OrigOffset(payload.0.saturating_add(digits))
 }
 
-/// The code section and the custom sections of a module, as far as they can be read.
+/// The code section and the readable custom sections of a module.
 #[derive(Debug, Default)]
 pub(crate) struct Sections<'a> {
     /// The range in which DWARF counts addresses, from its start: the code section's payload.
@@ -35,7 +35,7 @@ pub(crate) struct Sections<'a> {
     pub(crate) operators: Vec<OrigOffset>,
     /// Custom sections: name, contents, and where the contents begin.
     pub(crate) custom: Vec<(&'a str, &'a [u8], usize)>,
-    /// What could not be read.
+    /// Warnings about unreadable parts.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -78,8 +78,8 @@ impl<'a> Sections<'a> {
             .map(|&(_, data, at)| (data, at))
     }
 
-    /// The body that contains an address of DWARF. Addresses outside all bodies either stand for
-    /// code that the linker removed ("tombstones": 0, −1, −2 and those that follow) or are wrong.
+    /// The body that contains an address of DWARF. Addresses outside all bodies either mark code
+    /// that the linker removed ("tombstones": 0, −1, −2 and the addresses after them) or are wrong.
     pub(crate) fn body_at(&self, address: u64) -> Option<&Range<OrigOffset>> {
         let at = self.offset(address)?;
         let after = self.bodies.partition_point(|body| body.start <= at);

@@ -33,8 +33,8 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// The variables of a function of a program. `bytes` is the module that the program was parsed from. O(operators · depth of the
-    /// operand stack at the starts of blocks).
+    /// The variables of a function of a program. `bytes` is the module that the program was parsed
+    /// from. O(operators · depth of the operand stack at the starts of blocks).
     ///
     /// # Errors
     /// If `bytes` is not that module.
@@ -137,7 +137,8 @@ impl Slots {
         self.locals.len() as u32 + slot
     }
 
-    /// The types of the variables at the start of a block of code: all locals, and the slots in use.
+    /// The types of the variables at the start of a block of code: all locals, and the slots in
+    /// use.
     pub fn types_at(&self, block: BlockId) -> impl Iterator<Item = ValType> + '_ {
         let slots = self.at_start.get(block).map_or(&[][..], |types| types);
         self.locals.iter().chain(slots).copied()

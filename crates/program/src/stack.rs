@@ -17,11 +17,11 @@ pub struct Carried {
     pub base: u32,
     /// The number of slots.
     pub count: u32,
-    /// Where their values come from.
+    /// The origin of their values.
     pub source: CarriedFrom,
 }
 
-/// Where the values that an edge carries come from.
+/// The origin of the values on an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CarriedFrom {
     /// The slots from this one up, at the end of the block that the edge leaves.
@@ -39,7 +39,7 @@ pub(crate) struct StackWalk<'a> {
     frames: Vec<Frame>,
     /// The number of slots of the operand stack in use.
     pub height: u32,
-    /// What the edges found so far carry.
+    /// The values on the edges found so far.
     pub carried: HashMap<EdgeId, Carried>,
 }
 
@@ -156,7 +156,7 @@ impl<'a> StackWalk<'a> {
             .get(self.frames.len().checked_sub(1 + depth as usize)?)
     }
 
-    /// Records what the edges to the handlers of a `try_table` carry, if anything reaches them.
+    /// Records the values on the edges to the handlers of a `try_table`, if they are reachable.
     fn catches(&mut self, op: OpId, catches: &[Catch]) -> Option<()> {
         let Some(&dispatch) = self.dispatches.get(&op) else {
             return Some(());
@@ -184,7 +184,7 @@ impl<'a> StackWalk<'a> {
         Some(())
     }
 
-    /// Records what the edges of a branch at the end of a block carry.
+    /// Records the values on the edges of a branch at the end of a block.
     pub(crate) fn carry(
         &mut self,
         block: BlockId,

@@ -1,16 +1,17 @@
-//! Compiled modules, kept between runs, and counts of earlier runs.
+//! A cache of compiled modules, and of counts of earlier runs.
 //!
-//! Compiled code is loaded as it is, so it must come from nobody else: the cache is a folder of the
-//! user's own that no other user can write, and nothing is ever loaded from a recording. A
-//! file's name is a digest of the module's bytes (which embody the instrumentation) and of the
+//! Compiled code is loaded unchecked, so it must not come from anybody else. The cache is a folder
+//! of the user's own that no other user can write, and nothing is ever loaded from a recording. A
+//! file's name is a digest of the module's bytes, which include the instrumentation, and of the
 //! engine's version and settings.
 //!
-//! Nor may it be damaged. A file begins with a label and a digest of its name and of all the code, which is compared
-//! before the engine sees any of it; what does not agree is removed and compiled again. The code is read into memory first,
-//! so that what was compared is what is loaded.
+//! Damaged code must not be loaded either. A file begins with a label and a digest of its name and
+//! all its code, which is checked before the engine sees any of it. A file that does not match is
+//! removed and the module is compiled again. The code is first read into memory, so the checked
+//! bytes are the loaded bytes.
 //!
-//! The folder that the user named may hold anything. Our files are in folders of ours inside it,
-//! and only files with our kind of name and our label are ever removed.
+//! The folder named by the user may hold anything. Our files are in subfolders of our own, and only
+//! files with our kind of name and our label are ever removed.
 
 use std::fs;
 use std::hash::{Hash, Hasher};
@@ -27,19 +28,19 @@ use wasmtime::{Engine, Module};
 
 use crate::RecordError;
 
-/// A kind of files that are kept. Their names begin with a digest.
+/// A kind of cached file. File names begin with a digest.
 struct Kind {
-    /// Our own folder in the one that the user named.
+    /// Our own folder in the user's folder.
     folder: &'static str,
-    /// The extension of the files' names.
+    /// The file name extension.
     ending: &'static str,
     /// The first bytes of each file.
     label: &'static [u8],
-    /// The most bytes that all files may have; beyond that, the oldest are removed.
+    /// The limit on the total size in bytes; beyond it, the oldest files are removed.
     limit: u64,
 }
 
-/// Compiled code. After the label comes a SHA-256 of name and code, then the code.
+/// Compiled code: the label, a SHA-256 of name and code, and the code.
 const CODE: Kind = Kind {
     folder: "code",
     ending: ".native",
@@ -47,17 +48,17 @@ const CODE: Kind = Kind {
     limit: 4 << 30,
 };
 const HEADER: usize = CODE.label.len() + 32;
-/// Counts of a run, in trace files that hold nothing else.
+/// Counts of a run, in trace files that contain nothing else.
 const COUNTS: Kind = Kind {
     folder: "counts",
     ending: ".counts",
     label: &TRACE_LABEL,
     limit: 64 << 20,
 };
-/// Compilations shorter than this many milliseconds are not kept.
+/// Compilations that took fewer milliseconds than this are not kept.
 const WORTH_KEEPING_MS: u128 = 50;
 
-/// Where compiled modules and counts are kept, if anywhere.
+/// A folder for compiled modules and counts, or none.
 #[derive(Clone, Debug)]
 pub struct Cache {
     /// The user's folder.
@@ -65,38 +66,40 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// No cache.
+    /// Returns a cache that keeps nothing.
     pub fn none() -> Self {
         Self { folder: None }
     }
 
-    /// A cache in folders of its own in this one, which is made if need be; no cache if one of them is not private.
+    /// Returns a cache in subfolders of `folder`, which is created if needed. If a folder is not
+    /// private, the cache keeps nothing.
     pub fn in_folder(folder: &Path) -> Self {
         Self {
             folder: private_folder(folder).then(|| folder.to_owned()),
         }
     }
 
-    /// The folder of a kind of files.
+    /// Returns the folder for a kind of files.
     fn own(&self, kind: &Kind) -> Option<PathBuf> {
         let own = self.folder.as_ref()?.join(kind.folder);
         private_folder(&own).then_some(own)
     }
 
-    /// The counts of an earlier run of a module.
+    /// Returns the counts of an earlier run of a module.
     pub(crate) fn counts(&self, module: &[u8]) -> Option<Counts> {
         let path = self.own(&COUNTS)?.join(counts_key(module));
         let file = private(&path).then(|| TraceFile::open(&path))?;
         let found = file.and_then(|file| file.counts());
         let found = found.ok().flatten();
         if found.is_none() && is_ours(&path, &COUNTS) {
-            // Damaged, or cut short: those of the next run are kept.
+            // The file is damaged or truncated; the next run replaces it.
             let _ = fs::remove_file(&path);
         }
         Some(found?.counts)
     }
 
-    /// Keeps the counts of a run of a module, unless counts of an earlier run are kept. So the placement of counters never changes again, and compiled code can be reused.
+    /// Keeps the counts of a run of a module, unless counts of an earlier run exist. So the
+    /// placement of counters never changes again, and compiled code can be reused.
     pub(crate) fn keep_counts(&self, module: &[u8], counts: &CountsLens) {
         let keep = || {
             let path = self.own(&COUNTS)?.join(counts_key(module));
@@ -110,12 +113,12 @@ impl Cache {
             });
             written.ok().map(|()| trim(&path, &COUNTS))
         };
-        // A cache that cannot be written costs time, and nothing else.
+        // An unwritable cache only costs time.
         let _ = keep();
     }
 
-    /// The user's cache: `$AFTERIMAGE_CACHE`, else `afterimage` in `$XDG_CACHE_HOME` or in
-    /// `~/.cache`. Where that folder cannot be made or is not private, there is no cache.
+    /// Returns the user's cache: `$AFTERIMAGE_CACHE`, or else `afterimage` in `$XDG_CACHE_HOME` or
+    /// in `~/.cache`. It keeps nothing if that folder cannot be made or is not private.
     pub fn of_user() -> Self {
         let variable = |name: &str| {
             std::env::var_os(name)
@@ -131,7 +134,7 @@ impl Cache {
         }
     }
 
-    /// The module compiled, from the cache if it is there.
+    /// Compiles the module, or loads it from the cache.
     pub(crate) fn compile(&self, engine: &Engine, bytes: &[u8]) -> Result<Module, RecordError> {
         let path = self
             .own(&CODE)
@@ -140,7 +143,7 @@ impl Cache {
             if let Some(module) = load(engine, path) {
                 return Ok(module);
             }
-            // Damaged, or cut short: it is compiled again.
+            // The file is damaged or truncated; compile again.
             let _ = fs::remove_file(path);
         }
         let start = Instant::now();
@@ -148,7 +151,7 @@ impl Cache {
         if let Some(path) = path
             && start.elapsed().as_millis() >= WORTH_KEEPING_MS
         {
-            // A cache that cannot be written costs time, and nothing else.
+            // An unwritable cache only costs time.
             let _ = store(&path, &module);
         }
         Ok(module)
@@ -181,7 +184,7 @@ fn named(digest: Sha256, kind: &Kind) -> String {
     digits.chain([kind.ending.to_owned()]).collect()
 }
 
-/// Whether only the user can have written this.
+/// Whether only the user can have written this file or folder.
 fn private(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|m| {
         !m.file_type().is_symlink()
@@ -203,7 +206,7 @@ fn private_folder(folder: &Path) -> bool {
     private(folder) && folder.is_dir()
 }
 
-/// The digest that belongs to code of this name.
+/// Computes the digest for code under this file name.
 fn digest(path: &Path, code: &[u8]) -> [u8; 32] {
     let mut hasher = Sha256::new();
     hasher.update(path.file_name().unwrap_or_default().as_bytes());
@@ -211,7 +214,7 @@ fn digest(path: &Path, code: &[u8]) -> [u8; 32] {
     hasher.finalize().into()
 }
 
-/// The code in one of our files, if not a bit of it is other than it was written.
+/// Reads the code in one of our files, or returns `None` if any bit of it has changed.
 fn checked(path: &Path) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let file = fs::File::open(path).ok()?;
@@ -223,9 +226,9 @@ fn checked(path: &Path) -> Option<Vec<u8>> {
 
 fn load(engine: &Engine, path: &Path) -> Option<Module> {
     let bytes = checked(path)?;
-    // SAFETY: only this user can have written the file: folder and file are owned by the user and writable by nobody
-    // else. It is to the bit what `store` wrote under this name, and that came from this engine: one of
-    // another version or with other settings has other names.
+    // SAFETY: only this user can have written the file, because folder and file are owned by the
+    // user and writable by nobody else. It is bit for bit what `store` wrote under this name. The
+    // code came from this engine, because other versions and settings have other names.
     #[allow(unsafe_code)]
     let loaded = unsafe { Module::deserialize(engine, &bytes[HEADER..]) };
     loaded.ok()
@@ -247,7 +250,7 @@ fn store(path: &Path, module: &Module) -> std::io::Result<()> {
     trim(path, &CODE)
 }
 
-/// Writes a file under another name, and gives it its own when all of it is there.
+/// Writes a file under a temporary name and renames it when it is complete.
 fn written(path: &Path, write: impl FnOnce(&Path) -> std::io::Result<()>) -> std::io::Result<()> {
     let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
     let done = write(&temporary)
@@ -259,7 +262,8 @@ fn written(path: &Path, write: impl FnOnce(&Path) -> std::io::Result<()>) -> std
     done
 }
 
-/// Whether a file is one of ours, by name and label, or what somebody left who was killed while writing it.
+/// Whether a file is ours by name and label, or is left over from a process killed while writing
+/// it.
 fn is_ours(path: &Path, kind: &Kind) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
     let Some((key, ending)) = name.and_then(|name| name.split_at_checked(64)) else {
@@ -278,7 +282,7 @@ fn is_ours(path: &Path, kind: &Kind) -> bool {
     private(path) && fs::File::open(path).and_then(read).is_ok() && label == kind.label
 }
 
-/// Removes the oldest of our files beside this one while they have too many bytes.
+/// Removes the oldest of our files in this folder while they exceed the limit.
 fn trim(path: &Path, kind: &Kind) -> std::io::Result<()> {
     let Some(folder) = path.parent() else {
         return Ok(());

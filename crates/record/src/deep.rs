@@ -1,29 +1,33 @@
-//! Functions for which the engine's optimiser takes the square of their size.
+//! Finds functions that take the engine's optimiser time quadratic in their size.
 //!
-//! Some of the engine's passes go up the dominator tree from instructions: `depth_of_block_in_gvn_map` in Cranelift's `EgraphPass`, `dominates` in regalloc2. That takes
-//! operators times depth. Compiled code of people's programs is broad, and stays far below the limit here; in 50,000 branches in a row each
-//! depends on the one before. What else such functions need is added when they are rewritten: see `hinges` and `carry` in `crates/rewrite`.
+//! Some of the engine's passes walk up the dominator tree from each instruction:
+//! `depth_of_block_in_gvn_map` in Cranelift's `EgraphPass`, and `dominates` in regalloc2. They take
+//! time proportional to operators times depth. Compiled code of real programs is broad and stays
+//! far below the limit here. In 50,000 consecutive branches, however, each depends on the one
+//! before. The other measures for large functions belong to the rewriter; see `hinges` and `carry`
+//! in `crates/rewrite`.
 
 use afterimage_graph::DominatorTree;
 use afterimage_ids::EntityRef;
 use afterimage_program::{Cfg, Program};
 use afterimage_rewrite::Large;
 
-/// Operators times depth, beyond which a function is not optimised: about half a second.
+/// The product of operators and depth beyond which a function is not optimised. Reaching it takes
+/// about half a second.
 const MOST: u64 = 100_000_000;
 
-/// Blocks, from which on a function gets hinges, however broad it is.
+/// The number of blocks from which a function gets hinges, however broad it is.
 const BROAD: usize = 20_000;
 
-/// How large functions are treated, in each execution of a program alike.
+/// The treatment of large functions, the same in every execution of a program.
 pub(crate) struct Treatment {
     pub large: Large,
-    /// Off if any function is too deep to be optimised: the engine optimises all or none.
+    /// Off if any function is too deep to be optimised; the engine optimises all functions or none.
     pub optimised: bool,
 }
 
 impl Treatment {
-    /// O(blocks × log blocks of large functions).
+    /// Time: O(blocks × log blocks), for large functions.
     pub(crate) fn of(program: &Program) -> Self {
         let mut found = Self {
             large: Large::default(),
@@ -31,7 +35,7 @@ impl Treatment {
         };
         for function in &program.functions {
             let blocks = function.cfg.blocks.len();
-            // No tree is deeper than it has blocks.
+            // The depth of the tree is at most its number of blocks.
             let most = blocks as u64 * u64::from(function.operators);
             let deep = most > MOST && cost(&function.cfg) > MOST;
             found.optimised &= !deep;
@@ -43,13 +47,13 @@ impl Treatment {
     }
 }
 
-/// The sum of the operators of all blocks, each times its block's depth in the dominator tree.
+/// Sums the operators of all blocks, each times its block's depth in the dominator tree.
 fn cost(cfg: &Cfg) -> u64 {
     let tree = DominatorTree::compute(&cfg.graph);
     let blocks = cfg.blocks.keys().filter(|&block| tree.is_reachable(block));
     let mut blocks = Vec::from_iter(blocks.map(|block| (tree.preorder_interval(block), block)));
     blocks.sort_unstable();
-    // The last numbers below the blocks on the way to the one at hand.
+    // The preorder end of each block on the path to the current one.
     let mut way: Vec<u32> = Vec::new();
     let mut cost = 0;
     for ((first, last), block) in blocks {

@@ -1,32 +1,36 @@
-//! Which guest bytes each WASI preview 1 function reads and writes.
+//! The guest bytes that each WASI preview 1 function reads and writes.
 //!
-//! Declared per function: comparing all of memory around every call would cost more
-//! than the call. A test compares anyway and checks that nothing is missing here.
+//! These are declared per function, because comparing all of memory around every call would cost
+//! more than the call. A test does compare all memory, and checks that nothing is missing here.
 
 use afterimage_trace::{HostRead, RawValue};
 
 /// The effect of a pointer argument.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Effect {
-    /// Writes so many bytes at argument `.0`.
+    /// Writes `.1` bytes at argument `.0`.
     Write(usize, u64),
-    /// Writes argument `.1` many bytes at argument `.0`.
+    /// Writes as many bytes as argument `.1` says at argument `.0`.
     WriteLen(usize, usize),
-    /// Writes, at argument `.0`, as many bytes as the word at argument `.1` says afterwards, times `.2`.
+    /// Writes at argument `.0`. The number of bytes is the word that the call leaves at argument
+    /// `.1`, times `.2`.
     WriteUsed(usize, usize, u64),
-    /// Writes into the vectors at `.0`, `.1` of them, as many bytes as the word at argument `.2` says afterwards.
+    /// Writes into the vectors at argument `.0`; their number is argument `.1`. The number of bytes
+    /// is the word that the call leaves at argument `.2`.
     WriteVectors(usize, usize, usize),
-    /// Reads argument `.1` many bytes at argument `.0`, times `.2`.
+    /// Reads as many items as argument `.1` says at argument `.0`; each has `.2` bytes.
     ReadLen(usize, usize, u64),
-    /// Reads the vectors at argument `.0`, `.1` of them, and what they point to.
+    /// Reads the vectors at argument `.0`, whose number is argument `.1`, and the bytes they point
+    /// to.
     ReadVectors(usize, usize),
-    /// Writes pointers at argument `.0` and strings at argument `.1`: arguments.
+    /// Writes pointers to the command-line arguments at argument `.0`, and their strings at
+    /// argument `.1`.
     Arguments(usize, usize),
-    /// The same for the environment.
+    /// Does the same for the environment.
     Environment(usize, usize),
 }
 
-/// How many strings there are, and how many bytes they have, zero bytes at their ends included.
+/// The number of strings, and their total size in bytes, including the terminating zeros.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Strings {
     pub count: u64,
@@ -42,7 +46,7 @@ impl Strings {
     }
 }
 
-/// The effects of a function, by name. `None`: not a function of WASI preview 1.
+/// Returns the effects of a WASI preview 1 function by name, or `None` for other names.
 pub(crate) fn effects(name: &str) -> Option<&'static [Effect]> {
     use Effect::{
         Arguments, Environment, ReadLen, ReadVectors, Write, WriteLen, WriteUsed, WriteVectors,
@@ -97,7 +101,8 @@ pub(crate) fn effects(name: &str) -> Option<&'static [Effect]> {
     })
 }
 
-/// Which arguments of a function of WASI preview 1 are addresses, ascending. `None`: not one of its functions.
+/// Returns the indices of the address arguments of a WASI preview 1 function, in ascending order,
+/// or `None` for other names.
 pub fn addresses(name: &str) -> Option<Vec<usize>> {
     use Effect::{
         Arguments, Environment, ReadLen, ReadVectors, Write, WriteLen, WriteUsed, WriteVectors,
@@ -113,7 +118,7 @@ pub fn addresses(name: &str) -> Option<Vec<usize>> {
     Some(found)
 }
 
-/// A stretch of guest memory, inside its bounds.
+/// A range of guest memory, inside its bounds.
 pub(crate) type Span = std::ops::Range<usize>;
 
 fn argument(args: &[RawValue], i: usize) -> u64 {
@@ -124,7 +129,8 @@ fn argument(args: &[RawValue], i: usize) -> u64 {
     }
 }
 
-/// A range of the guest's, if it lies in memory; the host refuses others without touching them.
+/// Converts a guest range if it lies in memory. The host rejects other ranges without touching
+/// them.
 fn span(memory: &[u8], address: u64, length: u64) -> Option<Span> {
     let end = address.checked_add(length)?;
     (end <= memory.len() as u64).then_some(address as usize..end as usize)
@@ -145,7 +151,7 @@ fn vectors(memory: &[u8], at: u64, count: u64) -> impl Iterator<Item = Span> + '
     })
 }
 
-/// What the host will read. Called before the function runs.
+/// Determines what the host will read. Call it before the function runs.
 pub(crate) fn reads(effects: &[Effect], args: &[RawValue], memory: &[u8], out: &mut Vec<HostRead>) {
     out.clear();
     let mut add = |span: Option<Span>| {
@@ -183,7 +189,8 @@ pub(crate) fn reads(effects: &[Effect], args: &[RawValue], memory: &[u8], out: &
     }
 }
 
-/// The vectors that the host may fill, in order. Called before the function runs, because it may overwrite them.
+/// Lists the vectors that the host may fill, in order. Call it before the function runs, because
+/// the host may overwrite them.
 pub(crate) fn targets(effects: &[Effect], args: &[RawValue], memory: &[u8], out: &mut Vec<Span>) {
     out.clear();
     for effect in effects {
@@ -193,7 +200,7 @@ pub(crate) fn targets(effects: &[Effect], args: &[RawValue], memory: &[u8], out:
     }
 }
 
-/// What the host wrote. Called after the function succeeded.
+/// Determines what the host wrote. Call it after the function succeeded.
 pub(crate) fn writes(
     effects: &[Effect],
     args: &[RawValue],

@@ -1,4 +1,4 @@
-//! How an execution ended, and where every activation stood.
+//! How an execution ended, and where every activation was.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use wasmtime_wasi::I32Exit;
 use crate::RecordError;
 use crate::live::Stopped;
 
-/// How an execution ended, before its places are looked up in the program.
+/// How an execution ended, with places not yet resolved in the program.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     /// Every call into the guest returned.
@@ -21,12 +21,13 @@ pub(crate) enum Outcome {
     /// The guest ended early.
     Early {
         how: Early,
-        /// Functions and offsets in the rewritten module, innermost first. No offset: before the first operator.
+        /// Functions and offsets in the rewritten module, innermost first. Without an offset, the
+        /// place is before the first operator.
         stack: Vec<(FuncId, Option<InstrOffset>)>,
     },
 }
 
-/// The ways of ending early.
+/// The ways to end early.
 #[derive(Debug)]
 pub(crate) enum Early {
     Exit(i32),
@@ -37,12 +38,12 @@ pub(crate) enum Early {
     Host(String),
 }
 
-/// Looks at the error that the engine returned for a call into the guest. `called`: the function that the host called, which no
-/// frame shows if it is an import.
+/// Classifies the error that the engine returned for a call into the guest. `called` is the
+/// function that the host called; if it is an import, no frame shows it.
 ///
 /// # Errors
-/// What stopped the run that is no end of it; [`RecordError::NoBacktrace`] if the engine does not say where the guest stood: it leaves the stack out if
-/// there is no memory for it.
+/// The cause, if the error does not end a run, and [`RecordError::NoBacktrace`] if the engine does
+/// not report the guest's stack. The engine omits the stack when memory runs out.
 pub(crate) fn classify(
     error: wasmtime::Error,
     program: &Program,
@@ -71,8 +72,8 @@ pub(crate) fn classify(
     } else if let Some(trap) = error.downcast_ref::<Trap>() {
         Early::Trap(*trap)
     } else if error.is::<ThrownException>() {
-        // The frames that it left are gone; what the engine shows is where it was thrown, by offsets that
-        // differ with the instrumentation.
+        // The frames left by the exception are gone. The engine shows where it was thrown, by
+        // offsets that depend on the instrumentation.
         return Ok(Outcome::Early {
             how: Early::Exception,
             stack: Vec::new(),
@@ -92,7 +93,7 @@ pub(crate) fn classify(
     Ok(Outcome::Early { how, stack })
 }
 
-/// The message of an error without the backtrace that the engine adds to it.
+/// Returns an error's message without the engine's backtrace.
 fn root_message(error: &wasmtime::Error) -> String {
     error
         .chain()
@@ -100,26 +101,26 @@ fn root_message(error: &wasmtime::Error) -> String {
         .map_or_else(|| error.to_string(), ToString::to_string)
 }
 
-/// Where one activation stands.
+/// The place of one activation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Activation {
     pub function: FuncId,
     pub place: OriginalPlace,
 }
 
-/// What is not certain of where a run trapped.
+/// The uncertainty about where a run trapped.
 #[derive(Debug)]
 pub(crate) struct Doubt {
-    /// In this function.
+    /// The function that trapped.
     pub function: FuncId,
     /// One of the loads or stores between these offsets may have trapped.
     pub loads: Range<OrigOffset>,
-    /// An operator in the block that trapped, as the engine names it or there is no other.
+    /// An operator in the block that trapped, named by the engine or as the only candidate.
     pub at: Option<OrigOffset>,
 }
 
 impl Doubt {
-    /// What is known of where it trapped, if it is not settled: the block is right.
+    /// Returns the best-known place of the trap while it is unsettled. Its block is right.
     pub(crate) fn known(&self) -> Option<Frame> {
         Some(Frame {
             function: self.function,
@@ -130,9 +131,11 @@ impl Doubt {
 }
 
 impl Outcome {
-    /// The activations on the stack, innermost first. `trapped`: where it is known to have trapped.
+    /// Returns the activations on the stack, innermost first. `trapped` is the place of the trap,
+    /// if known.
     ///
-    /// The engine may report a trap at an operator behind the one that trapped: see [`Outcome::in_doubt`].
+    /// The engine may report a trap at an operator after the one that trapped; see
+    /// [`Outcome::in_doubt`].
     pub(crate) fn standing(
         &self,
         program: &Program,
@@ -162,7 +165,7 @@ impl Outcome {
                         place.ok_or_else(|| RecordError::UnknownPlace(offset.to_string()))?;
                     Ok(Activation { function, place })
                 }
-                // Only a stack overflow stands in front of the code of a function.
+                // Only a stack overflow occurs before a function's code.
                 None if depth == 0 && matches!(how, Early::Trap(Trap::StackOverflow)) => {
                     Ok(Activation {
                         function,
@@ -174,7 +177,7 @@ impl Outcome {
             .collect()
     }
 
-    /// The function that trapped, and where the engine says it did.
+    /// Returns the function that trapped and the place that the engine reported.
     fn trapped(&self, map: &OffsetMap) -> Option<(FuncId, Option<OrigOffset>)> {
         let Outcome::Early {
             how: Early::Trap(trap),
@@ -197,12 +200,13 @@ impl Outcome {
         ))
     }
 
-    /// Whether a load may have trapped that was made one instruction with another operator.
+    /// Whether the trap may come from a load that was merged with another operator into one
+    /// instruction.
     fn may_be_folded(&self) -> bool {
         self.beyond().is_some()
     }
 
-    /// Which operators can trap like this, if it went beyond a memory or a table.
+    /// For an access beyond a memory or table, returns which operators can trap like this.
     fn beyond(&self) -> Option<fn(Effect) -> bool> {
         match self {
             Outcome::Early {
@@ -217,11 +221,13 @@ impl Outcome {
         }
     }
 
-    /// What is in doubt of where it trapped, if anything is.
+    /// Returns the doubt about where the run trapped, if there is any.
     ///
-    /// Of a load and what takes its value the engine makes one instruction, if nothing stands between them; it reports that one at the operator that takes
-    /// the value, or nowhere, if it made that operator of several. An operator that cannot trap like this may have been moved, so its block says nothing
-    /// of where the load is. A store that another one overwrites may be left out, so that the other one traps.
+    /// The engine merges a load and the operator that takes its value into one instruction if
+    /// nothing is between them. It reports a trap at that operator, or nowhere if the operator
+    /// became several instructions. An operator that cannot trap like this may have been moved, so
+    /// its block does not show where the load is. A store that another store overwrites may be
+    /// omitted, so the trap occurs in the other one.
     pub(crate) fn in_doubt(
         &self,
         program: &Program,
@@ -237,7 +243,8 @@ impl Outcome {
         let found = at.and_then(|at| Some((at, block_of(program, index, at)?.1)));
         let before = found.map(|(at, block)| code.cfg.blocks[block].offsets.start..at);
         let mut itself = None;
-        // Whether there are other stores, and all in the block of the operator that the engine names.
+        // Whether there are other stores, and whether all are in the block of the operator that the
+        // engine names.
         let (mut other_stores, mut stores_here) = (false, true);
         let mut loads_before = false;
         // The last load, and whether all others are in its block.
@@ -290,7 +297,7 @@ impl Outcome {
         }
     }
 
-    /// Whether it may have trapped there, by what the engine says. O(operators of the function).
+    /// Whether the engine's report allows a trap at `trapped`. Time: O(operators of the function).
     fn may_be(
         &self,
         program: &Program,
@@ -300,7 +307,7 @@ impl Outcome {
     ) -> bool {
         self.trapped(map).is_some_and(|(function, at)| {
             let block = |at| block_of(program, index, at).map(|(_, block)| block);
-            // An operator that cannot trap like this may have been moved to another block than the load's.
+            // An operator that cannot trap like this may have been moved out of the load's block.
             let moved = |at| {
                 !index
                     .effect(at)
@@ -308,7 +315,7 @@ impl Outcome {
                     .is_some_and(|(e, may)| may(e))
             };
             let stores = |at| index.effect(at).is_some_and(Effect::is_store);
-            // What was recorded is the other one of the two, if it could not be settled.
+            // If the doubt was not settled, the recording may name the other of the two operators.
             let folded = |at| {
                 self.may_be_folded()
                     && (block(at) == block(trapped.offset)
@@ -319,7 +326,7 @@ impl Outcome {
         })
     }
 
-    /// How the run ended. `by` is who asked it to stop, if anybody did.
+    /// Returns how the run ended. `by` is who asked it to stop, if anybody did.
     pub(crate) fn ending(&self, standing: &[Activation], by: Option<Interrupter>) -> Ending {
         let Outcome::Early { how, .. } = self else {
             return Ending::Returned;
@@ -358,7 +365,7 @@ impl Outcome {
         }
     }
 
-    /// Whether an `unreachable` ended the run, one of the guest's or one of a probe that stops.
+    /// Whether the run ended at an `unreachable`, either the guest's or that of a stopping probe.
     pub(crate) fn is_unreachable(&self) -> bool {
         matches!(
             self,
@@ -369,7 +376,8 @@ impl Outcome {
         )
     }
 
-    /// Whether the run ended before the last call by the host did, but not by an exception, which leaves no activation.
+    /// Whether activations were left: the run ended before the host's last call returned, and not
+    /// by an exception, which leaves none.
     pub(crate) fn stands(&self) -> bool {
         matches!(self, Outcome::Early { how, .. } if !matches!(how, Early::Exception))
     }
@@ -403,7 +411,7 @@ fn trap_code(trap: Trap) -> TrapCode {
     }
 }
 
-/// The function and the block that an operator is in.
+/// Returns the function and block of an operator.
 fn block_of<'p>(
     program: &'p Program,
     index: &OperatorIndex<'_>,
@@ -414,7 +422,7 @@ fn block_of<'p>(
     Some((function, function.block_of(op)?))
 }
 
-/// The activations as the file keeps them.
+/// Converts the activations to the form stored in the file.
 pub(crate) fn frames(
     program: &Program,
     standing: &[Activation],
@@ -441,7 +449,7 @@ pub(crate) fn frames(
         .collect()
 }
 
-/// Where a block begins; the root begins where the function does.
+/// Returns the start of a block. For the root this is the start of the function.
 fn block_start(function: &Function, block: BlockId) -> OrigOffset {
     if block == function.cfg.graph.root() {
         function.body.start
@@ -450,7 +458,7 @@ fn block_start(function: &Function, block: BlockId) -> OrigOffset {
     }
 }
 
-/// The units of flow that the activations on the stack stand for.
+/// Converts the activations on the stack to the units of flow that they represent.
 pub(crate) fn open_frames(
     program: &Program,
     index: &OperatorIndex<'_>,
@@ -464,7 +472,7 @@ pub(crate) fn open_frames(
             .function(s.function)
             .ok_or_else(|| RecordError::UnknownPlace(s.function.to_string()))?;
         let block = match s.place {
-            // Counted nowhere: see `not_entered`.
+            // Not counted; see `not_entered`.
             OriginalPlace::Prologue => {
                 callee_entered = true;
                 continue;
@@ -489,8 +497,8 @@ pub(crate) fn open_frames(
     Ok(open)
 }
 
-/// The function that the stack had no room for. It need not be the one that the frame behind it called: that one may have
-/// been replaced by a tail call.
+/// Returns the function for which the stack had no room. It need not be the one that its caller
+/// called, because a tail call may have replaced that one.
 pub(crate) fn not_entered(standing: &[Activation]) -> Vec<FuncId> {
     let prologues = standing
         .iter()
@@ -507,7 +515,8 @@ mod tests {
     use super::{Early, Outcome, classify};
     use crate::RecordError;
 
-    /// The engine leaves the stack out where it finds no memory for it. Then a poll of the stop clock looks like an `unreachable` of the guest.
+    /// The engine omits the stack when memory runs out. A poll of the stop clock then looks like an
+    /// `unreachable` of the guest.
     #[test]
     fn a_trap_without_a_stack_is_refused() {
         let module = r#"(module (import "a" "f" (func)) (func unreachable))"#;
@@ -517,7 +526,7 @@ mod tests {
         let [import, own] = [0, 1].map(FuncId::from_u32);
         let refused = classify(trapped(), &program, own);
         assert!(matches!(refused, Err(RecordError::NoBacktrace)));
-        // The host called itself: there is no stack.
+        // The host called itself, so there is no stack.
         let early = classify(trapped(), &program, import).unwrap();
         let Outcome::Early { how, stack } = early else {
             panic!("{early:?}")

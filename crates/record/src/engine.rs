@@ -1,4 +1,4 @@
-//! The engine's settings: the same for every execution, so that executions repeat exactly.
+//! The engine's settings. They are the same for every execution, so executions repeat exactly.
 
 use std::num::NonZeroUsize;
 
@@ -7,35 +7,38 @@ use wasmtime::{Config, Engine, OptLevel};
 
 use crate::RecordError;
 
-/// How much stack a recorded guest gets, in bytes.
+/// The stack of a recorded guest, in bytes.
 pub const RECORD_STACK: usize = 8 << 20;
-/// How much stack a re-execution gets: instrumented frames are larger, and a run that fitted must fit again.
+/// The stack of a re-execution, in bytes. Instrumented frames are larger, and a run that fitted
+/// must fit again.
 pub(crate) const REPLAY_STACK: usize = 96 << 20;
-/// Stack beyond the guest's, for host functions.
+/// Additional stack for host functions, in bytes.
 const HOST_STACK: usize = 4 << 20;
 
-/// A frame holds a return address and a frame pointer at least, so that no stack has more frames
-/// than this allows. (The engine reserves room for the greatest number of frames, so it must not be larger.)
+/// A lower bound for the size of a frame, which holds at least a return address and a frame
+/// pointer. It limits the number of frames on a stack. The engine reserves room for that number, so
+/// the limit must not be larger.
 const SMALLEST_FRAME: usize = 16;
 
-/// The engine's version, as the lock file has it.
+/// The engine's version, as in the lock file.
 const WASMTIME: &str = "48.0.8";
 
-/// Name, version and those settings of the engine that an exact repetition depends on.
+/// Describes the engine: name, version and the settings needed for exact repetition.
 pub fn engine_description() -> String {
     format!("wasmtime {WASMTIME} cranelift nan-canonicalization relaxed-simd-deterministic")
 }
 
-/// What may differ between executions: nothing that the guest can see, except how deep it can recurse.
+/// The settings that may differ between executions. Of these, the guest can see only how deep it
+/// can recurse.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     pub stack: usize,
-    /// Off only to measure what it costs.
+    /// Off only to measure its cost.
     pub deterministic: bool,
     pub epochs: bool,
-    /// Off for modules with functions for which that takes too long: see `deep`.
+    /// Off for modules with functions that would take too long; see `deep`.
     pub optimised: bool,
-    /// With the debugger, which shows locals and operands.
+    /// Whether to enable the debugger, which shows locals and operands.
     pub debugger: bool,
 }
 
@@ -72,20 +75,23 @@ pub(crate) fn engine(settings: Settings) -> Result<Engine, RecordError> {
         .wasm_memory64(true)
         .wasm_extended_const(true)
         .wasm_relaxed_simd(true)
-        // Of these the atomics. Shared memories are refused, and nothing waits: see `crates/rewrite`.
+        // Only the atomics are used: shared memories are refused, and nothing waits; see
+        // `crates/rewrite`.
         .wasm_features(WasmFeatures::THREADS, true)
-        // Faults come as signals everywhere: the path's ring has a handler of its own.
+        // Faults must arrive as signals on all systems, because the path's ring has its own
+        // handler.
         .macos_use_mach_ports(false)
         .max_wasm_stack(settings.stack)
         .async_stack_size(settings.stack + HOST_STACK);
     Engine::new(&config).map_err(RecordError::engine)
 }
 
-/// The engine as recordings have it, for tests of what is computed elsewhere as it would.
+/// Returns the engine as configured for recordings, for tests of code that computes the same
+/// results.
 ///
 /// # Errors
 ///
-/// The engine cannot be made on this machine.
+/// The engine cannot be created on this machine.
 pub fn recording_engine() -> Result<Engine, RecordError> {
     engine(Settings::with_stack(RECORD_STACK))
 }

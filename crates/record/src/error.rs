@@ -1,4 +1,4 @@
-//! What can go wrong while recording and re-executing.
+//! Errors of recording and re-executing.
 
 use afterimage_machine::MachineError;
 use afterimage_trace::TraceError;
@@ -7,7 +7,7 @@ use afterimage_trace::TraceError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {
-    /// The program needs a function that there is none for.
+    /// The program imports a function that does not exist.
     #[error(
         "the program imports {module:?} {name:?}, which is not a WASI preview 1 function: afterimage runs WASI preview 1 programs"
     )]
@@ -17,51 +17,52 @@ pub enum RecordError {
         /// The import's field name.
         name: String,
     },
-    /// An import has the name of a WASI function but another type.
+    /// An import has the name of a WASI function but a different type.
     #[error(
         "the program imports WASI function {name:?} with the type {found}, but it has the type {expected}"
     )]
     ImportType {
         /// The function.
         name: String,
-        /// The type that the program expects.
+        /// The type expected by the program.
         found: String,
-        /// The type that it has.
+        /// The function's actual type.
         expected: String,
     },
-    /// The program calls WASI functions, which work on the memory exported as "memory", and exports none.
+    /// The program calls WASI functions but does not export the memory "memory", which they work
+    /// on.
     #[error(
         "the program imports WASI functions but exports no memory named \"memory\" for them to work on"
     )]
     NoMemory,
-    /// The module begins with more than can be recorded.
+    /// The module starts with larger memories or tables than can be recorded.
     #[error("the program begins with {what} of {found} {unit}: {most} at most can be recorded")]
     TooLarge {
         /// Memories or tables.
         what: &'static str,
         /// Bytes or elements.
         unit: &'static str,
-        /// How much it begins with.
+        /// The initial size.
         found: u64,
         /// The limit.
         most: u64,
     },
-    /// There is nothing to run.
+    /// The function to run does not exist.
     #[error("the program exports no function {wanted:?}{}", exports_hint(.exports))]
     NoExport {
         /// The function wanted.
         wanted: String,
-        /// The functions that there are.
+        /// The exported functions.
         exports: Vec<String>,
     },
-    /// The arguments given to `--invoke` do not fit.
+    /// The arguments for `--invoke` do not match the function.
     #[error("{export} takes {expected}, but {given}")]
     Arguments {
         /// The function.
         export: String,
         /// Its parameters.
         expected: String,
-        /// What is wrong with those given.
+        /// The fault of the given arguments.
         given: String,
     },
     /// A granted folder or a file for standard input cannot be opened.
@@ -75,7 +76,7 @@ pub enum RecordError {
     /// The engine cannot be set up.
     #[error("the engine cannot be set up: {0}")]
     Engine(String),
-    /// The engine does not compile the module.
+    /// The engine cannot compile the module.
     #[error("the engine does not compile the module: {0}")]
     Compile(String),
     /// The module cannot be instantiated.
@@ -102,23 +103,23 @@ pub enum RecordError {
     /// The recorded bits do not make a path of the program.
     #[error("the path that was written cannot be followed: {0}")]
     Regenerate(#[from] afterimage_paths::RegenerateError),
-    /// A chunk of words is none.
+    /// A chunk of path words is malformed.
     #[error("what the live run wrote of its path is damaged")]
     Words,
-    /// The words of a path do not lead to where the file says that they do.
+    /// The path words lead to a different moment than the file records.
     #[error(
         "what was written of the path does not lead to where the file says that it does: to t={said}, where it leads to t={found}, or to other activations"
     )]
     Moment {
-        /// By the file.
+        /// The time according to the file.
         said: u64,
-        /// By what was written before.
+        /// The time that the preceding words lead to.
         found: u64,
     },
-    /// The path could not be taken from the guest.
+    /// The path could not be taken over from the guest.
     #[error(transparent)]
     HandOver(#[from] crate::paths::HandOverError),
-    /// A counter of its own in a block shows something else than the counts of edges say.
+    /// A block's own counter disagrees with the counts of edges.
     #[error(
         "function {function}, block {block}: its own counter shows {measured}, but {derived} follows from the other counters"
     )]
@@ -127,36 +128,36 @@ pub enum RecordError {
         function: u32,
         /// The block.
         block: u32,
-        /// What its own counter shows.
+        /// The value of the block's own counter.
         measured: u64,
-        /// What the counts of edges say.
+        /// The value derived from the counts of edges.
         derived: u64,
     },
     /// The probes' memory is smaller than its layout.
     #[error("the memory of the counters is too small for them")]
     NoCounters,
-    /// Two things to measure in one live run.
+    /// One live run cannot measure two things.
     #[error("one lens at a time can be made during the run")]
     OneLens,
     /// A re-execution did something that the recording did not.
     #[error("the re-execution differs from the recording at event {event}: {what}")]
     Diverged {
-        /// The event's number, from 0.
+        /// The number of the event, from 0.
         event: u64,
-        /// What differs.
+        /// A description of the difference.
         what: String,
     },
-    /// The stop clock shows something else at the end than the recording says.
+    /// The stop clock at the end differs from the recording.
     #[error(
         "the stop clock shows {found} at the end of the re-execution, and the recording says {said}"
     )]
     Clock {
-        /// What the recording says.
+        /// The value in the recording.
         said: u64,
-        /// What it showed.
+        /// The value found.
         found: u64,
     },
-    /// The time limit came before the program was compiled.
+    /// The time limit expired before the program was compiled.
     #[error(
         "compiling it took longer than the time limit, so nothing was run; give a longer --timeout"
     )]
@@ -164,26 +165,26 @@ pub enum RecordError {
     /// A re-execution was stopped from outside.
     #[error("it was interrupted")]
     Interrupted,
-    /// The recording was cut before its end was written.
+    /// The recording was cut off before its end was written.
     #[error(
         "the recording was cut off: how the run ended is not in the file; record the program again"
     )]
     Cut,
-    /// The recording was stopped from outside without a clock to find the same moment again.
+    /// The recording was stopped from outside, without a clock to find the same moment again.
     #[error(
         "the run was stopped from outside ({0}) and recorded without a stop clock, so the moment cannot be found again; record with the clock, or with --lens counts"
     )]
     NoClock(String),
-    /// No snapshots can be made of such a program.
+    /// Snapshots of this program are impossible.
     #[error("no snapshots can be made of a program that {0}")]
     NoSnapshots(&'static str),
-    /// A snapshot is not what the program can be like.
+    /// A snapshot does not fit the program.
     #[error("a snapshot of the re-execution does not fit the program: {0}")]
     Snapshot(#[from] MachineError),
     /// The place where a run ended cannot be found in the program.
     #[error("the engine reports the guest at {0}, which is no place in the program")]
     UnknownPlace(String),
-    /// The engine has no stack where the guest ended: it found no room to write it down.
+    /// The engine reports no stack at the guest's end, because memory ran out.
     #[error(
         "not enough memory to tell where the guest stood at its end; allow this process more of it"
     )]

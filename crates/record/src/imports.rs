@@ -1,8 +1,8 @@
-//! Imports that are not WASI's: functions of the calling program.
+//! Imports outside WASI: functions of the calling program.
 //!
-//! What such a function writes is not declared, so it is found by comparing all of the guest's memory before and
-//! after each call. That costs time in proportion to the memory; for WASI it is declared instead. What it
-//! reads cannot be found so, and is not in the log.
+//! The writes of such a function are not declared, unlike those of WASI functions. They are found
+//! by comparing all of the guest's memory before and after each call, which takes time proportional
+//! to the memory. Reads cannot be found this way and are not in the log.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,7 +14,7 @@ use crate::RecordError;
 use crate::live::Live;
 use crate::values::{raw, same_type, val, zero};
 
-/// Bytes of memory between two changed ones that are logged along with them.
+/// Gaps of up to this many bytes between changed bytes are logged along with them.
 const GAP: usize = 16;
 
 type Call = dyn FnMut(&mut [u8], &[RawValue]) -> Result<Vec<RawValue>, String> + Send;
@@ -28,8 +28,9 @@ pub struct HostFunction {
 }
 
 impl HostFunction {
-    /// A function for the import `module` `name`. It is given the memory that the guest exports as "memory" (empty if
-    /// there is none) and the arguments, and returns the results, of the types of the import, or why the run cannot go on.
+    /// Creates a function for the import `module` `name`. It receives the guest's exported memory
+    /// "memory" (empty if there is none) and the arguments. It returns results of the import's
+    /// types, or why the run cannot continue.
     pub fn new(
         module: &str,
         name: &str,
@@ -42,7 +43,7 @@ impl HostFunction {
         }
     }
 
-    /// The function for the engine, logging as `import`.
+    /// Defines the function in the engine, logging as `import`.
     pub(crate) fn define(&self, store: &mut Store<Live>, ty: FuncType, import: ImportId) -> Func {
         let this = self.call.clone();
         let expected = ty.clone();
@@ -127,7 +128,7 @@ fn logged(
     Ok(values)
 }
 
-/// The stretches that differ, those close together joined.
+/// Returns the ranges that differ, with nearby ones merged.
 fn changed(before: &[u8], after: &[u8]) -> Vec<std::ops::Range<usize>> {
     let mut spans: Vec<std::ops::Range<usize>> = Vec::new();
     for (at, _) in before

@@ -1,4 +1,4 @@
-//! Stopping a run from outside, at a poll of the stop clock or inside a host call.
+//! Stops a run from outside, at a poll of the stop clock or inside a host call.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,25 +6,25 @@ use std::sync::{Arc, Mutex, PoisonError};
 use afterimage_trace::Interrupter;
 use tokio::sync::Notify;
 
-/// A handle with which other threads stop a run. Cheap to clone.
+/// A handle for other threads to stop a run. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
     by: AtomicU8,
-    /// Address of the running guest's limit word, while there is one.
+    /// The address of the running guest's limit word, while the guest runs.
     limit: Mutex<Option<usize>>,
     in_host_call: Notify,
 }
 
 impl Interrupt {
-    /// A handle that nobody has used yet.
+    /// Creates an unused handle.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Asks the run to stop. Only the first request counts.
+    /// Requests a stop. Only the first request counts.
     pub fn stop(&self, by: Interrupter) {
         let code = match by {
             Interrupter::CtrlC => 1,
@@ -47,7 +47,7 @@ impl Interrupt {
         self.0.in_host_call.notify_one();
     }
 
-    /// Who asked, if anybody.
+    /// Returns who requested a stop, if anybody did.
     pub fn requested(&self) -> Option<Interrupter> {
         match self.0.by.load(Ordering::SeqCst) {
             1 => Some(Interrupter::CtrlC),
@@ -57,16 +57,16 @@ impl Interrupt {
         }
     }
 
-    /// Resolves when somebody asks.
+    /// Resolves when a stop is requested.
     pub(crate) async fn asked(&self) {
         if self.requested().is_none() {
             self.0.in_host_call.notified().await;
         }
     }
 
-    /// Makes the limit word at this address the one that stops the guest, until the guard goes.
+    /// Makes the limit word at this address stop the guest, until the guard is dropped.
     ///
-    /// The address must stay valid, 8-aligned and the guest's to read until then.
+    /// Until then, the address must stay valid, 8-aligned and readable by the guest.
     pub(crate) fn guard(&self, address: usize) -> LimitGuard<'_> {
         let mut limit = self.0.limit.lock().unwrap_or_else(PoisonError::into_inner);
         *limit = Some(address);
@@ -78,7 +78,7 @@ impl Interrupt {
     }
 }
 
-/// Forgets the limit word when the run is over.
+/// Forgets the limit word when the run ends.
 pub(crate) struct LimitGuard<'a>(&'a Interrupt);
 
 impl Drop for LimitGuard<'_> {
@@ -93,9 +93,9 @@ impl Drop for LimitGuard<'_> {
 }
 
 fn lower(address: usize) {
-    // SAFETY: `guard` was given the address of an aligned word of a memory of fixed size, which lives
-    // until the guard is dropped; the lock is held, so the guard is there. The
-    // guest only loads the word.
+    // SAFETY: `guard` received the address of an aligned word in a memory of fixed size, which
+    // lives until the guard is dropped. The lock is held, so the guard exists. The guest only loads
+    // the word.
     #[allow(unsafe_code)]
     let word = unsafe { AtomicU64::from_ptr(address as *mut u64) };
     word.store(0, Ordering::SeqCst);

@@ -1,4 +1,4 @@
-//! The counts lens: exact counts of a recorded execution, made by re-executing it.
+//! The counts lens: exact counts of a recorded execution, computed by re-executing it.
 
 use afterimage_ids::{Counts, EntityRef, FuncId};
 use afterimage_placement::{
@@ -21,10 +21,10 @@ use crate::weights::{self, weighted_plan};
 use crate::{Cache, RecordError};
 use wasmtime::Engine;
 
-/// How many entries of the same function between two polls may come before the one that overflowed.
+/// The most entries of the same function, between two polls, to try before the one that overflowed.
 const OVERFLOW_TRIES: u64 = 256;
 
-/// Makes the exact counts of a recorded execution.
+/// Computes the exact counts of a recorded execution.
 ///
 /// # Errors
 /// If the recording cannot be repeated exactly, or the counts are not determined.
@@ -59,10 +59,10 @@ pub fn count(
     Ok(lens)
 }
 
-/// Re-executes a recording without counting anything, and checks that it does the same.
+/// Re-executes a recording without counting, and checks that it behaves the same.
 ///
 /// # Errors
-/// As [`count`].
+/// As for [`count`].
 pub fn check(
     file: &TraceFile,
     bytes: &[u8],
@@ -74,11 +74,11 @@ pub fn check(
     job.repeat(None).map(|_| ())
 }
 
-/// Re-executes a recording with a counter in every block, and compares each with what the counts say.
-/// Returns how many blocks were compared.
+/// Re-executes a recording with a counter in every block, and compares each counter with the
+/// counts. Returns the number of blocks compared.
 ///
 /// # Errors
-/// As [`count`], and [`RecordError::BlockDiffers`].
+/// As for [`count`], and [`RecordError::BlockDiffers`].
 pub fn check_blocks(
     file: &TraceFile,
     bytes: &[u8],
@@ -112,13 +112,13 @@ pub fn check_blocks(
     Ok(compared)
 }
 
-/// A re-execution that ended where the recording did.
+/// A re-execution that ended like the recording.
 pub(crate) struct Repeated {
     pub outcome: Outcome,
     pub counters: Vec<u64>,
     pub entered: Vec<FuncId>,
     pub calls: Vec<u64>,
-    /// How many entries the armed function was let pass.
+    /// The number of entries of the armed function to skip.
     pub skip: u64,
 }
 
@@ -134,17 +134,17 @@ pub(crate) struct Job<'a> {
     progress: &'a Progress,
 }
 
-/// How a run is repeated.
+/// How to repeat a run.
 pub(crate) struct Repeat<'a> {
     pub probes: Probes<'a>,
-    /// How many entries the armed function is let pass.
+    /// The number of entries of the armed function to skip.
     pub skip: u64,
-    /// Makes snapshots, and marks the memory that is written.
+    /// Whether to take snapshots and mark written memory.
     pub snapshots: Option<Snapshots>,
 }
 
 impl<'a> Repeat<'a> {
-    /// With probes, and nothing else.
+    /// Repeats with probes only.
     pub(crate) fn of(probes: Probes<'a>) -> Self {
         Self {
             probes,
@@ -154,12 +154,12 @@ impl<'a> Repeat<'a> {
     }
 }
 
-/// Repeats a run once, by this module, up to where it is to stop.
+/// One attempt to repeat a run with a module, up to a stop.
 pub(crate) type Attempt<'x> =
     dyn FnMut(&Job<'_>, &Engine, &Rewritten, Stop) -> Result<Replayed, RecordError> + 'x;
 
 impl<'a> Job<'a> {
-    /// Reads how the recording ended; one that was cut off cannot be repeated.
+    /// Reads how the recording ended. Fails if it was cut off, because then it cannot be repeated.
     pub(crate) fn open(
         file: &'a TraceFile,
         bytes: &'a [u8],
@@ -179,7 +179,7 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// Repeats the run once, on a thread of its own.
+    /// Repeats the run once, on its own thread.
     pub(crate) fn replay(
         &self,
         engine: &Engine,
@@ -205,7 +205,7 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// Re-executes up to the moment where the recording ended.
+    /// Re-executes up to the end of the recording.
     pub(crate) fn repeat(
         &self,
         the_plan: Option<&Plan>,
@@ -216,7 +216,7 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// The same with any probes. What an attempt found holds if it is the last one.
+    /// Re-executes with any probes. Only the results of the last attempt count.
     pub(crate) fn repeat_with(
         &self,
         repeat: Repeat<'_>,
@@ -241,7 +241,7 @@ impl<'a> Job<'a> {
             ..Options::default()
         };
         let mut stop = self.stop(&mut options, skip)?;
-        // Of a run that nobody stopped, nothing else tells whether the stop clock is right.
+        // In a run that nobody stopped, only this shows that the stop clock is right.
         let clock = match (probes, stop) {
             (Probes::None, Stop::Never) => self.end.clock,
             _ => None,
@@ -270,7 +270,7 @@ impl<'a> Job<'a> {
                         place: OriginalPlace::Operator(offset),
                     })
             {
-                // Stopped right before the call whose callee found no room.
+                // Stopped just before the call whose callee found no room.
                 standing.insert(
                     0,
                     Activation {
@@ -283,7 +283,8 @@ impl<'a> Job<'a> {
             if let Stop::AtEntry { clock, skip } = stop
                 && !same_stack
             {
-                // The same function was entered from elsewhere since the last poll, where it still had room.
+                // The same function was entered from elsewhere since the last poll, when it still
+                // had room.
                 if skip == OVERFLOW_TRIES || matches!(outcome, Outcome::Returned) {
                     return Err(RecordError::OverflowNotFound);
                 }
@@ -336,7 +337,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Where the re-execution has to be stopped, and the instrumentation that this needs.
+    /// Determines where to stop the re-execution, and sets the options for the instrumentation that
+    /// this needs.
     fn stop(&self, options: &mut Options, skip: u64) -> Result<Stop, RecordError> {
         let asynchronous = matches!(
             self.end.ending,
@@ -358,8 +360,9 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// Where to wait for the overflow of this function: at the call that led to it, if that names it; else
-    /// at its entry, to which other calls and tail calls may lead too.
+    /// Determines where to wait for this function's overflow: at the call that led to it, if that
+    /// names the function. Otherwise at the function's entry, which other calls and tail calls may
+    /// also reach.
     fn armed(&self, overflowed: FuncId) -> Armed {
         let call = || {
             let caller = self
@@ -386,7 +389,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Counters and facts → counts.
+/// Computes counts from counters and facts.
 pub(crate) fn solve_counts(
     program: &Program,
     the_plan: &Plan,
@@ -399,7 +402,7 @@ pub(crate) fn solve_counts(
     let mut entries = std::collections::BTreeMap::new();
     for &function in entered {
         match calls.get_mut(function.index()) {
-            // An import that the program exports: the host called itself, the program did not.
+            // This is an import that the program exports: the host called itself, not the program.
             Some(calls) => {
                 *calls = calls.checked_sub(1).ok_or_else(|| RecordError::Diverged {
                     event: 0,

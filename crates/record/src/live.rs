@@ -1,4 +1,4 @@
-//! Recording: a live run whose host boundary goes to the log.
+//! Records a live run: everything that crosses the host boundary goes to the log.
 
 use std::fmt;
 use std::fs::File;
@@ -41,21 +41,22 @@ use crate::values::{argument, parse_arguments, raw, zero};
 use crate::weights::{self, weighted_plan};
 use crate::{Cache, HostFunction, Interrupt, RecordError, wasi};
 
-/// A time limit is one for the run, and another one as long for compiling the program, which is never shorter than this: small limits are for runs.
+/// The least time limit for compiling. A time limit applies to the run; compiling gets the same
+/// limit again, but never less than this, because small limits are meant for runs.
 const COMPILING: Duration = Duration::from_secs(1);
 
-/// What to run, and with what.
+/// The program to run, and its input.
 #[derive(Clone, Debug, Default)]
 pub struct Command {
-    /// The guest's name for itself, `argv[0]`.
+    /// The guest's own name, `argv[0]`.
     pub name: String,
-    /// Arguments after that, or for `invoke` the function's arguments as literals.
+    /// The arguments after that. With `invoke`, the function's arguments as literals.
     pub args: Vec<String>,
-    /// Environment variables granted.
+    /// Environment variables granted to the guest.
     pub env: Vec<(String, String)>,
-    /// Folders granted: host path, guest path.
+    /// Folders granted to the guest: host path and guest path.
     pub dirs: Vec<(PathBuf, String)>,
-    /// File for standard input; `None` hands on our own.
+    /// A file for standard input; with `None`, the guest reads ours.
     pub stdin: Option<PathBuf>,
     /// An exported function to call instead of `_start`.
     pub invoke: Option<String>,
@@ -64,35 +65,37 @@ pub struct Command {
 /// How to record.
 #[derive(Clone, Debug)]
 pub struct RecordOptions {
-    /// Keep the stop clock, so that a run that is stopped from outside can be repeated up to that moment.
+    /// Whether to keep the stop clock, so that a run stopped from outside can be repeated up to
+    /// that moment.
     pub clock: bool,
-    /// Count during the live run too, by this plan.
+    /// A plan for counting during the live run.
     pub counts: Option<PlanOptions<'static>>,
-    /// Write the path during the live run, to be compacted later.
+    /// Whether to write the path during the live run; it is compacted later.
     pub paths: bool,
-    /// Stop after this long.
+    /// The time limit.
     pub timeout: Option<Duration>,
-    /// Stack for the guest, in bytes.
+    /// The guest's stack, in bytes.
     pub stack: usize,
-    /// What the guest's random numbers are made from, the same ones for the same seed; the system's if none is given.
+    /// The seed of the guest's random numbers. Without one, they come from the system.
     pub seed: Option<u64>,
-    /// Functions for imports that are not WASI's.
+    /// Functions for imports outside WASI.
     pub functions: Vec<HostFunction>,
-    /// Compare all memory around every host call with what is declared: for tests.
+    /// Whether to compare all memory around every host call with the declared effects. For tests.
     pub check_effects: bool,
-    /// Throw the guest's output away: for measurements.
+    /// Whether to discard the guest's output. For measurements.
     pub silent: bool,
-    /// Send what the guest writes to its standard output to our standard error.
+    /// Whether to send the guest's standard output to our standard error.
     pub output_to_stderr: bool,
-    /// Canonicalise NaNs and fix relaxed SIMD, so that the run repeats exactly. Off only for measurements.
+    /// Whether to canonicalise NaNs and fix relaxed SIMD, so that the run repeats exactly. Off only
+    /// for measurements.
     pub deterministic: bool,
-    /// Version of the calling tool, for the file.
+    /// The version of the calling tool, stored in the file.
     pub tool_version: String,
-    /// Told when the run is repeated, because where it trapped is not certain.
+    /// Called when the run is repeated because the place of its trap is uncertain.
     pub repeating: Repeating,
 }
 
-/// Makes, of how many events there are, what is told now and then how many were repeated, and dropped afterwards.
+/// Creates the progress callback for a re-execution of `n` events. It is dropped afterwards.
 #[derive(Clone)]
 pub struct Repeating(pub Arc<dyn Fn(u64) -> Progress + Send + Sync>);
 
@@ -128,7 +131,7 @@ impl Default for RecordOptions {
     }
 }
 
-/// The host's side of a live run.
+/// The host's state in a live run.
 pub(crate) struct Live {
     pub wasi: WasiP1Ctx,
     pub runtime: tokio::runtime::Runtime,
@@ -136,7 +139,7 @@ pub(crate) struct Live {
     pub memory: Option<Memory>,
     pub log: LogWriter,
     pub events: u64,
-    /// How many of the entry points were called.
+    /// The number of entry points called so far.
     pub entered: usize,
     pub calls: Vec<u64>,
     pub arguments: Strings,
@@ -156,7 +159,7 @@ impl HasPaths for Live {
     }
 }
 
-/// The error with which a host call ends that was stopped from outside.
+/// The error that ends a host call stopped from outside.
 #[derive(Debug, thiserror::Error)]
 #[error("stopped from outside")]
 pub(crate) struct Stopped;
@@ -193,8 +196,8 @@ impl Live {
     }
 }
 
-/// Growth is granted as far as the module's own limits, those of recordings and the system go; what came of it is known
-/// when the next thing happens.
+/// Grants growth up to the limits of the module, of recordings and of the system. The outcome is
+/// known at the next event.
 impl ResourceLimiter for Live {
     fn memory_growing(
         &mut self,
@@ -237,36 +240,36 @@ impl ResourceLimiter for Live {
     }
 }
 
-/// What a recording came to.
+/// The result of recording.
 #[derive(Debug)]
 pub struct Recorded {
     /// How the run ended.
     pub end: End,
-    /// Processor time of the guest's thread in the guest and its host calls, in seconds.
+    /// Processor time of the guest's thread, including host calls, in seconds.
     pub cpu_seconds: f64,
-    /// Results of an invoked function.
+    /// Results of the invoked function.
     pub results: Vec<RawValue>,
-    /// Counts, if they were made live and it is known where the run ended.
+    /// Counts, if they were taken live and the end of the run is known.
     pub counts: Option<CountsLens>,
-    /// Why it is not certain which operator trapped, if it is not.
+    /// Why the operator that trapped is uncertain, if it is.
     pub uncertain: Option<Uncertain>,
 }
 
-/// The run that was to find which operator trapped did not.
+/// Why a second run did not find the operator that trapped.
 #[derive(Debug)]
 pub struct Uncertain {
-    /// Why.
+    /// The error of the second run.
     pub error: RecordError,
-    /// Whether it is known at least in which block the run trapped. Otherwise the recording has no end, as one that was cut off, and the end that is
-    /// told has no frames.
+    /// Whether at least the block of the trap is known. If not, the recording has no end, like one
+    /// that was cut off, and the reported end has no frames.
     pub in_block: bool,
 }
 
 /// Runs a program and writes its boundary to `out`, which is committed at the end.
 ///
 /// # Errors
-/// If the program cannot be started, or the file cannot be written. Whatever
-/// the guest does is not an error: it is how the run ended.
+/// If the program cannot be started, or the file cannot be written. Nothing that the guest does is
+/// an error; it is how the run ended.
 pub fn record(
     bytes: &[u8],
     program: &Program,
@@ -352,7 +355,7 @@ pub fn record(
             std::thread::scope(|scope| {
                 let consumer = scope.spawn(move || words.write(messages));
                 let recorded = guest(Some(host));
-                // Its reason is the better one: the guest only learns that it is gone.
+                // Prefer its reason: the guest only learns that the consumer is gone.
                 match consumer.join() {
                     Ok(written) => written.and(recorded),
                     Err(panic) => std::panic::resume_unwind(panic),
@@ -394,7 +397,7 @@ fn meta(bytes: &[u8], command: &Command, options: &RecordOptions) -> Meta {
     }
 }
 
-/// What the host calls, in order, with which arguments.
+/// Returns the functions that the host calls, in order, with their arguments.
 pub(crate) fn entry_points(
     program: &Program,
     command: &Command,
@@ -524,7 +527,7 @@ impl Run<'_> {
             .ok_or(RecordError::NoMemory)?;
         let limit = counters.data_ptr(&store) as usize + LIMIT_AT as usize;
         let guard = self.options.clock.then(|| interrupt.guard(limit));
-        // Dropped before the store: until then the consumer may be reading the store's memory.
+        // Dropped before the store: until then, the consumer may be reading the store's memory.
         let quiet = PathHost::connect(&mut store, &instance, &self.rewritten.layout)?;
         let start = cpu_time();
         let (outcome, results) = self.call_entries(&mut store, &instance)?;
@@ -686,7 +689,8 @@ impl Run<'_> {
     }
 }
 
-/// A function that first says its number, if a table may hold it and the path is written.
+/// Wraps a function to report its number first, if a table may hold it and the path is being
+/// written.
 fn saying(store: &mut Store<Live>, function: Func, import: ImportId) -> Func {
     let id = FuncId::from_u32(import.as_u32());
     let paths = store.data().paths.as_ref();
@@ -700,7 +704,7 @@ fn saying(store: &mut Store<Live>, function: Func, import: ImportId) -> Func {
     })
 }
 
-/// `argv` of the guest.
+/// Returns the guest's `argv`.
 pub(crate) fn arguments(command: &Command) -> Vec<String> {
     let mut arguments = vec![command.name.clone()];
     if command.invoke.is_none() {
@@ -709,7 +713,7 @@ pub(crate) fn arguments(command: &Command) -> Vec<String> {
     arguments
 }
 
-/// What the guest is granted, and nothing else.
+/// Builds the guest's WASI context, which contains only what it is granted.
 pub(crate) fn wasi_context(
     command: &Command,
     arguments: &[String],
@@ -757,11 +761,12 @@ pub(crate) fn wasi_context(
     Ok(builder.build_p1())
 }
 
-/// Opens a file on a thread of its own, which is left alone if somebody asks to stop: a pipe waits for who writes to it.
+/// Opens a file on another thread, which is abandoned if a stop is requested: opening a pipe waits
+/// for a writer.
 fn open_unless(interrupt: &Interrupt, path: &Path) -> Result<io::Result<File>, RecordError> {
     let (send, opened) = mpsc::channel();
     let path = path.to_owned();
-    // Nobody may be waiting any more.
+    // The receiver may be gone.
     std::thread::spawn(move || drop(send.send(File::open(path))));
     loop {
         match opened.recv_timeout(ASK) {
@@ -772,13 +777,13 @@ fn open_unless(interrupt: &Interrupt, path: &Path) -> Result<io::Result<File>, R
     }
 }
 
-/// Processor time of this thread in seconds.
+/// Returns the processor time of this thread in seconds.
 pub(crate) fn cpu_time() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
-/// A word of the probes' memory.
+/// Reads a word of the probes' memory.
 pub(crate) fn word(memory: &[u8], address: u64) -> u64 {
     let at = address as usize;
     memory.get(at..at + 8).map_or(0, |b| {
@@ -786,9 +791,9 @@ pub(crate) fn word(memory: &[u8], address: u64) -> u64 {
     })
 }
 
-/// Stops the run after a while, unless dropped before.
+/// Stops the run after a time limit, unless dropped first.
 struct Timer {
-    /// Its end tells the waiting thread that the run is over.
+    /// Dropping it tells the waiting thread that the run is over.
     _over: mpsc::Sender<()>,
 }
 

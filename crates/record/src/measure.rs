@@ -1,5 +1,5 @@
-//! Running modules with a host of the engine's own and no log: what recordings and
-//! instrumented modules are compared with in the benchmark.
+//! Runs modules with the engine's own host and no log. The benchmark compares recordings and
+//! instrumented modules with these runs.
 
 use std::time::Instant;
 
@@ -14,12 +14,12 @@ use crate::live::{arguments, cpu_time, wasi_context};
 use crate::paths::{HasPaths, Message, PathHost, Producer};
 use crate::{Command, RecordError, RecordOptions};
 
-/// What of the engine's settings is measured.
+/// The engine settings to measure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Setting {
-    /// NaN canonicalisation and deterministic relaxed SIMD, as recordings have them.
+    /// Whether to canonicalise NaNs and make relaxed SIMD deterministic, as in recordings.
     pub deterministic: bool,
-    /// The engine's own epoch interruption.
+    /// Whether to use the engine's own epoch interruption.
     pub epochs: bool,
 }
 
@@ -27,16 +27,16 @@ pub struct Setting {
 pub struct Compiled {
     engine: Engine,
     module: Module,
-    /// Processor time of compiling, all threads, in seconds.
+    /// Processor time of compiling on all threads, in seconds.
     pub compile_seconds: f64,
 }
 
-/// One execution.
+/// The measurements of one execution.
 #[derive(Clone, Debug)]
 pub struct Execution {
     /// Processor time of the guest's thread, in seconds.
     pub cpu_seconds: f64,
-    /// Time that passed, in seconds.
+    /// Elapsed time, in seconds.
     pub wall_seconds: f64,
     /// The probes' memory, if the module has one.
     pub probes: Option<Vec<u8>>,
@@ -44,7 +44,7 @@ pub struct Execution {
     pub exit_code: i32,
 }
 
-/// What the store of a measured run holds.
+/// The store's data in a measured run.
 struct Host {
     wasi: WasiP1Ctx,
     paths: Option<PathHost>,
@@ -56,16 +56,16 @@ impl HasPaths for Host {
     }
 }
 
-/// How many seconds of processor time this process has taken, all threads together.
+/// Returns the processor time of all threads of this process, in seconds.
 pub fn process_time() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
-/// Compiles a module, never from a cache.
+/// Compiles a module without a cache.
 ///
 /// # Errors
-/// If the engine does not compile it.
+/// If the engine cannot compile it.
 pub fn compile(setting: Setting, bytes: &[u8]) -> Result<Compiled, RecordError> {
     let settings = Settings {
         deterministic: setting.deterministic,
@@ -83,18 +83,19 @@ pub fn compile(setting: Setting, bytes: &[u8]) -> Result<Compiled, RecordError> 
 }
 
 impl Compiled {
-    /// Runs `_start`, throwing the guest's output away.
+    /// Runs `_start` and discards the guest's output.
     ///
     /// # Errors
-    /// If the module cannot be started, or ends otherwise than by returning or exiting.
+    /// If the module cannot be started, or ends in any way other than returning or exiting.
     pub fn run(&self, command: &Command) -> Result<Execution, RecordError> {
         on_guest_thread(RECORD_STACK, || self.execute(command, None))
     }
 
-    /// Runs a module that writes its path. `words` gets what it writes, piece by piece, on another thread.
+    /// Runs a module that writes its path. `words` receives the path, piece by piece, on another
+    /// thread.
     ///
     /// # Errors
-    /// As [`Compiled::run`].
+    /// As for [`Compiled::run`].
     pub fn run_traced(
         &self,
         command: &Command,
@@ -141,7 +142,7 @@ impl Compiled {
         )?;
         let (paths, layout) = paths.unzip();
         let mut store = Store::new(&self.engine, Host { wasi, paths });
-        // Epochs that never come: the cost of looking for them is what is measured.
+        // The deadline never comes: only the cost of checking for it is measured.
         store.set_epoch_deadline(u64::MAX / 2);
         let mut linker = Linker::new(&self.engine);
         add_to_linker_sync(&mut linker, |host: &mut Host| &mut host.wasi)

@@ -1,8 +1,9 @@
-//! Output of the guest that can be stopped.
+//! Guest output that can be interrupted.
 //!
-//! A pipe that nobody reads is full after 64 KiB, and a terminal can be held. wasmtime-wasi then lets the whole thread wait, for as long as
-//! it takes, and no request to stop is heard. Here a piece is written once there is room for it, and the wait for room is a future.
-//! wasmtime-wasi writes pieces of at most 4,096 bytes. A pipe with room for anything takes so many at once.
+//! An unread pipe is full after 64 KiB, and a terminal can be paused. wasmtime-wasi then blocks the
+//! whole thread for as long as that takes, and no stop request gets through. Here, a piece is
+//! written only once there is room for it, and waiting for room is a future. wasmtime-wasi writes
+//! pieces of at most 4,096 bytes, which a pipe with any room accepts whole.
 
 use std::io::{self, Stderr, Stdout};
 use std::mem;
@@ -16,13 +17,13 @@ use wasmtime_wasi::async_trait;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
-/// How long the thread waits for room before it looks whether somebody asked to stop.
+/// The time to wait for room before checking for a stop request.
 const ASK: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 20_000_000,
 };
 
-/// One of our own streams, which the guest may write to.
+/// One of our own streams, to which the guest may write.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Output {
     Stdout,
@@ -30,7 +31,7 @@ pub(crate) enum Output {
 }
 
 impl Output {
-    /// Waits a moment until there is room. An error is no reason to wait: the write reports it.
+    /// Waits briefly for room. An error ends the wait; the write reports it.
     fn has_room(self) -> bool {
         let (stdout, stderr): (Stdout, Stderr);
         let stream = match self {
@@ -78,11 +79,12 @@ impl StdoutStream for Output {
     }
 }
 
-/// A stream that is ready only when there is room.
+/// A stream that is ready only when it has room.
 struct Patient {
     inner: Box<dyn OutputStream>,
     output: Output,
-    /// Whether a piece was just written. Its writer asks once more whether the stream is ready, and need not wait for the next piece's room.
+    /// Whether a piece was just written. The writer then checks once more whether the stream is
+    /// ready, and need not wait for the next piece's room.
     is_flushed: bool,
 }
 

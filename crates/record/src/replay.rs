@@ -1,4 +1,4 @@
-//! Re-execution: the same run again, from the log, with any instrumentation and without a host.
+//! Re-execution: repeats a run from the log, with any instrumentation and without a host.
 
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, mpsc};
@@ -23,36 +23,37 @@ use crate::values::{argument, raw, same_type, val, zero};
 use crate::watch::Watching;
 use crate::{Cache, Interrupt, RecordError};
 
-/// How often who waits for the compiler looks whether to go on.
+/// How often a thread that waits for the compiler checks whether to continue.
 pub(crate) const ASK: Duration = Duration::from_millis(20);
 
-/// Where a re-execution is to stop, if the recording does not stop it by itself.
+/// Where to stop a re-execution that the recording does not end by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// Nowhere else.
+    /// No additional stop.
     Never,
     /// At this poll of the stop clock.
     AtPoll(u64),
-    /// At the entry of the armed function, when the clock shows this, after so many entries that it let pass.
+    /// At an entry of the armed function with this reading of the clock, after skipping `skip`
+    /// entries.
     AtEntry { clock: u64, skip: u64 },
 }
 
-/// What a re-execution came to.
+/// The result of a re-execution.
 pub(crate) struct Replayed {
     pub outcome: Outcome,
-    /// The probes' memory.
+    /// The contents of the probes' memory.
     pub memory: Vec<u8>,
-    /// Calls of each import.
+    /// The number of calls of each import.
     pub calls: Vec<u64>,
-    /// What the host called, in order.
+    /// The functions that the host called, in order.
     pub entered: Vec<FuncId>,
-    /// The snapshots' maker, with the activations that have not captured themselves.
+    /// The collector of snapshots, with the activations that have not captured themselves.
     pub snapshots: Option<Capturing>,
-    /// Who noted what was written.
+    /// The collector of written memory.
     pub watching: Option<Box<Watching>>,
 }
 
-/// Who is told what a re-execution does.
+/// The observers of a re-execution.
 #[derive(Default)]
 pub(crate) struct Observers {
     pub paths: Option<PathHost>,
@@ -60,7 +61,7 @@ pub(crate) struct Observers {
     pub watching: Option<Box<Watching>>,
 }
 
-/// Told now and then how many events of the log have been repeated.
+/// A callback that now and then receives the number of repeated log events.
 pub type Progress = Arc<dyn Fn(u64) + Send + Sync>;
 
 /// The store's data.
@@ -146,7 +147,7 @@ impl ResourceLimiter for Host {
         Ok(self.growth(true, from, to)?)
     }
 
-    /// In the recording it did not.
+    /// It did not fail in the recording.
     fn memory_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
         let what = format!("a memory of the guest cannot grow as it did: {error}");
         Err(self.diverged(what).into())
@@ -184,13 +185,13 @@ fn name(event: Option<&Event>) -> String {
     }
 }
 
-/// A recording to run again.
+/// A recording to re-execute.
 pub(crate) struct Source<'a> {
     pub cache: &'a Cache,
     pub program: &'a Program,
     pub file: &'a TraceFile,
     pub progress: &'a Progress,
-    /// Who may stop it while it is compiled and, with the clock, at each poll.
+    /// Can stop it during compilation and, with the clock, at each poll.
     pub interrupt: Option<&'a Interrupt>,
 }
 
@@ -249,7 +250,7 @@ pub(crate) fn replay(
     }
     let limit = probes.data_ptr(&store) as usize + LIMIT_AT as usize;
     let _guard = interrupt.map(|interrupt| interrupt.guard(limit));
-    // Dropped before the store: until then the consumer may be reading the store's memory.
+    // Dropped before the store: until then, the consumer may be reading the store's memory.
     let _quiet = PathHost::connect(&mut store, &instance, &rewritten.layout)?;
     Capturing::connect(&mut store, &instance)?;
     Watching::connect(&mut store, &instance)?;
@@ -268,7 +269,8 @@ pub(crate) fn replay(
     })
 }
 
-/// Compiles a module on a thread of its own, which is left alone if somebody asks to stop: the engine cannot be interrupted.
+/// Compiles a module on another thread, which is abandoned if a stop is requested: the engine
+/// cannot be interrupted.
 pub(crate) fn compile_unless(
     interrupt: &Interrupt,
     cache: &Cache,
@@ -280,7 +282,7 @@ pub(crate) fn compile_unless(
     std::thread::Builder::new()
         .stack_size(REPLAY_STACK)
         .spawn(move || {
-            // Nobody may be waiting any more.
+            // The receiver may be gone.
             let _ = send.send(cache.compile(&engine, &bytes));
         })
         .map_err(RecordError::Thread)?;
@@ -362,7 +364,7 @@ fn run(
     }
 }
 
-/// Imports that repeat what the log says.
+/// Builds imports that replay the log.
 fn imports(store: &mut Store<Host>, module: &Module) -> Vec<wasmtime::Extern> {
     let mut imports = Vec::new();
     for (i, import) in module.imports().enumerate() {
@@ -370,7 +372,7 @@ fn imports(store: &mut Store<Host>, module: &Module) -> Vec<wasmtime::Extern> {
             continue;
         };
         let id = ImportId::from_u32(i as u32);
-        // The slots for results arrive without a value of their type.
+        // The result slots arrive without a value of their type.
         let zeros: Vec<Val> = ty.results().map(|ty| zero(&ty)).collect();
         let function = Func::new(&mut *store, ty, move |mut caller, params, results| {
             results.clone_from_slice(&zeros);

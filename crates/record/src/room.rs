@@ -1,4 +1,4 @@
-//! How large the guest's memories and tables may become.
+//! Limits the size of the guest's memories and tables.
 
 use afterimage_trace::{MAX_ELEMENTS, MAX_MEMORY};
 use wasmparser::{Parser, Payload};
@@ -7,26 +7,27 @@ use crate::RecordError;
 
 const PAGE: u64 = 1 << 16;
 
-/// What the guest's memories and tables take together. What is recorded stays within the limits of [`afterimage_trace`], so that it can be
-/// followed: growth beyond them is refused, as the specification allows.
+/// The total size of the guest's memories and tables. Recordings stay within the limits of
+/// [`afterimage_trace`] so that they can be followed. Growth beyond these limits is refused, as the
+/// specification permits.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Room {
-    /// Bytes of memories.
+    /// Bytes in memories.
     memory: u64,
-    /// Elements of tables.
+    /// Elements in tables.
     elements: u64,
-    /// How much more the last growth that was granted takes: the engine may still fail.
+    /// The size of the last granted growth, which may still fail in the engine.
     last: u64,
 }
 
 impl Room {
-    /// What a module begins with.
+    /// Computes a module's initial sizes.
     ///
     /// # Errors
-    /// If that is too much.
+    /// If they exceed the limits.
     pub fn of_module(bytes: &[u8]) -> Result<Self, RecordError> {
         let mut room = Self::default();
-        // Who runs a module has parsed it before.
+        // The caller has already parsed the module, so parse errors do not occur.
         for payload in Parser::new(0).parse_all(bytes).flatten() {
             match payload {
                 Payload::MemorySection(memories) => {
@@ -61,28 +62,29 @@ impl Room {
         Ok(room)
     }
 
-    /// Whether a memory may grow from so many bytes to so many.
+    /// Whether a memory may grow between these sizes, in bytes.
     pub fn memory(&mut self, from: usize, to: usize) -> bool {
         grow(&mut self.memory, MAX_MEMORY, from, to, &mut self.last)
     }
 
-    /// The engine could not let it grow.
+    /// Takes back the last growth, which failed in the engine.
     pub fn memory_failed(&mut self) {
         self.memory -= std::mem::take(&mut self.last);
     }
 
-    /// Whether a table may grow from so many elements to so many.
+    /// Whether a table may grow between these sizes, in elements.
     pub fn table(&mut self, from: usize, to: usize) -> bool {
         grow(&mut self.elements, MAX_ELEMENTS, from, to, &mut self.last)
     }
 
-    /// The engine could not let it grow.
+    /// Takes back the last growth, which failed in the engine.
     pub fn table_failed(&mut self) {
         self.elements -= std::mem::take(&mut self.last);
     }
 }
 
-/// Whether a growth failed that the engine did not ask about before: the size of a table does not fit 64 bits.
+/// Whether a growth failed before the engine asked for permission, because the table's size exceeds
+/// 64 bits.
 pub(crate) fn was_not_asked(error: &wasmtime::Error) -> bool {
     error.to_string().starts_with("overflow calculating")
 }

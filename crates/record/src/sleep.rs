@@ -1,18 +1,18 @@
-//! Sleeping in a way that can be stopped.
+//! Sleeps that can be interrupted.
 //!
-//! A guest that only sleeps calls `poll_oneoff` with one timeout. For this case wasmtime-wasi lets the whole thread sleep, for as long as
-//! it takes, and no request to stop is heard. Here the same is done in a future, whatever is wrong with the pointers that the result goes to:
-//! the host, too, sees that only after the sleep.
+//! A guest that only sleeps calls `poll_oneoff` with one timeout. wasmtime-wasi then blocks the
+//! whole thread until the timeout, and no stop request gets through. Here, a future does the same.
+//! Invalid result pointers are detected only after the sleep, as in the host.
 
 use std::time::Duration;
 
 use wasmtime_wasi::p1::{WasiP1Ctx, wasi_snapshot_preview1 as wasi};
 use wiggle::{GuestError, GuestMemory, GuestPtr};
 
-/// Shorter sleeps are left to the host: its timing is finer.
+/// Shorter sleeps are left to the host, whose timing is finer.
 const SHORT: Duration = Duration::from_millis(10);
 
-/// `poll_oneoff`.
+/// Implements `poll_oneoff`.
 pub(crate) async fn poll_oneoff(
     context: &mut WasiP1Ctx,
     memory: &mut GuestMemory<'_>,
@@ -30,14 +30,15 @@ pub(crate) async fn poll_oneoff(
     wasi::poll_oneoff(context, memory, subscriptions, events, count, happened).await
 }
 
-/// A call that waits for nothing but a moment counted from now.
+/// A call that only waits for a moment relative to now.
 struct Sleep {
     timeout: Duration,
     userdata: u64,
 }
 
 impl Sleep {
-    /// Reads a subscription. `None` if it is anything else, or has anything wrong: the host then returns at once.
+    /// Reads a subscription. Returns `None` for any other kind or any fault; the host then returns
+    /// at once.
     fn read(memory: &GuestMemory<'_>, subscription: i32) -> Option<Self> {
         let subscription = subscription as u32;
         let field = |offset: u32| subscription.checked_add(offset);
@@ -46,7 +47,7 @@ impl Sleep {
         let clock = memory.read(GuestPtr::<u32>::new(field(16)?)).ok()?;
         let timeout = memory.read(GuestPtr::<u64>::new(field(24)?)).ok()?;
         let flags = memory.read(GuestPtr::<u16>::new(field(40)?)).ok()?;
-        // It is 48 bytes long.
+        // A subscription is 48 bytes long.
         memory.read(GuestPtr::<u64>::new(field(40)?)).ok()?;
         let relative = tag == 0 && clock <= 3 && flags == 0;
         relative.then_some(Self {
@@ -55,7 +56,7 @@ impl Sleep {
         })
     }
 
-    /// Writes the one event, as the host would, or nothing.
+    /// Writes the single event as the host would, or nothing.
     fn finish(
         &self,
         memory: &mut GuestMemory<'_>,

@@ -1,4 +1,4 @@
-//! Where a run trapped, if the engine cannot tell.
+//! Finds where a run trapped if the engine cannot say.
 
 use afterimage_program::{Effect, OperatorIndex, Program};
 use afterimage_rewrite::{Options, Probes, rewrite};
@@ -10,20 +10,21 @@ use crate::engine::{REPLAY_STACK, Settings, engine, on_guest_thread};
 use crate::replay::{Observers, Progress, Source, Stop, replay};
 use crate::{Cache, Interrupt, RecordError};
 
-/// A recording whose log is complete, of a run that trapped.
+/// A complete recording of a run that trapped.
 pub(crate) struct Unsettled<'a> {
     pub out: &'a TraceWriter,
     pub bytes: &'a [u8],
     pub program: &'a Program,
     pub index: &'a OperatorIndex<'a>,
-    /// How it ended.
+    /// Its ending.
     pub ending: &'a Ending,
     pub doubt: &'a Doubt,
 }
 
-/// Runs a program again that trapped, with the loads in doubt kept apart from what takes their values, and tells which operator did.
+/// Re-runs a program that trapped, with the doubtful loads separated from the operators that use
+/// their values. Returns the operator that trapped.
 ///
-/// That takes as long as the run did. Nothing of it is kept: the module is of use for this once.
+/// This takes as long as the run did. The module is needed only once, so it is not cached.
 pub(crate) fn trapped_at(
     run: &Unsettled<'_>,
     interrupt: &Interrupt,
@@ -73,7 +74,7 @@ pub(crate) fn trapped_at(
         .ok_or_else(|| RecordError::UnknownPlace(run.doubt.function.to_string()))
 }
 
-/// Whether an operator in the function that trapped can do so like this.
+/// Whether an operator in the function that trapped can trap like this.
 fn could_trap(run: &Unsettled<'_>, frame: &Frame) -> bool {
     let Some(code) = run.program.function(frame.function) else {
         return false;

@@ -1,4 +1,4 @@
-//! Values: the engine's, the log's, and as literals on the command line.
+//! Converts values between the engine, the log and command-line literals.
 
 use std::mem::discriminant;
 
@@ -7,7 +7,7 @@ use wasmtime::{Val, ValType};
 
 use crate::RecordError;
 
-/// A value of the engine, by its bits.
+/// Converts a value of the engine, bit for bit.
 pub(crate) fn raw(value: &Val) -> RawValue {
     match value {
         Val::I32(v) => RawValue::I32(*v),
@@ -28,7 +28,8 @@ pub(crate) fn raw(value: &Val) -> RawValue {
     }
 }
 
-/// A value of the log, for the engine. References other than null do not cross the boundary.
+/// Converts a value of the log for the engine. References other than null do not cross the
+/// boundary.
 pub(crate) fn val(value: RawValue) -> Val {
     match value {
         RawValue::I32(v) => Val::I32(v),
@@ -40,19 +41,19 @@ pub(crate) fn val(value: RawValue) -> Val {
     }
 }
 
-/// Whether a value of the log can stand where this value stands. References do not cross the boundary.
+/// Whether a value of the log may replace `like`. References do not cross the boundary.
 pub(crate) fn same_type(value: RawValue, like: &Val) -> bool {
     let reference = matches!(value, RawValue::NullRef | RawValue::OpaqueRef);
     !reference && discriminant(&value) == discriminant(&raw(like))
 }
 
-/// Some value of a type: room for a result.
+/// Returns any value of a type, as a slot for a result.
 pub(crate) fn zero(ty: &ValType) -> Val {
-    // Only references of proposals that are refused have no null.
+    // Only references of rejected proposals have no null.
     Val::default_for_ty(ty).unwrap_or(Val::FuncRef(None))
 }
 
-/// A value of the log as an argument of this type: null is of the type that is wanted.
+/// Converts a value of the log into an argument of this type; a null takes the wanted type.
 pub(crate) fn argument(value: RawValue, ty: &ValType) -> Val {
     match value {
         RawValue::NullRef | RawValue::OpaqueRef => zero(ty),
@@ -60,10 +61,11 @@ pub(crate) fn argument(value: RawValue, ty: &ValType) -> Val {
     }
 }
 
-/// Reads the arguments of an invoked function: decimal or hexadecimal integers, decimal floats, NaNs with a payload as in the text format, and null
-/// references.
+/// Parses the arguments of an invoked function: decimal or hexadecimal integers, decimal floats,
+/// NaNs with a payload as in the text format, and null references.
 ///
-/// Other references are not to be had: those of functions and exceptions are the guest's own, and a recording keeps none of the host's.
+/// Other references are impossible: those to functions and exceptions belong to the guest, and a
+/// recording contains none of the host's.
 pub(crate) fn parse_arguments(
     export: &str,
     params: &[wasmparser::ValType],
@@ -112,8 +114,9 @@ fn integer(text: &str) -> Option<i128> {
     Some(if negative { -value } else { value })
 }
 
-/// The payload of a NaN as it is written, `nan` or `nan:0x…`, with a sign or without. `None` if it is no NaN, `Some(None)` if it is none that
-/// has so many bits.
+/// Parses a NaN with a given number of bits, written `nan` or `nan:0x…` with an optional sign, and
+/// returns its payload. Returns `None` if the text is not a NaN, and `Some(None)` if the payload
+/// does not fit.
 fn nan(text: &str, bits: u32) -> Option<Option<u64>> {
     let rest = text.strip_prefix('-').unwrap_or(text).strip_prefix("nan")?;
     if rest.is_empty() {

@@ -15,7 +15,8 @@ use crate::sleep;
 /// The module name of WASI preview 1.
 pub(crate) const MODULE: &str = "wasi_snapshot_preview1";
 
-/// How many bytes every host call may copy, as in the engine's own command line. A guest with more memory may hand over all of it.
+/// The number of bytes that any host call may copy, as in the engine's own command line. With a
+/// larger memory, the guest may pass all of it.
 const LEAST_FUEL: usize = 128 << 20;
 
 trait IntoRaw: Copy {
@@ -36,7 +37,8 @@ impl IntoRaw for i64 {
 
 macro_rules! functions {
     ($($name:ident($($arg:ident: $ty:ty),*) -> $result:ty $(, $wait:tt)?;)*) => {
-        /// The function of this name, logging as `import`. `None`: WASI preview 1 has no such function.
+        /// Returns the function with this name, logging as `import`, or `None` if WASI preview 1
+        /// has no such function.
         pub(crate) fn function(store: &mut Store<Live>, name: &str, import: ImportId) -> Option<Func> {
             let declared = effects(name)?;
             Some(match name {
@@ -49,7 +51,8 @@ macro_rules! functions {
                         })
                     },
                 ),)*
-                // The engine's own refuses codes from 126 on, which WASI allows and native programs use.
+                // The engine's own version rejects codes from 126 on, which WASI allows and native
+                // programs use.
                 "proc_exit" => Func::wrap(&mut *store, move |caller: Caller<'_, Live>, code: i32| -> wasmtime::Result<()> {
                     call(caller, import, declared, &[code.raw()], async |_, _| Err(I32Exit(code).into()))
                 }),
@@ -114,11 +117,11 @@ functions! {
     sock_shutdown(a: i32, b: i32) -> i32;
 }
 
-/// A result of a WASI function.
+/// The result of a WASI function.
 trait Outcome {
-    /// As a value of the log.
+    /// Converts it to a value of the log.
     fn results(&self) -> Option<RawValue>;
-    /// Whether the function did what it was asked to, and so wrote what it says it writes.
+    /// Whether the function succeeded and so wrote its declared output.
     fn succeeded(&self) -> bool;
 }
 
@@ -169,10 +172,11 @@ fn call<R: Outcome>(
 
     let interrupt = live.interrupt.clone();
     let wasi = &mut live.wasi;
-    // What a call may copy in or out; without this it may copy nothing.
+    // The number of bytes that a call may copy; the default is none.
     wasi.set_hostcall_fuel(bytes.len().max(LEAST_FUEL));
     let outcome = live.runtime.block_on(async {
-        // Without the stop clock nothing else hears a request that came while the guest computed, or during a call that did not wait.
+        // Without the stop clock, nothing else notices a request made while the guest computed or
+        // during a call that did not wait.
         if interrupt.requested().is_some() {
             return Err(Stopped.into());
         }
@@ -184,13 +188,14 @@ fn call<R: Outcome>(
         }
     });
     let outcome = match outcome {
-        // The host may have finished, and yet somebody asked to stop: the next poll of the clock sees to that.
+        // The host may have finished although a stop was requested; the next poll of the clock
+        // handles that.
         Ok(result) => result,
         Err(error) => {
             let (stop, error) = match error.downcast_ref::<I32Exit>() {
                 Some(exit) => (HostStop::Exit(exit.0), error),
                 None if error.is::<Stopped>() => (HostStop::Interrupted, error),
-                // A re-execution knows the message only, and is to end with the same one.
+                // A re-execution knows only the message and must end with the same one.
                 None => {
                     let message = format!("{error:#}");
                     (
@@ -241,7 +246,7 @@ fn call<R: Outcome>(
     Ok(outcome)
 }
 
-/// Finds bytes that the host changed and that the declarations do not name.
+/// Checks for bytes that the host changed outside the declared ranges.
 fn check(
     before: &[u8],
     after: &[u8],

@@ -1,4 +1,5 @@
-//! Which bytes of a small region of memory a run writes, stretch by stretch: by executing it again with little instrumentation, which takes little longer than the program alone.
+//! Finds which bytes of a small region of memory a run writes, stretch by stretch. It re-executes
+//! the run with little instrumentation, so this takes little longer than the program alone.
 
 use std::sync::Arc;
 
@@ -17,10 +18,13 @@ use crate::paths::RecordedRun;
 use crate::replay::{Host, Observers, Progress, Source, Stop, replay};
 use crate::snapshots::{word, write};
 
-/// Tells which bytes of the region that contains an address are written in each of the first stretches of a run. `ends` are the stop clock's readings at which these end, where [`build_snapshots`](crate::build_snapshots) cut the path. The rest of the run is not executed. Progress is reported in stretches.
+/// Finds the bytes written in each of the first stretches of a run, in the region that contains an
+/// address. `ends` are the stop clock's readings at the ends of these stretches, where
+/// [`build_snapshots`](crate::build_snapshots) cut the path. The rest of the run is not executed.
+/// Progress is reported in stretches.
 ///
 /// # Errors
-/// If the recording cannot be repeated exactly, or its path was not cut there.
+/// If the recording cannot be repeated exactly, or its path was not cut at `ends`.
 pub fn watch(
     run: &RecordedRun<'_>,
     ends: &[u64],
@@ -33,7 +37,7 @@ pub fn watch(
         return Ok(written);
     };
     let end = run.file.end()?.ok_or(RecordError::Cut)?;
-    // A run that was stopped from outside would never end by itself, if `ends` were wrong.
+    // If `ends` were wrong, a run that was stopped from outside would never end by itself.
     let stop = end.clock.map_or(Stop::Never, Stop::AtPoll);
     let Treatment { large, optimised } = Treatment::of(program);
     let options = Options {
@@ -93,14 +97,14 @@ fn cut_elsewhere() -> RecordError {
     }
 }
 
-/// Who notes what a run writes.
+/// Records what a run writes.
 pub(crate) struct Watching {
-    /// Where the marks are.
+    /// The place of the marks.
     at: WatchedAt,
-    /// The stop clock's readings where stretches end: of the one that is executed, and of those after it.
+    /// The stop clock's reading at the end of the current stretch, and at the ends of later ones.
     next: u64,
     ends: std::vec::IntoIter<u64>,
-    /// For each byte whether the host wrote it in this stretch.
+    /// For each byte, whether the host wrote it in this stretch.
     by_host: [u8; WATCHED as usize],
     memory: u32,
     first: u64,
@@ -110,7 +114,7 @@ pub(crate) struct Watching {
 }
 
 impl Watching {
-    /// Notes a range that the host writes.
+    /// Records a range that the host writes.
     pub(crate) fn wrote(&mut self, memory: u32, address: u64, length: u64) {
         if memory != self.memory {
             return;
@@ -120,7 +124,7 @@ impl Watching {
         self.by_host[begin..end].fill(1);
     }
 
-    /// Connects an instance, before it is run.
+    /// Connects an instance before it runs.
     pub(crate) fn connect(store: &mut Store<Host>, instance: &Instance) -> Result<(), RecordError> {
         let table = instance.get_table(&mut *store, SNAPSHOT_EXPORT);
         let probes = instance.get_memory(&mut *store, MEMORY_EXPORT);
@@ -155,7 +159,7 @@ impl Watching {
     }
 }
 
-/// A stretch ends.
+/// Handles the end of a stretch.
 fn cut(mut caller: Caller<'_, Host>) -> wasmtime::Result<()> {
     let own = caller.data().watching.as_ref();
     let Some((own, probes)) = own.and_then(|own| Some((own, own.probes?))) else {

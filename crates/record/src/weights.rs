@@ -1,4 +1,4 @@
-//! Counts of an earlier run of the same module say where counters cost least.
+//! Uses the counts of an earlier run of the same module to place counters where they cost least.
 
 use afterimage_placement::{Mode, Plan, PlanError, PlanOptions, plan};
 use afterimage_program::Program;
@@ -6,13 +6,15 @@ use afterimage_trace::CountsLens;
 
 use crate::Cache;
 
-/// Increments of a run whose counts are kept. Shorter runs would not pay for the module that is compiled with other counters.
+/// The number of increments from which a run's counts are kept. Shorter runs would not pay for
+/// compiling the module again with other counters.
 const MANY: u64 = 1 << 23;
 
-/// Places counters over the whole program by the counts that the cache has of it, unless these are asked for otherwise.
+/// Places counters over the whole program by the counts in the cache, unless the options ask for
+/// something else.
 ///
 /// # Errors
-/// If the options or the counts that they name are not of this program.
+/// If the options, or the counts that they name, do not fit this program.
 pub(crate) fn weighted_plan(
     program: &Program,
     bytes: &[u8],
@@ -27,7 +29,7 @@ pub(crate) fn weighted_plan(
             feedback: Some(&counts),
             ..*options
         };
-        // Counts that do not fit are not of this program.
+        // Counts that do not fit belong to another program.
         if let Ok(plan) = plan(program, &weighted) {
             return Ok(plan);
         }
@@ -35,7 +37,7 @@ pub(crate) fn weighted_plan(
     plan(program, options)
 }
 
-/// Keeps the counts of a long run for those after it.
+/// Keeps the counts of a long run for later runs.
 pub(crate) fn keep(cache: &Cache, bytes: &[u8], counts: &CountsLens) {
     if counts.increments >= MANY {
         cache.keep_counts(bytes, counts);

@@ -23,7 +23,7 @@ use crate::values::{
 };
 use crate::{WatchFn, Writers};
 
-/// A recording and what was built for it: its program, its path, its values and its checkpoints.
+/// A recording and the data built for it: its program, its path, its values and its checkpoints.
 ///
 /// It only reads: if something was not built, the error names it. Each part is opened on first use
 /// and then kept. Threads can share a recording.
@@ -59,7 +59,7 @@ pub enum RecordingError {
     /// The program in it cannot be parsed.
     #[error("the program in the recording: {0}")]
     Program(#[from] ParseError),
-    /// Where the run ended is damaged.
+    /// The data about the end of the run is damaged.
     #[error("{0}")]
     End(#[from] ProfileError),
     /// The path is damaged.
@@ -91,7 +91,7 @@ pub enum RecordingError {
     Written(#[from] WrittenLinesError),
 }
 
-/// How many stretches of a run may be built in any case.
+/// The number of stretches of a run that may be built in any case.
 const FEW_STRETCHES: usize = 16;
 
 /// The operator that trapped and ended a run.
@@ -146,8 +146,11 @@ impl Recording {
         self.path.get_or_init(|| Arc::new(path))
     }
 
-    /// Answers from stretches, each built when an answer needs it, in place of stored values. The path must consist of the stretches. At most one in `share` is built, and a few more; any if that is 0. `watch` executes stretches again to find who wrote a byte. If values or
-    /// stretches are in use, these stay. `false` if the file has no snapshots, or no written lines that belong to the stretches.
+    /// Answers from stretches, each built when an answer needs it, in place of stored values. The
+    /// path must consist of the stretches. At most one in `share` is built, and a few more; any
+    /// number if that is 0. `watch` executes stretches again to find who wrote a byte. If values or
+    /// stretches are in use, these stay. `false` if the file has no snapshots, or no written lines
+    /// that belong to the stretches.
     ///
     /// # Errors
     /// If there is no path, or the path, the snapshots or the end of the run are damaged.
@@ -191,7 +194,7 @@ impl Recording {
         Ok(true)
     }
 
-    /// Which stretches write which bytes, if [stretches](Self::use_stretches) are used.
+    /// Returns which stretches write which bytes, if [stretches](Self::use_stretches) are used.
     pub fn writers(&self) -> Option<&Writers> {
         self.writers.get().map(|writers| &**writers)
     }
@@ -223,7 +226,7 @@ impl Recording {
         Ok(again)
     }
 
-    /// The boundary log: what the host gave the program, in order.
+    /// Returns the boundary log: the host's data for the program, in order.
     ///
     /// # Errors
     /// If the log is damaged.
@@ -246,8 +249,8 @@ impl Recording {
         &self.module.program
     }
 
-    /// Where the activations stood that were open when the run ended, the innermost first; empty if
-    /// the end is unknown. Near-linear in the program, once.
+    /// Returns where the activations were that were open when the run ended, innermost first; empty
+    /// if the end is unknown. Near-linear in the program, once.
     ///
     /// # Errors
     /// If the end of the run is damaged.
@@ -300,7 +303,7 @@ impl Recording {
         Ok(values.map_err(Box::new)?)
     }
 
-    /// The checkpoints from which the run can be followed, if there are any.
+    /// Returns the checkpoints from which the run can be followed, if there are any.
     ///
     /// # Errors
     /// If they are damaged, or there is no path.
@@ -380,9 +383,10 @@ impl Recording {
         }))
     }
 
-    /// The operator in which the run ended, with the time of its block: the [final
-    /// operator](Self::final_operator), or the one that threw an uncaught exception. The recording
-    /// does not say which functions such an exception left, but nothing is executed after it.
+    /// Returns the operator in which the run ended, with the time of its block: the [final
+    /// operator](Self::final_operator), or the operator that threw an uncaught exception. The
+    /// recording does not say which functions such an exception left, but nothing is executed after
+    /// it.
     ///
     /// # Errors
     /// If there is no path, or the path or the end of the run is damaged.
@@ -407,7 +411,7 @@ impl Recording {
         }))
     }
 
-    /// The operator that trapped, if the run ended so.
+    /// Returns the operator that trapped, if the run ended with a trap.
     ///
     /// # Errors
     /// As for [`ended_in`](Self::ended_in).
@@ -430,8 +434,8 @@ impl Recording {
         }))
     }
 
-    /// What `find` finds in the file; if it finds nothing, in the file as it is now, since somebody
-    /// may have added to it.
+    /// Returns the result of `find` on the file. If there is none, searches the current version of
+    /// the file, because another process may have added to it.
     fn added<T>(
         &self,
         find: impl Fn(&TraceFile) -> Result<Option<T>, RecordingError>,

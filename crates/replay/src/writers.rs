@@ -13,7 +13,7 @@ pub type WatchFn = Box<
     dyn Fn(&[u64], u32, u64) -> Result<WatchedBytes, Box<dyn Error + Send + Sync>> + Send + Sync,
 >;
 
-/// How many regions to keep. For ten thousand stretches, each takes ten megabytes at most.
+/// The number of regions to keep. For ten thousand stretches, each takes ten megabytes at most.
 const KEPT: usize = 8;
 
 /// Finds the stretch of a run that last wrote a byte: by the lines that the stretches write, and by
@@ -23,7 +23,7 @@ pub struct Writers {
     watch: WatchFn,
     /// The regions that were watched last, the newest at the end.
     watched: Mutex<Vec<WatchedBytes>>,
-    /// How many stretches were executed again for watching.
+    /// The number of stretches executed again for watching.
     executed: AtomicUsize,
     /// Whether the run could not be executed again.
     is_lost: AtomicBool,
@@ -63,9 +63,9 @@ impl Writers {
         &self.lines
     }
 
-    /// The last of the first `end` stretches that may have written a byte: one that did, if its
-    /// region was watched up to there; otherwise one that wrote the byte's line. `None` if none
-    /// did.
+    /// Returns the last of the first `end` stretches that may have written a byte. If its region
+    /// was watched up to there, this is a stretch that did; otherwise it is one that wrote the
+    /// byte's line. `None` if none did.
     ///
     /// # Errors
     /// If the lines are damaged, or there are fewer stretches.
@@ -125,7 +125,7 @@ impl Writers {
         all.push(found);
     }
 
-    /// How many stretches were executed again so far in order to watch bytes.
+    /// Returns the number of stretches executed again so far in order to watch bytes.
     pub fn executed(&self) -> usize {
         self.executed.load(Ordering::Relaxed)
     }

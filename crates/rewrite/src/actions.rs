@@ -1,8 +1,8 @@
 //! Turns a plan's sites into actions at each operator.
 //!
-//! A probe on an edge goes to the cheapest place that only this edge passes: the end of its source
-//! if that has no other way out, or the start of its target if that has no other way in. Otherwise
-//! it goes on the edge itself, for which code must be added.
+//! A probe on an edge goes to the cheapest place that only this edge passes. This is the end of its
+//! source if that has no other way out, or the start of its target if that has no other way in.
+//! Otherwise it goes on the edge itself, for which code must be added.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use afterimage_program::{BlockEnd, BlockKind, Cfg, EdgeKind, Function};
 use crate::map::OriginalPlace;
 use crate::paths::PathStep;
 
-/// One thing that a probe does.
+/// One step of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Adds one to a counter in memory.
@@ -24,17 +24,17 @@ pub(crate) enum Step {
     Armed(OriginalPlace),
     /// Polls the stop clock once per interval of iterations.
     LoopPoll(BlockId),
-    /// Takes a snapshot if one is due, where control has reached a block.
+    /// Takes a snapshot at the beginning of a block, if one is due.
     Snapshot(BlockId),
     /// Takes a snapshot if one is due, whenever the loop is about to poll.
     LoopSnapshot(BlockId),
     /// Writes a part of the path.
     Path(PathStep),
-    /// Stores a value that nobody reads: see [`Actions::keep_traps_apart`].
+    /// Stores a value that is never read; see [`Actions::keep_traps_apart`].
     Mark,
 }
 
-/// What happens at one operator.
+/// The steps at one operator.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Action {
     pub before: Vec<Step>,
@@ -53,7 +53,7 @@ pub(crate) struct Action {
     pub unwind: Vec<Step>,
 }
 
-/// What happens in a function.
+/// The steps in a function.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Actions {
     /// At the function's beginning.
@@ -69,7 +69,7 @@ impl Actions {
         self.entry.is_empty() && self.unwind.is_empty() && self.at.is_empty()
     }
 
-    /// Adds a step at a site. `false` if the function has no such site.
+    /// Adds a step at a site. Returns `false` if the function has no such site.
     pub(crate) fn add(&mut self, cfg: &Cfg, site: Site, step: Step) -> bool {
         match site {
             Site::Block(block) => self.add_block(cfg, block, step),
@@ -79,10 +79,10 @@ impl Actions {
 
     /// Makes sure that the place of every operator that always traps is reported.
     ///
-    /// The engine compiles such an operator to a bare trap. Where a branch leads only to a bare
-    /// trap, it merges both into one conditional trap, reported at the branch. The branch need not
-    /// be the program's: the engine also creates branches for `table.get` and others. A store right
-    /// before each bare trap, after all other steps, prevents the merge.
+    /// The engine compiles such an operator to a bare trap. If a branch leads only to a bare trap,
+    /// it merges both into one conditional trap, reported at the branch. The branch need not be the
+    /// program's: the engine also creates branches for `table.get` and others. A store right before
+    /// each bare trap, after all other steps, prevents the merge.
     pub(crate) fn keep_traps_apart(&mut self, function: &Function) {
         let blocks = function.cfg.blocks.values();
         let unreachable = blocks.filter(|block| block.end == BlockEnd::Unreachable);
@@ -138,7 +138,7 @@ impl Actions {
         true
     }
 
-    /// What happens at the beginning of a block.
+    /// Returns the steps at the beginning of a block.
     fn start(&mut self, cfg: &Cfg, block: BlockId) -> Option<&mut Vec<Step>> {
         let data = cfg
             .blocks

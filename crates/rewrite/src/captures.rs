@@ -59,7 +59,7 @@ impl CaptureSite {
     }
 }
 
-/// What a module with captures defines for all functions.
+/// The definitions that a module with captures needs in all functions.
 pub(crate) struct Captures {
     /// The global that counts snapshots.
     pub taken: u32,
@@ -154,7 +154,7 @@ pub(crate) struct Capture {
 
 impl Capture {
     /// The captures of a function, if a snapshot may be taken in it or in a function that it calls.
-    /// O(operators), plus what is stored and kept.
+    /// O(operators), plus the stored and kept values.
     ///
     /// # Errors
     /// If the stored and kept values would make the module too large.

@@ -2,9 +2,9 @@
 //!
 //! The engine (wasmtime 48) has a variable for each value that a label carries, and for each
 //! variable a table of the blocks up to the last one that sets it. That takes 4 bytes times values
-//! times blocks: 23 GB for 50,000 small blocks with a result. Where the product is large, the
-//! values instead go through locals, which all labels share. They are set right before a branch,
-//! and read right after its label.
+//! times blocks: 23 GB for 50,000 small blocks with a result. If the product is large, the values
+//! instead go through locals, which all labels share. They are set right before a branch, and read
+//! right after its label.
 //!
 //! ```wat
 //! (block (result i32) … (br_if 0 (VALUE) (CONDITION)) …)
@@ -31,8 +31,8 @@ pub(crate) struct Carriers {
 
 impl Carriers {
     /// The carriers of a function, if it needs any. A function with handlers keeps its blocks,
-    /// because an exception arrives with its values. So does a function where a `br_table` carries
-    /// values, because it may also lead out of the function.
+    /// because an exception arrives with its values. The same is true of a function where a
+    /// `br_table` carries values, because it may also lead out of the function.
     pub(crate) fn of(
         pool: &TypePool,
         body: &FunctionBody<'_>,

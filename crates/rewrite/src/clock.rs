@@ -47,7 +47,7 @@ pub(crate) fn polling_functions(program: &Program) -> Vec<bool> {
             }
         }
     }
-    // A type stands for the functions that it leads to.
+    // The vertex of a type represents the functions that it leads to.
     for ty in n..edges.len() {
         if chosen[ty] {
             for &function in &edges[ty] {
@@ -59,7 +59,7 @@ pub(crate) fn polling_functions(program: &Program) -> Vec<bool> {
     chosen
 }
 
-/// Which functions may poll, directly or in a callee.
+/// The functions that may poll, directly or in a callee.
 pub(crate) struct MayPoll {
     /// Defined functions, followed by types for indirect calls.
     vertices: Vec<bool>,

@@ -9,7 +9,7 @@ pub enum RewriteError {
     /// The bytes turned out not to be that module when a function was read again.
     #[error(transparent)]
     Program(#[from] afterimage_program::ParseError),
-    /// The plan asks for a probe where the function has no such place.
+    /// The plan asks for a probe on a site that the function does not have.
     #[error(
         "function {function}: the plan asks for a probe on {site}, which the function does not have"
     )]
@@ -41,9 +41,9 @@ pub enum RewriteError {
         function: u32,
         /// The thing that it has too many of.
         what: &'static str,
-        /// How many it has.
+        /// The number found.
         found: usize,
-        /// How many it may have.
+        /// The limit.
         most: usize,
     },
     /// The rewritten module exceeds a limit of the format.

@@ -1,12 +1,12 @@
 //! Adds *hinges* to functions with very many branches, so that the engine compiles them in time.
 //!
-//! Where ways through a function join, each local that was written on one of them becomes a
-//! parameter of the join. regalloc2 takes quadratic time in these parameters if nothing interrupts
-//! them. For each parameter it scans all earlier ones, back to the last one that is live in two
-//! stretches of code (`blockparam_ins` in `apply_allocations_and_insert_moves`). It also merges
-//! each into the bundle of the earlier ones, which it sorts again (`merge_bundles`). Values that
-//! are not parameters come after all of them, and scan them in the same way. Compiled code of real
-//! programs has interrupting values everywhere; long rows of small branches have none.
+//! Where ways through a function join, each local written on one of them becomes a parameter of the
+//! join. regalloc2 takes quadratic time in these parameters if nothing interrupts them. For each
+//! parameter it scans all earlier ones, back to the last one that is live in two stretches of code
+//! (`blockparam_ins` in `apply_allocations_and_insert_moves`). It also merges each into the bundle
+//! of the earlier ones, which it sorts again (`merge_bundles`). Values that are not parameters come
+//! after all of them, and scan them in the same way. Compiled code of real programs has
+//! interrupting values everywhere; long rows of small branches have none.
 //!
 //! So a hinge, with an interrupting value of either kind, is placed after a fixed number of
 //! branches on each way. The locals written since the previous hinge go through memory there, which
@@ -37,7 +37,7 @@ use crate::layout::{LOCAL_AT, MARK_AT, OTHER_AT};
 pub(crate) struct Hinges {
     /// The number of branches between two hinges.
     interval: u32,
-    /// The locals that are live in two stretches: this one of type i64, and the next one of type i32.
+    /// The locals that are live in two stretches: this one, of type i64, and the next, of type i32.
     pub local: u32,
     /// Types of the original's locals, parameters first.
     pub types: Vec<ValType>,
@@ -75,7 +75,7 @@ struct Open {
     end: Option<Way>,
     /// Branches lead to its beginning.
     is_loop: bool,
-    /// Its beginning may lead to its end: an `if` without an `else` so far.
+    /// Whether its beginning may lead to its end: an `if` without an `else` so far.
     is_open_if: bool,
 }
 
@@ -93,7 +93,7 @@ impl Hinges {
         }
     }
 
-    /// If a hinge belongs before the next operator, the locals that go through memory there.
+    /// Returns the locals that go through memory here, if a hinge belongs before the next operator.
     fn due(&mut self) -> Option<Vec<u32>> {
         if self.here.branches < self.interval || self.is_dead {
             return None;

@@ -1,9 +1,8 @@
-//! Where things are in the probes' own memory.
+//! The layout of the probes' own memory.
 //!
-//! Counters live in one added memory of fixed size, so that a counter is a
-//! constant address: `i64.load`, `i64.add`, `i64.store` compile to one machine
-//! instruction with no bounds check. (Globals were rejected: compile time grows with the
-//! square of the distinct globals in a function.)
+//! Counters live in one added memory of fixed size, so a counter is a constant address. `i64.load`,
+//! `i64.add` and `i64.store` then compile to one machine instruction with no bounds check. (Globals
+//! were rejected: compile time grows with the square of the distinct globals in a function.)
 //!
 //! ```text
 //! 0x00  label "aftcount"                 8 bytes
@@ -146,8 +145,7 @@ impl Layout {
     }
 }
 
-/// What a module for other engines says about itself in its memory, read from a dump of the
-/// memory's bytes.
+/// The header in the memory of a module for other engines, read from a dump of that memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dump {
     /// The plan's mode, as numbered by the module's maker.

@@ -2,7 +2,7 @@
 
 use afterimage_ids::{BlockId, FuncId, InstrOffset, OrigOffset};
 
-/// The place in the original program that an offset of the rewritten module stands for.
+/// The place in the original program that corresponds to an offset of the rewritten module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OriginalPlace {
     /// A byte that was copied: the operator there is the original's.
@@ -13,7 +13,7 @@ pub enum OriginalPlace {
     /// The probe that polls the stop clock for this block: control has entered the block and
     /// executed nothing in it.
     Poll(BlockId),
-    /// Inside a function, before its first probe: the place of a stack overflow. Nothing has
+    /// Inside a function, before its first probe: the place of a stack overflow. No counter has
     /// counted this activation.
     Prologue,
 }
@@ -25,7 +25,7 @@ pub(crate) struct Run {
     pub new: u32,
     /// Offset of the first byte in the original module.
     pub orig: u32,
-    /// How many bytes.
+    /// Its length in bytes.
     pub len: u32,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct Run {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BodyMap {
     pub runs: Vec<Run>,
-    /// Where added code may trap, and what that means. Ascending.
+    /// The places where added code may trap, and their meaning. Ascending.
     pub stops: Vec<(u32, OriginalPlace)>,
     /// Added branches that are hardly ever taken, so that the engine moves their targets out of
     /// line. Ascending.
@@ -50,8 +50,8 @@ pub struct OffsetMap {
 }
 
 impl OffsetMap {
-    /// The function and the place in it that an offset of the rewritten module stands for; `None`
-    /// for code that the original lacks.
+    /// Returns the function and place that correspond to an offset of the rewritten module, or
+    /// `None` for code that the original lacks.
     pub fn lookup(&self, offset: InstrOffset) -> Option<(FuncId, OriginalPlace)> {
         let i = self
             .bodies

@@ -1,9 +1,11 @@
-//! Marks of what is written to memory.
+//! Marks written memory.
 //!
 //! # Lines
 //!
-//! Each line of 64 bytes of the program's memories has a byte in the probes' memory, which is 1 once something in the line was written. A store marks the lines of its first and of its last byte,
-//! after it has succeeded: one that traps does what it did, and nothing of it is marked. Then its last byte is in memory, so no sum overflows.
+//! Each line of 64 bytes of the program's memories has a byte in the probes' memory, which is 1
+//! once something in the line was written. A store marks the lines of its first and of its last
+//! byte, but only after it has succeeded. A store that traps marks nothing. A successful store's
+//! last byte is in memory, so no sum overflows.
 //!
 //! ```wat
 //! (i32.store offset=4 (ADDRESS) (VALUE))
@@ -28,8 +30,10 @@
 //!
 //! # Bytes
 //!
-//! Alternatively, each byte of a region of [`WATCHED`] bytes has a mark. A word in the probes' memory says where the region begins, so one module serves for all regions. A store writes ones of its own width to the marks.
-//! Before and behind the region's marks is room, which nobody reads, for stores that reach across its ends.
+//! Alternatively, each byte of a region of [`WATCHED`] bytes has a mark. A word in the probes'
+//! memory says where the region begins, so one module serves for all regions. A store writes ones
+//! of its own width to the marks. The region's marks have room before and after them, which is
+//! never read, for stores that cross the region's ends.
 //!
 //! ```wat
 //! …  (i32.store offset=4)
@@ -160,7 +164,7 @@ impl Marks {
         address.copied().unwrap_or(ValType::I32)
     }
 
-    /// What an operator writes to memory, if anything.
+    /// Returns the write that an operator makes to memory, if any.
     pub(crate) fn write(&self, operator: &Operator<'_>) -> Option<Write> {
         let address = |memory| self.address(memory);
         Some(match *operator {
@@ -220,17 +224,17 @@ impl Marks {
     }
 }
 
-/// What an operator writes to memory.
+/// A write to memory.
 #[derive(Clone, Debug)]
 pub(crate) enum Write {
     /// A value.
     One(MemoryStore),
-    /// As many bytes as its last operand says.
+    /// The number of bytes in its last operand.
     Many { memory: u32, operands: [ValType; 3] },
 }
 
 impl Writer<'_, '_> {
-    /// Copies an operator that writes to memory, and marks what it wrote.
+    /// Copies an operator that writes to memory, and marks the written memory.
     pub(crate) fn marked(&mut self, write: &Write, range: &Range<usize>) {
         let Some(marks) = &self.context.marks else {
             return self.copy(range);

@@ -27,7 +27,7 @@ use crate::sections::Assembler;
 use crate::types::TypePool;
 use crate::{RewriteError, clock};
 
-/// Where a run can be stopped at an armed moment.
+/// The places where a run can be stopped at an armed moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Armed {
     /// At the entry of a function, before anything counts it.
@@ -36,7 +36,7 @@ pub enum Armed {
     Call(FuncId, OpId, OrigOffset),
 }
 
-/// What to add to a rewritten module, apart from probes.
+/// Additions to a rewritten module, apart from probes.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Add the stop clock: polls at loop headers and at entries, so that no run continues without
@@ -55,11 +55,12 @@ pub struct Options {
     /// the engine from merging a load with the operator that uses its value, and from dropping a
     /// store that another overwrites.
     pub apart: Option<Range<OrigOffset>>,
-    /// Changes to large functions for the engine's sake. They do not affect what a module does.
+    /// Changes to large functions for the engine's sake. They do not affect the module's behaviour.
     pub large: Large,
-    /// Export the start function instead of starting it, so that the caller can prepare the memory first.
+    /// Export the start function instead of starting it, so that the caller can prepare the memory
+    /// first.
     pub export_start: bool,
-    /// Make a module for engines that know nothing of afterimage.
+    /// Make a module for engines without afterimage.
     pub external: Option<External>,
 }
 
@@ -71,7 +72,7 @@ pub enum Snapshots {
     Debugged,
     /// They capture themselves. See [`can_capture`](crate::can_capture).
     Captured,
-    /// Not at all, and nothing is exported: the called function only learns that the run has
+    /// Not at all, and nothing is exported: the called function learns only that the run has
     /// reached the place.
     Cuts,
 }
@@ -89,8 +90,8 @@ pub enum Inner {
     Function,
 }
 
-/// The name under which a module with snapshots exports one of the original's memories, tables,
-/// globals, or functions that a table may hold.
+/// Returns the name under which a module with snapshots exports a memory, table or global of the
+/// original, or a function that a table may hold.
 pub fn inner_export(kind: Inner, index: u32) -> String {
     let kind = match kind {
         Inner::Memory => "memory",
@@ -107,8 +108,8 @@ const INNER: &str = "afterimage.inner.";
 /// Changes to large functions, so that the engine compiles them in reasonable time and memory.
 #[derive(Clone, Debug)]
 pub struct Large {
-    /// Functions that get hinges: they have so many branches that the engine would take quadratic
-    /// time to merge the values of their joins.
+    /// Functions that get hinges: they have so many branches that merging the values of their joins
+    /// would take the engine quadratic time.
     pub hinged: Vec<FuncId>,
     /// The number of branches between two hinges.
     pub interval: u32,
@@ -129,7 +130,7 @@ impl Default for Large {
     }
 }
 
-/// What a module for other engines says about itself in its probes' memory.
+/// The header for the probes' memory of a module for other engines.
 #[derive(Clone, Copy, Debug)]
 pub struct External {
     /// The plan's mode, as the caller numbers it.
@@ -140,7 +141,7 @@ pub struct External {
     pub digest: [u8; 32],
 }
 
-/// What the probes measure.
+/// The measurements that the probes take.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Probes<'a> {
     /// Nothing.
@@ -165,11 +166,11 @@ pub struct Rewritten {
     pub module: Vec<u8>,
     /// Maps offsets in it back to the original.
     pub map: OffsetMap,
-    /// Where the counters are.
+    /// The layout of the probes' memory.
     pub layout: Layout,
-    /// Where the marks of each memory begin in the probes' memory, if written memory is marked.
+    /// The address of each memory's marks in the probes' memory, if written memory is marked.
     pub marks: Vec<u64>,
-    /// Where activations capture themselves, by number.
+    /// The sites where activations capture themselves, by number.
     pub sites: Vec<CaptureSite>,
     /// The number of counting probes.
     pub probes: u64,
@@ -180,7 +181,7 @@ pub struct Rewritten {
 
 /// Rewrites a module so that it measures something. O(module size).
 ///
-/// `bytes` must be those that `program` was parsed from.
+/// `bytes` must be the source of `program`.
 pub fn rewrite<'a>(
     bytes: &[u8],
     program: &Program,
@@ -423,7 +424,7 @@ fn branch_hints(program: &Program, bodies: &[(u32, u32, BodyMap)]) -> Option<Bra
     any.then_some(hints)
 }
 
-/// What the sections before the code say that `Program` does not keep.
+/// Facts in the sections before the code that `Program` does not keep.
 #[derive(Default)]
 struct Facts {
     tags: Vec<u32>,

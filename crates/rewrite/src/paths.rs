@@ -1,4 +1,4 @@
-//! What path probes need in the module: an accumulator, and the place of the next full word.
+//! The globals of path probes: an accumulator, and the place of the next full word.
 
 use afterimage_ids::{EntityRef, FuncId};
 pub(crate) use afterimage_paths::Step as PathStep;
@@ -33,13 +33,13 @@ impl<'a> TracePlan<'a> {
 ///
 /// Full words go into a ring of two halves in the probes' memory. No code tests whether a half is
 /// full. The host protects the beginning of the half that it is reading. The guest's first store
-/// there faults, and resumes when the host is done. (A call instead, even one that is never made,
-/// would cost the loops around it their registers.)
+/// there faults, and resumes when the host is done. (A call instead, even one never made, would
+/// cost the surrounding loops their registers.)
 #[derive(Clone, Copy, Debug)]
 pub struct PathProbes<'a> {
-    /// What to write and where.
+    /// The words to write, and their places.
     pub plan: TracePlan<'a>,
-    /// A function that keeps nothing in a local, as those with hinges do: the run ends inside it,
+    /// A function that keeps nothing in a local, like those with hinges. The run ends inside it,
     /// which would lose the local.
     pub in_memory: Option<FuncId>,
     /// The number of words in each half of the ring: a power of two, at least [`SMALLEST_HALF`].
@@ -61,7 +61,7 @@ pub const CURSOR_EXPORT: &str = "afterimage.cursor";
 
 pub(crate) const EXPORTS: [&str; 2] = [PENDING_EXPORT, CURSOR_EXPORT];
 
-/// Indices of what is added to the module.
+/// Indices of the globals added to the module.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PathPlaces {
     /// The global with the bits that are in no word yet.

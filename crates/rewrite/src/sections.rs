@@ -38,12 +38,12 @@ pub(crate) struct Assembler<'a> {
     code: Vec<u8>,
     hints: Option<BranchHints>,
     pub(crate) out: Vec<u8>,
-    /// Where the code section's contents begin in the output.
+    /// The start of the code section's contents in the output.
     pub(crate) code_at: u32,
     done: Added,
 }
 
-/// Which of the sections with additions have been written.
+/// The sections with additions that have been written.
 #[derive(Default)]
 struct Added {
     types: bool,

@@ -1,16 +1,18 @@
-//! Branch predictors and caches: what a program's branches, loads and stores would have met, and the histories of that, one bit an execution. These are
-//! the architecture-specific information that Zhang and Gupta (2005, section 2) add to whole execution traces.
+//! Simulates branch predictors and caches over a program's branches, loads and stores. It also
+//! stores histories: one bit per execution, hit or miss. This is the architecture-specific
+//! information that Zhang and Gupta (2005, section 2) add to whole execution traces.
 //!
-//! Nothing here knows of WebAssembly. A branch is a number for its place and where it went; an access is an address and a length. What is asked
-//! for is written as on a command line ([`Spec`]); a [`Predictor`] or [`Caches`] is made of that and told of one execution after the other; a
-//! [`Recorder`] keeps what was missed by whom, and [`Epoch`] reads it again.
+//! Nothing here depends on WebAssembly. A branch is a place and an outcome; an access is an address
+//! and a length. A [`Spec`] describes the simulation in the syntax of the command line. From it
+//! comes a [`Predictor`] or [`Caches`], which takes one execution after another. A [`Recorder`]
+//! stores the misses of each site, and an [`Epoch`] reads them.
 //!
 //! All models are deterministic: equal inputs give equal bits on every machine.
 //!
 //! ```
 //! use afterimage_simulate::{Caches, Misses, Predictor, Recorder, Epoch, Spec};
 //!
-//! // A loop that runs four times, again and again: its branch, at place 7, is learnt by a predictor with a history.
+//! // A loop of four iterations, run again and again: a predictor with a history learns its branch.
 //! let Spec::Branches(gshare) = "--branch-predictor gshare:bits=14,history=12,targets=9".parse()? else {
 //!     unreachable!()
 //! };
@@ -21,7 +23,7 @@
 //! assert!(wrong(100, &mut predictor) > 0);
 //! assert_eq!(wrong(100, &mut predictor), 0);
 //!
-//! // 256 bytes in lines of 64, two ways: five lines that all fall into the same set do not stay there.
+//! // 256 bytes in lines of 64, two ways: lines 0, 2 and 4 share a set and do not all fit.
 //! let Spec::Caches(small) = "--cache 256,2,64".parse()? else { unreachable!() };
 //! let mut caches = Caches::new(&small);
 //! let mut history = Recorder::new(false);
@@ -29,7 +31,7 @@
 //! for address in [0, 8, 128, 256, 0] {
 //!     history.record(0, caches.access(address, 8, false).first > 0, false);
 //! }
-//! // Of the five accesses of site 0 all missed but the second, and that is kept as five bits.
+//! // All five accesses of site 0 missed, except the second.
 //! let kept = history.cut().expect("something was recorded");
 //! let epoch = Epoch::open(&kept, false)?;
 //! let mut misses = Misses::default();

@@ -1,6 +1,7 @@
-//! Numbers of bytes as people write them.
+//! Parses sizes with unit suffixes.
 
-/// `32768`, `32k`, `1m` or `1g`, in either case; `None` if it is none of these or exceeds 64 bits.
+/// Parses `32768`, `32k`, `1m` or `1g`, in either case. Returns `None` for other text or a size
+/// above 64 bits.
 pub(crate) fn bytes(text: &str) -> Option<u64> {
     let text = text.trim();
     let (digits, shift) = match text.char_indices().last()? {
@@ -12,7 +13,7 @@ pub(crate) fn bytes(text: &str) -> Option<u64> {
     number(digits)?.checked_mul(1 << shift)
 }
 
-/// A decimal number without sign.
+/// Parses an unsigned decimal number.
 pub(crate) fn number(text: &str) -> Option<u64> {
     let text = text.trim();
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! What is to be simulated, as it is written on a command line and in a file.
+//! The specification of a simulation, as written on a command line and in a file.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,28 +7,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CacheSpec, LevelSpec, PredictorSpec};
 
-/// What is simulated: branches or memory accesses. Its text is that of the command line's options:
-/// `--branch-predictor gshare:bits=14,history=12,targets=9`, `--cache 32768,8,64 --cache2 1048576,16,64`; and its text is read again as the
-/// same.
+/// The subject of a simulation: branches or memory accesses. Its text is the command-line options,
+/// such as `--branch-predictor gshare:bits=14,history=12,targets=9` or `--cache 32768,8,64 --cache2
+/// 1048576,16,64`. Parsing that text gives an equal value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Spec {
-    /// A branch predictor.
+    /// A branch predictor, for branches.
     Branches(PredictorSpec),
-    /// One or two levels of cache.
+    /// One or two cache levels, for memory accesses.
     Caches(CacheSpec),
 }
 
-/// Why a text asks for nothing that can be simulated.
+/// Why a text is not a valid specification.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct SpecError(pub(crate) String);
 
-/// The option of a predictor.
+/// The option for a predictor.
 const PREDICTOR: &str = "--branch-predictor ";
-/// The option of the first level.
+/// The option for the first cache level.
 const CACHE: &str = "--cache ";
-/// The option of the second level.
+/// The option for the second cache level.
 const CACHE2: &str = " --cache2 ";
 
 impl fmt::Display for Spec {

@@ -87,7 +87,7 @@ impl<L: Copy + Default + PartialEq> Activation<L> {
         };
     }
 
-    /// Leaves the last block over these edges, of which the last one comes first.
+    /// Leaves the last block over these edges, given with the last one first.
     pub fn pass(&mut self, decisions: &[Decision], from: L) {
         if from == self.call && self.decided.is_empty() {
             return;

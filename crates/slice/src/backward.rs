@@ -31,14 +31,14 @@ const CHUNK: usize = 8;
 /// The maximal size in bytes of the memoised outcomes of nodes.
 const ROOM: usize = 64 << 20;
 
-/// Walks back over a run, stretch by stretch, and finds what a criterion depends on: a full dynamic
-/// slice, of executions (Zhang and Gupta 2005, section 6.1; Agrawal and Horgan 1990, the third
-/// approach).
+/// Walks back over a run, stretch by stretch, and finds the dependences of a criterion: a full
+/// dynamic slice, of executions (Zhang and Gupta 2005, section 6.1; Agrawal and Horgan 1990, the
+/// third approach).
 ///
-/// At each moment it knows what is wanted: bytes of memory, globals, variables of open activations,
-/// and blocks whose predicate is sought. Whatever produces something wanted is in the slice. Its
-/// operands are then wanted, as far as the criteria say. Time is linear in the nodes of the run,
-/// memory in the guest's.
+/// At each moment it keeps a set of wanted things: bytes of memory, globals, variables of open
+/// activations, and blocks whose predicate is sought. Whatever produces something wanted is in the
+/// slice. Its operands then become wanted, as far as the criteria require. Time is linear in the
+/// nodes of the run, memory in the guest's.
 pub struct Backward<'a> {
     follows: Follows,
     plans: Plans<'a>,
@@ -52,10 +52,10 @@ pub struct Backward<'a> {
     criteria: Criteria,
     /// The query about the current execution.
     asked: Option<Box<ExecutionQuery>>,
-    /// How far to follow the registers of the current node.
+    /// The depth to which to follow the registers of the current node.
     registers: Vec<Reach>,
-    /// How far to follow the decisions to execute the node's blocks, because wanted values were
-    /// moved there.
+    /// The depth to which to follow the decisions to execute the node's blocks, because wanted
+    /// values were moved there.
     moved: Vec<Reach>,
     /// Whether the end of the current node is in the slice.
     ended: bool,
@@ -171,7 +171,7 @@ impl<'a> Backward<'a> {
         self.plans.prepare(node, code);
     }
 
-    /// Walks back over a stretch: the one before the last one passed.
+    /// Walks back over a stretch, which must precede the last one passed.
     pub fn pass(&mut self, stretch: &Stretch) {
         let Some(executions) = self.criteria.begin(stretch) else {
             return;
@@ -312,7 +312,7 @@ impl<'a> Backward<'a> {
         }
     }
 
-    /// Adds what the criteria want from an execution, except in memory. Returns how far its last
+    /// Adds the criteria's wants from an execution, except in memory. Returns how far its last
     /// block must be followed because of that.
     fn ask(&mut self, plan: &Plan, execution: Execution) -> Reach {
         let mut live = Reach::NONE;
@@ -350,14 +350,14 @@ impl<'a> Backward<'a> {
         live
     }
 
-    /// How far the criteria want the execution of a block of the current node to be followed.
+    /// Returns how far the criteria follow the execution of a block of the current node.
     #[inline]
     fn asks_block(&self, position: usize) -> Reach {
         let asked = self.asked.as_ref();
         asked.map(|asked| asked.block(position)).unwrap_or_default()
     }
 
-    /// Adds what the criteria want in memory after the first `behind` instructions of an execution.
+    /// Adds the criteria's wants in memory after the first `behind` instructions of an execution.
     #[inline]
     fn ask_memory(&mut self, behind: usize) {
         let Some(asked) = &mut self.asked else {
@@ -487,7 +487,7 @@ impl<'a> Backward<'a> {
         }
         self.marks.put(execution.node, counts);
         self.ask_memory(0);
-        // Variables that are wanted with their initial values.
+        // Variables wanted with their initial values.
         let variables = plan.variables as usize;
         for chunk in (0..variables).step_by(CHUNK) {
             let wanted: [Reach; CHUNK] = std::array::from_fn(|i| self.registers[chunk + i]);
@@ -504,7 +504,7 @@ impl<'a> Backward<'a> {
         self.top().next = plan.blocks.first().copied();
     }
 
-    /// How far a block's exit must be followed, because it decided something in the slice.
+    /// Returns how far a block's exit must be followed, because it decided something in the slice.
     #[inline]
     fn decides(&mut self, plan: &Plan, position: usize) -> Reach {
         let frame = self.top();
@@ -556,7 +556,7 @@ fn want(wanted: &mut Vec<Reach>, number: u32, reach: Reach) {
     wanted[number] = reach.max(wanted[number]);
 }
 
-/// Removes something from what is wanted. Returns how far it was wanted.
+/// Removes something from the wanted set. Returns how far it was wanted.
 fn take(wanted: &mut [Reach], number: u32) -> Reach {
     let wanted = wanted.get_mut(number as usize);
     wanted.map(std::mem::take).unwrap_or_default()

@@ -7,7 +7,7 @@ use crate::reach::Reach;
 /// Bytes of a page.
 const PAGE: u64 = 4096;
 
-/// How far to follow the bytes of a page.
+/// The depth to which to follow the bytes of a page.
 #[derive(Debug)]
 enum Page {
     All(Reach),
@@ -32,8 +32,8 @@ impl Page {
     }
 }
 
-/// How far to follow each byte. O(1) per byte examined; pages that are wanted entirely, or not at
-/// all, cost only their entry.
+/// The depth to which to follow each byte. O(1) per examined byte; pages that are wanted entirely,
+/// or not at all, cost only their entry.
 #[derive(Debug, Default)]
 pub(crate) struct ByteSet {
     memories: Vec<Vec<Page>>,

@@ -93,8 +93,9 @@ impl FunctionControl {
         found
     }
 
-    /// The vertices that may depend on an exception that this block handles: on the dispatch's
-    /// edges to it and, if the block's dispatch also depends on them, on those to the dispatch.
+    /// Returns the vertices that may depend on an exception that this block handles: on the
+    /// dispatch's edges to it and, if the block's dispatch also depends on them, on the edges to
+    /// the dispatch.
     pub fn handled(&mut self, cfg: &Cfg, handler: BlockId) -> Rc<[BlockId]> {
         if let Some(known) = self.handlers.get(&handler) {
             return Rc::clone(known);
@@ -136,8 +137,8 @@ fn is_dispatch(cfg: &Cfg, v: BlockId) -> bool {
     block.is_some_and(|block| matches!(block.kind, BlockKind::Dispatch(_)))
 }
 
-/// The vertices from one block to another, through those that execute nothing. Only these two if
-/// there is no such way.
+/// Returns the vertices from one block to another, through vertices that execute nothing. Returns
+/// only these two if there is no such way.
 fn way(cfg: &Cfg, from: BlockId, to: BlockId) -> Vec<BlockId> {
     let graph = &cfg.graph;
     if graph.successors(from).any(|next| next == to) {

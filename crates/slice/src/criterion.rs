@@ -48,7 +48,7 @@ pub struct Criterion {
     pub start: u64,
     /// The things asked about.
     pub wants: Vec<Want>,
-    /// How far to follow their origins.
+    /// The depth to which to follow their origins.
     pub reach: Reach,
 }
 
@@ -58,7 +58,7 @@ pub enum Want {
     /// The execution of an instruction.
     Inst(usize),
     /// The execution of the node's end: a call, with all of its arguments and the host's reads in
-    /// it; a return; a throw.
+    /// it; a return; or a throw.
     End,
     /// The value of a variable at the node's beginning.
     Variable(u32),
@@ -121,13 +121,13 @@ impl ExecutionQuery {
         self.memory.sort_by_key(|(behind, ..)| *behind);
     }
 
-    /// How far to follow an instruction, if it is asked about.
+    /// Returns how far to follow an instruction, if it is a criterion.
     #[inline]
     pub fn inst(&self, inst: usize) -> Reach {
         farthest(&self.insts, inst)
     }
 
-    /// How far to follow the execution of a block, if it is asked about.
+    /// Returns how far to follow the execution of a block, if it is a criterion.
     #[inline]
     pub fn block(&self, block: usize) -> Reach {
         farthest(&self.blocks, block)

@@ -16,8 +16,8 @@ pub enum Why {
     Moved,
 }
 
-/// A label of everything that a run computes: an execution gets it from those that it depends on,
-/// and passes it on to those that depend on it.
+/// A label for everything that a run computes: an execution receives it from its dependences, and
+/// passes it on to its dependents.
 pub(crate) trait Domain {
     /// The type of labels; the default is the label of something without dependences.
     type Label: Copy + Default + PartialEq + std::fmt::Debug;
@@ -25,7 +25,7 @@ pub(crate) trait Domain {
     /// An execution of a node begins.
     fn begin(&mut self, _: &Plan) {}
 
-    /// This instruction, or the node's end, is asked about.
+    /// This instruction, or the node's end, is a criterion.
     fn asked(&mut self, _: Execution, _: &Plan, _: Option<usize>) {}
 
     /// An instruction was executed, with these dependences.
@@ -41,7 +41,8 @@ pub(crate) trait Domain {
     fn end(&mut self, execution: Execution, plan: &Plan, on: &[(Why, Self::Label)]) -> Self::Label;
 
     /// The bytes written by an instruction, or the operands of a node's end, also depend on these,
-    /// though their execution does not: the data copied by memory.copy, the arguments of a call.
+    /// though their execution does not. Examples are the data copied by memory.copy, and the
+    /// arguments of a call.
     fn takes(
         &mut self,
         execution: Execution,
@@ -50,7 +51,7 @@ pub(crate) trait Domain {
         on: &[(Why, Self::Label)],
     );
 
-    /// The label of something that depends on both.
+    /// Returns the label of something that depends on both.
     fn join(&mut self, a: Self::Label, b: Self::Label) -> Self::Label;
 
     /// The label of a value that was moved in a block with a label.
@@ -61,7 +62,8 @@ pub(crate) trait Domain {
     /// The label of a byte copied by an instruction with one label from a byte with another.
     fn copied(&mut self, copy: Self::Label, byte: Self::Label) -> Self::Label;
 
-    /// The label of everything that the host took in a call: of the earlier part and another one.
+    /// Returns the label of everything that the host read in a call, given the labels of the
+    /// earlier part and of another part.
     fn taken(&mut self, before: Self::Label, more: Self::Label) -> Self::Label {
         self.join(before, more)
     }

@@ -114,7 +114,7 @@ impl Edges {
         label
     }
 
-    /// The operators that a label stands for.
+    /// Returns the operators that a label represents.
     fn all(&self, label: Label) -> Vec<Label> {
         if label < SETS {
             vec![label]
@@ -246,7 +246,7 @@ impl<'a> Exercised<'a> {
         self.0.prepare(node, code);
     }
 
-    /// Processes a stretch: the one after the last one passed.
+    /// Processes a stretch, which must follow the last one passed.
     pub fn pass(&mut self, stretch: &Stretch) {
         self.0.pass(stretch, |_| ExecutionQuery::default(), 0);
     }

@@ -16,7 +16,7 @@ use crate::reach::Reach;
 use crate::stretch::{Execution, Stretch};
 use crate::walk::Walk;
 
-/// Whether something depends on the criteria, and how far to follow what depends on it.
+/// Whether something depends on the criteria, and how far to follow its dependents.
 struct Reached {
     marks: Marks,
     /// The executions in the slice, if requested.
@@ -105,8 +105,8 @@ fn farthest(on: &[(Why, Reach)]) -> Reach {
     on.fold(Reach::NONE, Reach::max)
 }
 
-/// Walks forward over a run, stretch by stretch, and finds what depends on criteria: the executions
-/// whose [backward](crate::Backward) slice contains one of them.
+/// Walks forward over a run, stretch by stretch, and finds the dependents of criteria: the
+/// executions whose [backward](crate::Backward) slice contains one of them.
 ///
 /// Time is linear in the nodes of the run and the blocks that the decisions in the slice decide,
 /// memory in the guest's.
@@ -114,7 +114,7 @@ pub struct Forward<'a> {
     walk: Walk<'a, Reached>,
     /// By time, ascending.
     criteria: VecDeque<Criterion>,
-    /// How far to follow what depends on them.
+    /// The depth to which to follow their dependents.
     reach: Reach,
 }
 
@@ -157,7 +157,7 @@ impl<'a> Forward<'a> {
         self.walk.open(function, last);
     }
 
-    /// Processes a stretch: the one after the last one passed.
+    /// Processes a stretch, which must follow the last one passed.
     pub fn pass(&mut self, stretch: &Stretch) {
         if let (Some(instances), Some(start)) = (&mut self.walk.domain.instances, stretch.first()) {
             instances.stretch(start);

@@ -1,4 +1,4 @@
-//! What is wanted from an activation.
+//! The wanted parts of an activation.
 
 use afterimage_ids::{BlockId, FuncId};
 
@@ -10,24 +10,24 @@ use crate::reach::Reach;
 pub(crate) struct Frame {
     /// The function, once one of its nodes was processed.
     pub function: Option<FuncId>,
-    /// How far to follow the values of its variables.
+    /// The depth to which to follow the values of its variables.
     pub wanted: Vec<Reach>,
     /// The number of wanted variables.
     pub count: u32,
-    /// Later blocks in the slice whose last decision is sought, ascending, with how far to follow
-    /// it.
+    /// Later blocks in the slice whose last decision is sought, ascending, with the depth to which
+    /// to follow it.
     pending: Vec<(BlockId, Reach)>,
     /// The number of this set of blocks, if known.
     pub number: Option<u32>,
-    /// How far to follow the call, because something in the slice depends on it.
+    /// The depth to which to follow the call, because something in the slice depends on it.
     pub of_call: Reach,
     /// The first block of the node executed next.
     pub next: Option<BlockId>,
-    /// What is wanted of its results: their number, and the wanted ones.
+    /// The number of its results, and the wanted ones.
     pub returned: Option<(u32, Wanted)>,
 }
 
-/// The positions of wanted values, with how far to follow each.
+/// The positions of wanted values, with the depth to which to follow each.
 pub(crate) type Wanted = Vec<(u32, Reach)>;
 
 impl Frame {
@@ -78,12 +78,13 @@ impl Frame {
                 .is_none_or(|(_, wanted)| wanted.is_empty())
     }
 
-    /// The blocks that wait for a decision, ascending, with how far to follow it.
+    /// Returns the blocks that wait for a decision, ascending, with the depth to which to follow
+    /// it.
     pub fn pending(&self) -> &[(BlockId, Reach)] {
         &self.pending
     }
 
-    /// Sets the blocks that wait, ascending, given the number of this set: for everything that they
+    /// Sets the waiting blocks, ascending, given the number of this set, for everything that they
     /// depend on.
     pub fn wait(&mut self, blocks: &[BlockId], number: u32) {
         self.pending.clear();
@@ -100,8 +101,8 @@ impl Frame {
         }
     }
 
-    /// A block is in the slice, and depends on an earlier edge, or otherwise on the call: sets how
-    /// far to follow that.
+    /// Records that a block is in the slice and depends on an earlier edge, or otherwise on the
+    /// call; sets how far to follow that.
     pub fn depends(&mut self, block: BlockId, reach: Reach) {
         if reach.is_none() {
             return;
@@ -118,7 +119,7 @@ impl Frame {
         }
     }
 
-    /// How far to follow the call, if nothing earlier decides.
+    /// Returns how far to follow the call, if nothing earlier decides.
     pub fn needs_call(&self) -> Reach {
         let pending = self.pending.iter().map(|(_, reach)| *reach);
         pending.fold(self.of_call, Reach::max)

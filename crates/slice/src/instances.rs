@@ -40,7 +40,8 @@ impl Instances {
         }
     }
 
-    /// Adds an instruction of the current execution; the end counts as the one after the last.
+    /// Adds an instruction of the current execution; the end counts as one more instruction after
+    /// the last.
     #[inline]
     pub(crate) fn add(&mut self, inst: usize) {
         let bit = self.base + inst as u64;

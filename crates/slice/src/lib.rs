@@ -1,4 +1,4 @@
-//! Dynamic slices: what an execution depends on, or what depends on it.
+//! Dynamic slices: the dependences or the dependents of an execution.
 //!
 //! Input: a run followed forward in stretches, from checkpoints, by the
 //! [`Machine`](afterimage_machine::Machine), which a [`Stretch`] observes. [`Backward`] walks back

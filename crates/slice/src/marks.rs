@@ -8,8 +8,8 @@ use afterimage_machine::Range;
 use crate::plan::Plan;
 use crate::stretch::Execution;
 
-/// How often nodes' instructions, and ends, are in the slice; an atomic operator's instructions
-/// count once per execution.
+/// The number of times that nodes' instructions, and ends, are in the slice; an atomic operator's
+/// instructions count once per execution.
 #[derive(Debug)]
 pub(crate) struct Marks {
     insts: Vec<Vec<u64>>,

@@ -1,8 +1,8 @@
 //! Memoises the results of walking back over nodes.
 //!
-//! What is wanted before a node follows from what is wanted after it, from what its activation
-//! waits for, and from which of its stores write something wanted. Frequent nodes are processed
-//! with the same combinations again and again, so the outcomes are kept in a tree. Each store in it
+//! The wanted set before a node depends on the set after it, on the decisions that its activation
+//! waits for, and on which of its stores write something wanted. Frequent nodes are processed with
+//! the same combinations again and again, so the outcomes are kept in a tree. Each store in it
 //! decides how to continue, and its leaves hold the instructions in the slice.
 
 use std::rc::Rc;
@@ -15,7 +15,7 @@ use crate::bytes::ByteSet;
 use crate::reach::Reach;
 use crate::stretch::unpacked;
 
-/// What is wanted after a node, as far as it concerns the node. Positions are bits.
+/// The wanted set after a node, as far as it concerns the node. Positions are bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     /// Among its output variables.
@@ -28,7 +28,7 @@ pub(crate) struct Key {
     pub returned: u32,
     /// The number of the set of blocks that its activation waits for.
     pub waits: u32,
-    /// Where control went, if that decides something.
+    /// The next block, if the choice decides something.
     pub next: Option<BlockId>,
     /// Whether something in its callee depends on the call.
     pub called: bool,
@@ -47,7 +47,7 @@ pub(crate) struct Outcome {
     pub cleared: Box<[u32]>,
     /// Variables that are now wanted.
     pub set: Box<[u32]>,
-    /// The globals that are now wanted, among those that the node uses.
+    /// The wanted globals among those that the node uses.
     pub globals: u32,
     /// The set of blocks for which the activation now waits.
     pub waits: u32,
@@ -99,13 +99,13 @@ const NEW: At = At::MAX;
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Load(Access, At),
-    /// Where to continue if its data is not wanted, and if it is.
+    /// The place to continue if its data is not wanted, and if it is.
     Store(Access, [At; 2]),
     /// The outcome with this number.
     End(u32),
 }
 
-/// What is known about a node.
+/// The known outcomes for a node.
 #[derive(Debug, Default)]
 struct NodeMemo {
     roots: FxHashMap<Key, At>,
@@ -139,7 +139,7 @@ pub(crate) enum Lookup {
 }
 
 /// The effects of the first stores processed: for each, whether it wrote something wanted; the
-/// first one is lowest.
+/// first store has the lowest bit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Did {
     wanted: u64,

@@ -1,22 +1,23 @@
 //! Limits on following dependences.
 
-/// How far to follow something: not at all, for a number of dependences, or without limit.
+/// The depth to which to follow something: not at all, for a number of dependences, or without
+/// limit.
 ///
-/// Something reached in several ways is followed as far as the shortest way allows, so a slice with
-/// a depth is exactly what that many dependences lead to.
+/// Something reached in several ways is followed as far as the shortest way allows. So a slice with
+/// a depth is exactly the set that this many dependences lead to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reach(u8);
 
 impl Reach {
     /// It is not wanted.
     pub const NONE: Self = Self(0);
-    /// It is wanted, and all that it depends on.
+    /// It is wanted, with all of its dependences.
     pub const ALL: Self = Self(u8::MAX);
     /// The largest depth.
     pub const DEEPEST: u8 = u8::MAX - 2;
 
-    /// It is wanted, with everything that `depth` dependences lead to. `None` beyond the
-    /// [deepest](Self::DEEPEST).
+    /// Returns the reach of something wanted with everything that `depth` dependences lead to.
+    /// `None` beyond the [deepest](Self::DEEPEST).
     pub fn of_depth(depth: u8) -> Option<Self> {
         (depth <= Self::DEEPEST).then_some(Self(depth + 1))
     }
@@ -29,7 +30,7 @@ impl Reach {
         }
     }
 
-    /// How far to follow what it depends on.
+    /// Returns how far to follow its dependences.
     #[inline(always)]
     #[must_use]
     pub fn next(self) -> Self {

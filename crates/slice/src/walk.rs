@@ -15,8 +15,8 @@ use crate::plans::Plans;
 use crate::shadow::Shadow;
 use crate::stretch::{Event, Execution, Stretch, unpacked};
 
-/// Walks forward over a run, stretch by stretch, and passes labels on along its dependences: the
-/// same ones that [`Backward`](crate::Backward) follows in reverse.
+/// Walks forward over a run, stretch by stretch, and passes labels along its dependences: the same
+/// ones that [`Backward`](crate::Backward) follows in reverse.
 ///
 /// Time is linear in the nodes of the run and the blocks that each decision decides, memory in the
 /// guest's.
@@ -46,7 +46,7 @@ pub(crate) struct Walk<'a, D: Domain> {
 /// label of the data that the host took.
 type HostCall<L> = (Option<(Execution, L)>, L);
 
-/// What an execution does apart from its own code.
+/// The effects of an execution apart from its own code.
 pub(crate) struct Ahead<'s> {
     pub events: &'s [Event],
     pub accesses: &'s [u64],
@@ -99,8 +99,8 @@ impl<'a, D: Domain> Walk<'a, D> {
         self.frames.push(frame);
     }
 
-    /// Processes a stretch: the one after the last one passed. `asked` returns what gets the label
-    /// `source` in an execution.
+    /// Processes a stretch, which must follow the last one passed. `asked` returns what gets the
+    /// label `source` in an execution.
     pub fn pass(
         &mut self,
         stretch: &Stretch,
@@ -284,7 +284,7 @@ impl<'a, D: Domain> Walk<'a, D> {
         }
     }
 
-    /// Sets the label of memory and globals that are asked about after this many of the node's
+    /// Sets the label of memory and globals that a criterion names after this many of the node's
     /// instructions.
     fn ask_memory(&mut self, asked: &mut ExecutionQuery, executed: usize, source: D::Label) {
         while let Some(&(behind, of, _)) = asked.memory.last()
@@ -298,8 +298,8 @@ impl<'a, D: Domain> Walk<'a, D> {
         }
     }
 
-    /// An instruction is asked about: whatever it depends on, it gets this label, and so does what
-    /// it wrote.
+    /// Handles an instruction that is a criterion: it and its writes get this label, whatever they
+    /// depend on.
     fn source(
         &mut self,
         execution: Execution,
@@ -364,7 +364,7 @@ impl<'a, D: Domain> Walk<'a, D> {
         });
     }
 
-    /// Sets the label of what an instruction wrote besides its result.
+    /// Sets the label of an instruction's writes besides its result.
     fn write(&mut self, inst: &Inst, written: Option<Range>, label: D::Label) {
         match inst.kind {
             Kind::Store | Kind::Many | Kind::Copy => {
@@ -544,7 +544,7 @@ impl<'a, D: Domain> Walk<'a, D> {
             End::Rethrow(exception) => {
                 let label = self.moved(plan.moved(Taker::Given(0)), *exception);
                 self.take(Why::Data, label);
-                // The reference stands for everything in the exception.
+                // The reference represents everything in the exception.
                 (vec![label], true)
             }
         };

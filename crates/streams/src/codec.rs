@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Codec {
-    /// Value by value, or difference by difference, in as many bytes as each takes.
+    /// Stores each value or difference in as many bytes as it takes.
     Plain = 0,
     /// Arithmetic runs, including constant ones.
     Runs = 1,

@@ -132,7 +132,7 @@ impl Trust {
         self.failures < PATIENCE
     }
 
-    /// The size below which a predicted block is accepted without trying anything else, if there is
+    /// The size below which a predicted block is accepted without trying other codecs, if it has
     /// one.
     fn most(&self) -> Option<usize> {
         let (without, with) = self.last?;

@@ -1,4 +1,4 @@
-//! Explains what a stream's bytes are spent on.
+//! Explains how a stream's bytes are used.
 
 use crate::block;
 use crate::layout::Parts;
@@ -20,7 +20,7 @@ pub struct Part {
 /// not decoded, except in streams of one block.
 ///
 /// # Errors
-/// As [`Stream::open`].
+/// As for [`Stream::open`].
 pub fn explain(bytes: &[u8], len: u64) -> Result<Vec<Part>, StreamError> {
     let stream = Stream::open(bytes, len)?;
     let coded_len = stream.coded_len() as u64;

@@ -46,7 +46,7 @@ pub(crate) enum Parts<'s, 'a> {
 }
 
 impl<'a> Layout<'a> {
-    /// Its parts.
+    /// Returns its parts.
     pub(crate) fn parts(&self) -> Parts<'_, 'a> {
         match self {
             Self::Empty => Parts::None,

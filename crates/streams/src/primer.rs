@@ -9,7 +9,7 @@ use crate::blocks::Directory;
 use crate::predicted::{self, Model};
 use crate::{BLOCK, Codec, StreamError, varint};
 
-/// Which blocks prime the model.
+/// The blocks that prime the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Primer {
     /// The number of priming blocks.
@@ -68,7 +68,7 @@ impl Primer {
     /// The model for a block: if it is a priming block, the model that knows the earlier ones;
     /// otherwise, the model that knows all.
     ///
-    /// Time: that of decoding and learning the blocks.
+    /// Takes the time of decoding and learning the blocks.
     pub(crate) fn model(
         self,
         directory: &Directory<'_>,

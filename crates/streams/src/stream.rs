@@ -3,7 +3,7 @@
 use crate::layout::{Layout, Parts};
 use crate::{BLOCK, Cursor, StreamError};
 
-/// An encoded stream. Of a long stream, only a directory is decoded until values are requested.
+/// An encoded stream. For a long stream, only a directory is decoded until values are requested.
 #[derive(Debug)]
 pub struct Stream<'a> {
     len: u64,

@@ -1,6 +1,6 @@
-//! Random digraphs and programs made of them, and what holds of them by definition.
+//! Random digraphs, programs made of them, and properties checked by definition.
 //!
-//! Everything here is slow and obvious: it is what the fast algorithms are checked against.
+//! Everything here is slow and obvious: the fast algorithms are checked against it.
 
 pub mod linear;
 pub mod naive;
@@ -13,23 +13,23 @@ use afterimage_graph::FlowGraph;
 use afterimage_ids::BlockId;
 use proptest::prelude::*;
 
-/// Which digraphs to generate. The root is the first vertex, EXIT the last; nothing leaves EXIT.
+/// The digraphs to generate. The root is the first vertex and EXIT the last; no edge leaves EXIT.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// At most so many vertices; at least two.
+    /// The most vertices, at least two.
     pub max_vertices: usize,
-    /// At most so many edges beyond those that the other fields ask for.
+    /// The most edges beyond those that the other fields require.
     pub max_extra_edges: usize,
-    /// The root reaches every vertex, with the possible exception of EXIT.
+    /// Whether the root reaches every vertex, except possibly EXIT.
     pub all_reachable: bool,
-    /// Every vertex reaches EXIT.
+    /// Whether every vertex reaches EXIT.
     pub all_exit: bool,
-    /// No edge enters the root.
+    /// Whether the root has no incoming edge.
     pub fresh_root: bool,
 }
 
 impl Shape {
-    /// Any digraph whatsoever: irreducible, disconnected, without exit.
+    /// Any digraph: possibly irreducible, disconnected or without exit.
     pub const ANY: Self = Self {
         max_vertices: 9,
         max_extra_edges: 18,
@@ -38,15 +38,15 @@ impl Shape {
         fresh_root: false,
     };
 
-    /// What the 1992 paper calls a control-flow graph, irreducible ones included.
+    /// The control-flow graphs of the 1992 paper, including irreducible ones.
     pub const CONTROL_FLOW: Self = Self {
         all_reachable: true,
         all_exit: true,
         ..Self::ANY
     };
 
-    /// Graphs of WebAssembly functions as far as these algorithms know: the root is never
-    /// returned to, and EXIT may be out of reach.
+    /// Graphs of WebAssembly functions, as these algorithms see them: no edge returns to the root,
+    /// and EXIT may be unreachable.
     pub const FUNCTION: Self = Self {
         all_reachable: true,
         fresh_root: true,
@@ -54,19 +54,20 @@ impl Shape {
     };
 }
 
-/// Random graphs of a shape. Edges are in random order; parallel edges and self-loops occur.
+/// Generates random graphs of a shape. Edges are in random order; parallel edges and self-loops
+/// occur.
 pub fn flow_graphs(shape: Shape) -> impl Strategy<Value = FlowGraph> {
     edge_lists(shape).prop_map(|(n, edges)| flow_graph(n, &edges))
 }
 
-/// The graph with root 0, EXIT `n - 1` and these edges.
+/// Builds a graph with root 0, EXIT `n - 1` and these edges.
 pub fn flow_graph(n: usize, edges: &[(usize, usize)]) -> FlowGraph {
     let block = |v: usize| BlockId::from_u32(v as u32);
     let ends = edges.iter().map(|&(a, b)| (block(a), block(b)));
     FlowGraph::new(n, block(0), block(n - 1), ends)
 }
 
-/// What [`flow_graphs`] is made of: the number of vertices and the edges.
+/// Generates the number of vertices and the edges for [`flow_graphs`].
 pub fn edge_lists(shape: Shape) -> impl Strategy<Value = (usize, Vec<(usize, usize)>)> {
     (2..=shape.max_vertices).prop_flat_map(move |n| {
         let spine = proptest::collection::vec(any::<prop::sample::Index>(), n);
@@ -87,7 +88,7 @@ pub fn edge_lists(shape: Shape) -> impl Strategy<Value = (usize, Vec<(usize, usi
     })
 }
 
-/// As many weights as are ever needed; small integers, so that sums are exact and ties occur.
+/// Generates a weight for each edge. Weights are small integers, so sums are exact and ties occur.
 pub fn weights(edges: usize) -> impl Strategy<Value = Vec<f64>> {
     proptest::collection::vec((0u32..12).prop_map(f64::from), edges)
 }

@@ -1,4 +1,4 @@
-//! Generators, oracles and naive references that the tests of the other crates share.
+//! Generators, oracles and naive references shared by the tests of the other crates.
 
 pub mod graphs;
 pub mod modules;

@@ -1,4 +1,4 @@
-//! Modules to test with: generated ones, and a few written by hand.
+//! Test modules: generated ones, and a few handwritten ones.
 
 use arbitrary::Unstructured;
 use wasm_smith::{Config, Module};
@@ -7,31 +7,32 @@ mod handwritten;
 
 pub use handwritten::{HANDWRITTEN, WANDERER};
 
-/// What [`module_from_seed`] may generate.
+/// The features that [`module_from_seed`] may generate.
 ///
-/// Always there: several functions, all exported, `br_table`, multi-value blocks, bulk
-/// memory, 64-bit and multiple memories, tables, references. Never: garbage
-/// collection, threads, imports of anything but functions.
+/// Modules always have several functions, all exported, `br_table`, multi-value blocks, bulk
+/// memory, 64-bit and multiple memories, tables and references. They never have garbage collection,
+/// threads, or imports other than functions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModuleConfig {
-    /// How many random bytes a module is grown from: a rough measure of its size.
+    /// The number of random bytes from which a module is grown, a rough measure of its size.
     pub entropy: usize,
-    /// The most functions that it has; at least half as many.
+    /// The largest number of functions; the smallest is half of it.
     pub max_functions: usize,
-    /// The most instructions in a function, before those for `fuel`.
+    /// The most instructions in a function, not counting those for `fuel`.
     pub max_instructions: usize,
-    /// Tags, `try_table`, `throw` and `throw_ref`.
+    /// Whether to use tags, `try_table`, `throw` and `throw_ref`.
     pub exceptions: bool,
-    /// `return_call` and `return_call_indirect`.
+    /// Whether to use `return_call` and `return_call_indirect`.
     pub tail_calls: bool,
-    /// SIMD and relaxed SIMD.
+    /// Whether to use SIMD and relaxed SIMD.
     pub simd: bool,
-    /// Whether code may trap other than for lack of fuel. Without, accesses are kept in
-    /// bounds, so that executions get further.
+    /// Whether code may trap for reasons other than lack of fuel. If not, accesses are kept in
+    /// bounds, so executions get further.
     pub traps: bool,
-    /// Imports of the functions that [`IMPORTS`] lists.
+    /// Whether to import the functions in [`IMPORTS`].
     pub imports: bool,
-    /// Loop iterations and calls after which the module traps; `None` lets it run for ever.
+    /// The number of loop iterations and calls after which the module traps. With `None`, it may
+    /// run for ever.
     pub fuel: Option<u32>,
 }
 
@@ -51,14 +52,14 @@ impl Default for ModuleConfig {
     }
 }
 
-/// What a generated module may import.
+/// The functions that a generated module may import.
 pub const IMPORTS: &str = r#"(module
   (import "env" "nothing" (func))
   (import "env" "take" (func (param i32)))
   (import "env" "give" (func (result i32)))
   (import "env" "twist" (func (param i64 i32) (result i32 i64))))"#;
 
-/// A valid module, the same one for the same seed and configuration.
+/// Generates a valid module. The same seed and configuration give the same module.
 ///
 /// # Panics
 /// If the generator fails for many seeds in a row, which would be a bug in it.
@@ -126,13 +127,13 @@ fn smith(config: &ModuleConfig) -> Config {
     }
 }
 
-/// A small generator of random numbers (Steele, Lea and Flood 2014, "Fast splittable
-/// pseudorandom number generators", figure 14).
+/// A small random number generator (Steele, Lea and Flood 2014, "Fast splittable pseudorandom
+/// number generators", figure 14).
 #[derive(Clone, Debug)]
 pub struct SplitMix64(pub u64);
 
 impl SplitMix64 {
-    /// The next number.
+    /// Returns the next number.
     #[expect(
         clippy::should_implement_trait,
         reason = "it never ends, so that an Option would be noise"
@@ -145,7 +146,7 @@ impl SplitMix64 {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`, which is not 0.
+    /// Returns a number below `bound`, which is not 0.
     pub fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound as u64) as usize
     }

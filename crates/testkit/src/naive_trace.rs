@@ -1,11 +1,12 @@
-//! The counts of an execution by their definition: every block reports, and somebody writes it down.
+//! The counts of an execution by their definition: every block reports to the host, which writes it
+//! down.
 //!
-//! [`instrument`] makes every function call the host where it is entered and left, at the
-//! start of every block, with every condition and table index that a branch looks at, and in every
-//! exception handler. An [`Observer`] follows along with one stack of activations and adds one to
-//! an edge whenever an activation goes over it. There is no placement, no equation and no
-//! backtrace in it, and it shares no code with the rewriter; the control-flow graphs it takes as given, but refuses a
-//! step that they do not have. A thousand times slower than counters.
+//! [`instrument`] inserts calls of the host at the entry and exit of every function, at the start
+//! of every block, at every branch (with its condition or table index), and in every exception
+//! handler. An [`Observer`] follows with one stack of activations and adds one to an edge whenever
+//! an activation crosses it. It uses no placement, no equations and no backtrace, and shares no
+//! code with the rewriter. It takes the control-flow graphs as given, but rejects any step that
+//! they lack. This is a thousand times slower than counters.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,24 +18,24 @@ mod instrument;
 
 pub use instrument::{HOOKS, Traced, instrument};
 
-/// An activation that has not been left.
+/// An open activation.
 #[derive(Clone, Debug)]
 struct Activation {
     id: u32,
     function: FuncId,
-    /// The block that it is in; `None` before the first.
+    /// The current block; `None` before the first.
     block: Option<BlockId>,
-    /// What the last branch looked at.
+    /// The value that decided the last branch.
     decision: Option<u32>,
-    /// The edges to the handler that an exception has found, if it has.
+    /// The edges to the handler that caught an exception, if one did.
     caught: Vec<EdgeId>,
-    /// It is about to be replaced by a tail call.
+    /// Whether a tail call is about to replace it.
     leaving: bool,
-    /// The function that its block called was replaced by another.
+    /// Whether the function called by its block was replaced by another.
     handed_on: bool,
 }
 
-/// What was seen, in the order of execution.
+/// An observed event. Events are in execution order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Observed {
     /// An activation of a function executes its first block.
@@ -45,16 +46,16 @@ pub enum Observed {
     Leave,
 }
 
-/// Everything that was observed of an execution.
+/// All observations of an execution.
 #[derive(Clone, Debug)]
 pub struct Observation {
     /// The counts.
     pub counts: Counts,
-    /// The function and block of every activation that is left, innermost first.
+    /// The function and block of every activation still open at the end, innermost first.
     pub frames: Vec<(FuncId, BlockId)>,
     /// The whole trace.
     pub trace: Vec<Observed>,
-    /// Every return: how many blocks were executed before, and of which function.
+    /// Every return: the number of blocks executed before it, and the function.
     pub returns: Vec<(u64, FuncId)>,
 }
 
@@ -65,16 +66,17 @@ pub enum Finish {
     Returned,
     /// An exception left the outermost function.
     Exception,
-    /// The guest stood still for any other reason.
+    /// The guest stopped for any other reason.
     Stopped,
 }
 
-/// Why an event cannot be: the guest, the graph or the observer is wrong. Or the observer was asked to stop here.
+/// Why an observer stops: an event is impossible, because the guest, the graph or the observer is
+/// wrong. Or the observer was asked to stop here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Surprise {
-    /// As many blocks have been executed as were wanted.
+    /// The wanted number of blocks was executed.
     Enough,
-    /// A step that the control-flow graph does not have.
+    /// The control-flow graph lacks this step.
     Step(String),
 }
 
@@ -91,7 +93,7 @@ impl std::error::Error for Surprise {}
 
 type Result<T> = std::result::Result<T, Surprise>;
 
-/// Counts the events of an instrumented module, one by one.
+/// Counts the events of an instrumented module one by one.
 #[derive(Debug)]
 pub struct Observer<'a> {
     program: &'a Program,
@@ -99,7 +101,7 @@ pub struct Observer<'a> {
     stack: Vec<Activation>,
     next: u32,
     counts: Counts,
-    /// Blocks executed so far, dispatch vertices and EXIT left out.
+    /// Blocks executed so far, not counting dispatch vertices and EXIT.
     blocks: u64,
     trace: Vec<Observed>,
     returns: Vec<(u64, FuncId)>,
@@ -109,11 +111,11 @@ pub struct Observer<'a> {
 /// Where an observer stops an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// Nowhere.
+    /// The observer never stops it.
     Never,
     /// At the beginning of the block with this number, counted from 1.
     In(u64),
-    /// As late as possible before the block after the one with this number.
+    /// After the block with this number, as late as possible before the next block.
     After(u64),
 }
 
@@ -139,7 +141,7 @@ impl<'a> Observer<'a> {
         }
     }
 
-    /// A function was entered. Returns the activation's number.
+    /// Records the entry of a function and returns the activation's number.
     pub fn enter(&mut self, function: u32) -> Result<u32> {
         let function = FuncId::from_u32(function);
         if let Some(caller) = self.stack.last() {
@@ -175,7 +177,7 @@ impl<'a> Observer<'a> {
         Ok(id)
     }
 
-    /// An activation is at the start of a block.
+    /// Records that an activation is at the start of a block.
     pub fn at(&mut self, id: u32, block: u32) -> Result<()> {
         if self.stop == Stop::After(self.blocks) {
             return Err(Surprise::Enough);
@@ -203,7 +205,7 @@ impl<'a> Observer<'a> {
         Ok(())
     }
 
-    /// A branch looks at a value.
+    /// Records the value that decides a branch.
     pub fn decide(&mut self, value: u32) -> Result<()> {
         let top = self
             .stack
@@ -213,7 +215,7 @@ impl<'a> Observer<'a> {
         Ok(())
     }
 
-    /// An activation is in the handler of a clause of a `try_table`.
+    /// Records that an activation is in the handler for a clause of a `try_table`.
     pub fn catch(&mut self, id: u32, op: u32, clause: u32) -> Result<()> {
         while self.stack.last().is_some_and(|top| top.id != id) {
             self.unwind()?;
@@ -241,7 +243,7 @@ impl<'a> Observer<'a> {
         Ok(())
     }
 
-    /// An activation is left, by returning.
+    /// Records the return of an activation.
     pub fn leave(&mut self, id: u32) -> Result<()> {
         let activation = self.top(id)?;
         let exit = self.function(activation.function)?.cfg.graph.exit();
@@ -250,7 +252,7 @@ impl<'a> Observer<'a> {
         self.go(&activation, exit)
     }
 
-    /// An activation is about to be replaced by a call. That may still fail.
+    /// Records that a tail call, which may still fail, is about to replace an activation.
     pub fn tail(&mut self, id: u32) -> Result<()> {
         let mut activation = self.top(id)?;
         activation.leaving = true;
@@ -258,7 +260,7 @@ impl<'a> Observer<'a> {
         Ok(())
     }
 
-    /// An import is called: a call of it has succeeded, so far as the caller is concerned.
+    /// Records the call of an import. If it is a tail call, it has now replaced the activation.
     pub fn host_call(&mut self) -> Result<()> {
         if self.stack.last().is_some_and(|top| top.leaving)
             && let Some(activation) = self.stack.pop()
@@ -273,7 +275,7 @@ impl<'a> Observer<'a> {
         Ok(())
     }
 
-    /// The execution is over.
+    /// Ends the execution and returns the observation.
     pub fn finish(mut self, how: Finish) -> Result<Observation> {
         match how {
             Finish::Returned if self.stack.is_empty() => {}
@@ -304,7 +306,7 @@ impl<'a> Observer<'a> {
         })
     }
 
-    /// Takes the innermost activation, which must be this one, off the stack.
+    /// Pops the innermost activation, which must be this one.
     fn top(&mut self, id: u32) -> Result<Activation> {
         match self.stack.pop() {
             Some(top) if top.id == id && !top.leaving => Ok(top),
@@ -335,7 +337,7 @@ impl<'a> Observer<'a> {
         self.count(activation.function, &edges)
     }
 
-    /// The edge that an activation takes out of its block.
+    /// Returns the edge that an activation takes out of its block.
     fn chosen(
         &self,
         function: &Function,
@@ -372,7 +374,7 @@ impl<'a> Observer<'a> {
         }
     }
 
-    /// An exception leaves the innermost activation.
+    /// Records that an exception leaves the innermost activation.
     fn unwind(&mut self) -> Result<()> {
         let activation = self
             .stack
@@ -409,7 +411,7 @@ impl<'a> Observer<'a> {
     }
 }
 
-/// The edge by which an exception leaves an activation's block.
+/// Returns the edge by which an exception leaves an activation's block.
 fn raised(function: &Function, activation: &Activation) -> Result<EdgeId> {
     let from = activation
         .block
@@ -419,7 +421,7 @@ fn raised(function: &Function, activation: &Activation) -> Result<EdgeId> {
     })
 }
 
-/// The only edge out of a block that fits.
+/// Returns the only edge out of a block that satisfies `fits`.
 fn leaving(function: &Function, from: BlockId, fits: impl Fn(&Edge) -> bool) -> Result<EdgeId> {
     let edges = &function.cfg.edges;
     let mut found = function

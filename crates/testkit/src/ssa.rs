@@ -1,4 +1,4 @@
-//! Checks static single assignment form by its definition.
+//! Checks static single assignment form against its definition.
 
 use std::collections::BTreeSet;
 
@@ -6,12 +6,12 @@ use afterimage_ids::{BlockId, EdgeId, StmtId, ValueId};
 use afterimage_program::{Cfg, Function, Phi, Program, Ssa, ValueDef};
 use wasmparser::Operator;
 
-/// Checks the statements of a function: that there is one for every operator that is a statement;
-/// that every value is defined once and its definition dominates its uses; that a φ has an
-/// operand of its own type for every edge, and is needed. Slow: O(blocks · edges).
+/// Checks the statements of a function. Every operator that is a statement must have one. Every
+/// value must be defined once, and its definition must dominate its uses. A φ must be needed, and
+/// must have an operand of its own type for every edge. Slow: O(blocks · edges).
 ///
 /// # Errors
-/// What is wrong.
+/// A description of the first fault.
 pub fn verify(
     program: &Program,
     bytes: &[u8],
@@ -39,7 +39,7 @@ pub fn verify(
     .verify(function)
 }
 
-/// Whether an operator is a statement, where it can be reached.
+/// Whether an operator is a statement if it is reachable.
 pub fn is_statement(operator: &Operator<'_>) -> bool {
     let name = format!("{operator:?}");
     let name = name.split([' ', '{', '(']).next().unwrap_or_default();
@@ -59,9 +59,9 @@ struct Verifier<'a> {
 /// A place where a value is used.
 #[derive(Clone, Copy, Debug)]
 enum Use {
-    /// By a statement.
+    /// Used by a statement.
     Statement(StmtId),
-    /// Where an edge arrives: by a φ, or by returning it.
+    /// Used at the end of an edge: by a φ, or as a returned value.
     Edge(EdgeId),
 }
 
@@ -96,7 +96,7 @@ impl Verifier<'_> {
                 format!("{phi:?} is not found")
             })?;
         }
-        // What is used, over φs.
+        // Follow uses through φs.
         loop {
             let before = used.len();
             for phi in self
@@ -124,7 +124,7 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    /// Every value has one definition, and says so.
+    /// Checks that every value has one definition and refers to it.
     fn definitions(&self, function: &Function) -> Result<(), String> {
         let mut defined = BTreeSet::new();
         for (id, statement) in &self.ssa.statements {
@@ -217,9 +217,9 @@ impl Verifier<'_> {
     }
 }
 
-/// Dominators by definition: what cannot be reached without.
+/// Dominators by definition: a vertex dominates those that cannot be reached without it.
 struct Dominators {
-    /// Per vertex, what the root reaches on paths around it.
+    /// For each vertex, what the root reaches on paths around it.
     around: Vec<BTreeSet<BlockId>>,
 }
 
@@ -243,7 +243,7 @@ impl Dominators {
     }
 }
 
-/// What the root reaches without some edges, and without starting at `barred`.
+/// Returns what the root reaches over edges outside `without`, never entering `barred`.
 fn reached(
     cfg: &Cfg,
     without: impl Fn(EdgeId) -> bool,

@@ -1,8 +1,8 @@
-//! Other people's programs, started so that what they do depends on nothing but what they are given.
+//! Starts external programs so that their behaviour depends only on their input.
 //!
-//! In: the name of a program. Out: a [`Command`] with an environment of its own. So a test says the same for everybody who runs it,
-//! whatever their `RUSTFLAGS`, `CPATH`, `NODE_OPTIONS`, locale or files in their home folder say. Only this module starts programs
-//! in tests (`clippy.toml` sees to that).
+//! In: the name of a program. Out: a [`Command`] with its own environment. So a test has the same
+//! result for everybody, whatever their `RUSTFLAGS`, `CPATH`, `NODE_OPTIONS`, locale or dotfiles.
+//! Only this module starts programs in tests; `clippy.toml` enforces this.
 
 use std::env;
 use std::ffi::OsStr;
@@ -14,8 +14,8 @@ use std::sync::OnceLock;
 
 use tempfile::tempdir;
 
-/// A program with an environment that does not depend on who runs the tests: where programs are and where temporary files go is
-/// all that is left of theirs. It reads nothing.
+/// Returns a command whose environment does not depend on the user. Only the search path and the
+/// folder for temporary files are inherited. Standard input is empty.
 pub fn command(program: impl AsRef<OsStr>) -> Command {
     #[expect(clippy::disallowed_methods, reason = "the one place that does")]
     let mut command = Command::new(program);
@@ -28,10 +28,11 @@ pub fn command(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// The Rust compiler, for `wasm32-wasip1`. Its names and lines come from its own linker, so no `wasm-opt` is ever run.
+/// Returns the Rust compiler for `wasm32-wasip1`. Its own linker writes names and lines, so
+/// `wasm-opt` never runs.
 pub fn rustc() -> Command {
     let mut rustc = command(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
-    // How rustup finds the compiler.
+    // These variables show rustup where the compiler is.
     for variable in ["HOME", "RUSTUP_HOME", "CARGO_HOME", "RUSTUP_TOOLCHAIN"] {
         if let Some(value) = env::var_os(variable) {
             rustc.env(variable, value);
@@ -41,12 +42,13 @@ pub fn rustc() -> Command {
     rustc
 }
 
-/// Says that a check does not run, so that it is seen although the test passes: what the macros print is captured.
+/// Reports on standard error that a check is skipped. The test harness captures the output of
+/// macros, so this writes directly.
 pub fn skipped(what: &str) {
     let _ = writeln!(std::io::stderr(), "SKIPPED: {what}");
 }
 
-/// Whether a program can be started. If not, that its check does not run is said.
+/// Whether a program can be started. If not, reports that its check is skipped.
 pub fn installed(tool: &str) -> bool {
     let status = command(tool)
         .arg("--version")
@@ -59,20 +61,20 @@ pub fn installed(tool: &str) -> bool {
     status.is_ok()
 }
 
-/// A C and C++ compiler for WebAssembly. Compiles and links in two steps: clang runs `wasm-opt` after a link with optimisation
-/// if it finds one, which throws names and lines away.
+/// A C and C++ compiler for WebAssembly. It compiles and links in two steps. In one step with
+/// optimisation, clang would run `wasm-opt` if present, which discards names and lines.
 #[derive(Clone, Debug)]
 pub struct Clang {
     program: &'static str,
 }
 
-/// Compilers that make code for WebAssembly, the best first.
+/// Compilers that can target WebAssembly, in order of preference.
 const CLANGS: [&str; 2] = ["clang-19", "clang"];
 
-/// Without a C library.
+/// Options for a target without a C library.
 const TARGET: [&str; 2] = ["--target=wasm32-wasi", "-nostdlib"];
 
-/// The compiler, if there is one here that makes a module; if not, that is said each time.
+/// Returns an installed compiler that can make a module. If there is none, reports it at each call.
 pub fn clang() -> Option<Clang> {
     static FOUND: OnceLock<Option<Clang>> = OnceLock::new();
     let found = FOUND.get_or_init(|| {
@@ -94,10 +96,11 @@ pub fn clang() -> Option<Clang> {
 }
 
 impl Clang {
-    /// Compiles each source with `options` and links the objects with `link` to the module `out`, without a C library.
+    /// Compiles each source with `options` and links the objects with `link` into the module `out`,
+    /// without a C library.
     ///
     /// # Panics
-    /// If that fails.
+    /// If compiling or linking fails.
     #[track_caller]
     pub fn module<S: AsRef<Path>>(
         &self,
@@ -111,10 +114,10 @@ impl Clang {
         }
     }
 
-    /// The same; an error is what the compiler or the linker said.
+    /// Like [`module`](Self::module), but returns an error.
     ///
     /// # Errors
-    /// If either fails.
+    /// The output of the compiler or linker that failed.
     pub fn try_module<S: AsRef<Path>>(
         &self,
         options: &[&str],
@@ -135,7 +138,7 @@ impl Clang {
     /// Compiles one source to an object.
     ///
     /// # Errors
-    /// If the compiler fails: what it said.
+    /// The compiler's output, if it fails.
     pub fn object(&self, options: &[&str], source: &Path, object: &Path) -> Result<(), String> {
         let mut compiler = self.command();
         ran(compiler
@@ -145,10 +148,10 @@ impl Clang {
             .arg(source))
     }
 
-    /// Links objects to a module. No level of optimisation is given here.
+    /// Links objects into a module. It passes no optimisation level.
     ///
     /// # Errors
-    /// If the linker fails: what it said.
+    /// The linker's output, if it fails.
     pub fn link<S: AsRef<Path>>(
         &self,
         objects: &[S],
@@ -169,7 +172,7 @@ impl Clang {
     }
 }
 
-/// Runs a command. An error is what it said.
+/// Runs a command. On failure, returns its output as the error.
 fn ran(command: &mut Command) -> Result<(), String> {
     let output = command.output().map_err(|error| error.to_string())?;
     if output.status.success() {

@@ -1,7 +1,9 @@
-//! Two versions of a generated program of which it is known by construction which operators correspond.
+//! Two versions of a generated program, whose corresponding operators are known by construction.
 //!
-//! A random program is written as WebAssembly twice: as a compiler without optimisation would, with every variable in memory, and [transformed](Transformations). Every operation
-//! of the program has a number; an operator that does it carries that number in both, however often it was copied.
+//! A random program is written as WebAssembly twice: as a compiler without optimisation would, with
+//! every variable in memory, and [transformed](Transformations). Every operation of the program has
+//! a number. The operators that implement it carry this number in both versions, even after
+//! copying.
 
 mod emit;
 mod program;
@@ -10,16 +12,17 @@ use std::collections::HashMap;
 
 pub use emit::Transformations;
 
-/// A version.
+/// One version of a program.
 #[derive(Clone, Debug)]
 pub struct Version {
     /// The module, as text.
     pub text: String,
-    /// By function and place among its operators, the operation.
+    /// The operation of each operator, by function and operator index.
     pub operations: HashMap<(u32, u32), u32>,
 }
 
-/// A program that a seed tells, as it is and transformed. Both end with the same exit code.
+/// Generates a program from a seed and returns it unoptimised and transformed. Both versions end
+/// with the same exit code.
 pub fn versions(seed: u64, transformations: Transformations) -> [Version; 2] {
     let program = program::generate(seed);
     [

@@ -7,7 +7,7 @@ use zstd::bulk::{Compressor, Decompressor};
 
 use crate::layout::{CODEC_RAW, CODEC_ZSTD, ChunkHeader};
 
-/// The compression level while somebody waits.
+/// The compression level while a caller waits.
 pub(crate) const FAST: i32 = 1;
 /// The level for everything else.
 pub(crate) const NORMAL: i32 = 3;
@@ -35,7 +35,7 @@ pub(crate) fn compressor(level: i32) -> io::Result<Compressor<'static>> {
 }
 
 /// Decodes a payload into `raw`, replacing its contents; a damaged payload leaves it empty. The
-/// header's limits bound what is allocated; nothing in the payload is trusted.
+/// header's limits bound allocations; nothing in the payload is trusted.
 pub(crate) fn decode(
     header: &ChunkHeader,
     payload: &[u8],

@@ -9,7 +9,7 @@ use crate::event::entity;
 use crate::limits::{MAX_END, MAX_FUNCTIONS, check};
 use crate::wire::{Bytes, Fault, put_bytes, put_signed, put_varint};
 
-/// How a run ended, and what was on the stack.
+/// How a run ended, and the activations on the stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct End {
     /// How it ended.
@@ -20,7 +20,7 @@ pub struct End {
     pub clock: Option<u64>,
     /// The number of events in the log.
     pub events: u64,
-    /// How often each import was called, indexed by `ImportId`, including calls that did not
+    /// The number of calls of each import, indexed by `ImportId`, including calls that did not
     /// return.
     pub host_call_counts: Vec<u64>,
 }
@@ -44,7 +44,7 @@ pub enum Ending {
     },
     /// An exception left the outermost function.
     Exception {
-        /// What is known about it, as text; may be empty.
+        /// A description, which may be empty.
         message: String,
     },
     /// The guest's stack was exhausted.
@@ -95,7 +95,7 @@ impl fmt::Display for Interrupter {
     }
 }
 
-/// Who stopped a run.
+/// Who or what stopped a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interrupter {
     /// The user, with Ctrl-C (SIGINT).
@@ -158,7 +158,7 @@ trap_codes! {
     DivisionByZero = 7, "integer division by zero";
     /// A float that does not fit the integer type.
     BadConversionToInteger = 8, "invalid conversion to integer";
-    /// A null reference where one that is not null is needed.
+    /// A null reference where a non-null one is required.
     NullReference = 9, "null reference";
     /// The engine could not allocate.
     OutOfMemory = 10, "out of memory";
@@ -173,10 +173,10 @@ trap_codes! {
 pub struct Frame {
     /// Its function.
     pub function: FuncId,
-    /// The operator where it stands, in the original module; the start of the function's body if it
-    /// stands at its entry.
+    /// The operator's offset in the original module, or the start of the function's body at its
+    /// entry.
     pub offset: OrigOffset,
-    /// What has happened there.
+    /// What has happened at that place.
     pub standing: Standing,
 }
 

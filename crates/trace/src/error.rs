@@ -31,14 +31,15 @@ pub enum TraceError {
     /// The output exists and the caller did not allow overwriting it.
     #[error("the file exists already")]
     Exists,
-    /// Another file, or none, is where the file was to be. A complete copy is kept beside it.
+    /// Another file, or none, is at the path where the file belongs. A complete copy is kept beside
+    /// it.
     #[error(
         "{path}: another file was put there while it was written, or it was removed; all of it is kept in {kept}"
     )]
     Replaced {
-        /// Where the file was to be.
+        /// The path where the file belongs.
         path: PathBuf,
-        /// Where the copy is.
+        /// The path of the copy.
         kept: PathBuf,
     },
     /// The file was moved while it was written.
@@ -46,7 +47,7 @@ pub enum TraceError {
         "{path}: the file was moved while it was written; what was added is in it, where it is now"
     )]
     Moved {
-        /// Where it was.
+        /// Its former path.
         path: PathBuf,
     },
     /// The path is a folder, a device or something else that is not a regular file.
@@ -55,15 +56,14 @@ pub enum TraceError {
     /// Another process holds the writer's lock.
     #[error("the trace file is being written by another process{0}; try again when that has ended")]
     BeingWritten(Writer),
-    /// Data may follow the last complete state: what is there is not the remains of an interrupted
-    /// addition.
+    /// Data may follow the last complete state that is not left over from an interrupted addition.
     #[error(
         "damage hides what stands in the trace file from {at} on ({bytes} bytes), so nothing is added, which would remove that; write a copy with all that is sound with: afterimage verify --repair -o COPY.aft FILE.aft"
     )]
     Hidden {
-        /// Where it begins in the file.
+        /// Its start in the file.
         at: FileOffset,
-        /// How long it is.
+        /// Its length.
         bytes: u64,
     },
     /// The file has no bytes.
@@ -97,7 +97,7 @@ pub enum TraceError {
         kind: Kind,
         /// The chunk's position in its section, from 0.
         sequence: u32,
-        /// Where the chunk begins in the file.
+        /// The chunk's start in the file.
         offset: FileOffset,
         /// The condition that fails.
         what: &'static str,

@@ -9,7 +9,7 @@ use crate::Result;
 use crate::limits::{MAX_RANGES, MAX_VALUES, check};
 use crate::wire::{Bytes, Fault, put_bytes, put_signed, put_varint};
 
-/// What crossed the boundary between guest and host, in order.
+/// An event at the boundary between guest and host. Events are in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The host calls an export, or the engine the start function.
@@ -59,7 +59,7 @@ pub enum Event {
         reads: Vec<HostRead>,
         /// CRC-32 (IEEE) of the bytes read, concatenated in order.
         read_digest: u32,
-        /// What happened instead of a return.
+        /// The outcome instead of a return.
         outcome: HostStop,
     },
 }
@@ -298,7 +298,7 @@ fn put_values(out: &mut Vec<u8>, values: &[RawValue]) -> Result<()> {
     Ok(())
 }
 
-/// The event that all of `bytes` encode.
+/// Decodes the event that exactly fills `bytes`.
 pub(crate) fn decode(bytes: &[u8]) -> Result<Event, Fault> {
     let bytes = &mut Bytes::new(bytes);
     let event = match bytes.byte()? {

@@ -43,7 +43,7 @@ enum Data {
 /// One section of a file, as `afterimage info --sizes` lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SectionInfo {
-    /// What it holds.
+    /// The kind of its contents.
     pub kind: Kind,
     /// Its name, if it has one.
     pub name: Option<String>,
@@ -59,8 +59,8 @@ pub struct SectionInfo {
 
 impl TraceFile {
     /// Opens a file by its footer. If the file's end is truncated or damaged, the last complete
-    /// state is found by walking the chunks. [`TraceFile::ignored_bytes`] then returns how much
-    /// follows it.
+    /// state is found by walking the chunks. [`TraceFile::ignored_bytes`] then returns the number
+    /// of bytes after it.
     ///
     /// # Errors
     /// [`TraceError::Io`], [`TraceError::NotAFile`], [`TraceError::Empty`],
@@ -104,7 +104,7 @@ impl TraceFile {
         identity.is_some_and(|identity| identity.is_at(path).unwrap_or(false))
     }
 
-    /// What was run and how.
+    /// Returns the program and the settings of the run.
     ///
     /// # Errors
     /// [`TraceError::Missing`], [`TraceError::Cut`], [`TraceError::Duplicate`],
@@ -308,11 +308,11 @@ impl Inner {
 #[allow(unsafe_code)]
 fn map(file: &File, length: u64) -> std::io::Result<Mmap> {
     let length = usize::try_from(length).map_err(|_| std::io::ErrorKind::FileTooLarge)?;
-    // SAFETY: the bytes of a mapping must not change while they are borrowed. Those of a complete
-    // state never do: every writer of this crate appends after the last complete state, under a
-    // lock, and replaces a file only by renaming another over it. The state was found by ordinary
-    // reads, so the map covers nothing that a writer may still change. Nothing here protects
-    // against a foreign program that rewrites or shortens the file in place: as with every mapped
-    // file, that can kill the process with a signal.
+    // SAFETY: the bytes of a mapping must not change while they are borrowed. The bytes of a
+    // complete state never change: every writer of this crate appends after the last complete
+    // state, under a lock, and replaces a file only by renaming another over it. The state was
+    // found by ordinary reads, so the map covers nothing that a writer may still change. Nothing
+    // here protects against a foreign program that rewrites or shortens the file in place: as with
+    // every mapped file, that can kill the process with a signal.
     unsafe { MmapOptions::new().len(length).map(file) }
 }

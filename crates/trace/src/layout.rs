@@ -37,14 +37,14 @@ pub(crate) const CODEC_ZSTD: u8 = 1;
 pub(crate) const CHUNK_LABEL: [u8; 4] = *b"AFTC";
 pub(crate) const FOOTER_LABEL: [u8; 8] = *b"AFTEND\r\n";
 
-/// What a section holds. Readers keep, list and skip unknown kinds.
+/// The kind of a section's contents. Readers keep, list and skip unknown kinds.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Kind(pub u16);
 
 impl Kind {
     /// The index of one complete state; never listed among the sections.
     pub const INDEX: Kind = Kind(0);
-    /// What was run and how ([`crate::Meta`]).
+    /// The program and the settings of the run ([`crate::Meta`]).
     pub const META: Kind = Kind(1);
     /// The bytes of the original module.
     pub const MODULE: Kind = Kind(2);
@@ -59,18 +59,19 @@ impl Kind {
     /// The nodes of the whole path, and the contents of its segments. The latest section belongs to
     /// the latest [`Kind::PATHS`].
     pub const PATH_INDEX: Kind = Kind(7);
-    /// What the probes of a live run wrote of its path, before compaction into [`Kind::PATHS`].
+    /// The words of the path written by the probes of a live run, before compaction into
+    /// [`Kind::PATHS`].
     pub const PATH_WORDS: Kind = Kind(8);
     /// A whole execution trace: an epoch, or a part of one, per chunk. The latest section counts.
     pub const VALUES: Kind = Kind(9);
-    /// The part of a whole execution trace that is needed at once. The latest section belongs to
+    /// The part of a whole execution trace that readers need first. The latest section belongs to
     /// the latest [`Kind::VALUES`].
     pub const VALUES_INDEX: Kind = Kind(10);
     /// Checkpoints of the machine, and the changes to memory between them. All sections count that
     /// belong to the latest path.
     pub const CHECKPOINTS: Kind = Kind(11);
-    /// What a branch predictor or caches missed: one epoch per chunk, and a summary in the last
-    /// chunk. The latest section of each name counts.
+    /// The misses of a branch predictor or of caches: one epoch per chunk, and a summary in the
+    /// last chunk. The latest section of each name counts.
     pub const SIMULATION: Kind = Kind(12);
     /// A stored slice: its query and its contents. The latest section of each name counts.
     pub const SLICE: Kind = Kind(13);
@@ -85,7 +86,7 @@ impl Kind {
     /// The nodes of the whole path, and the contents of its stretches. Belongs to the latest
     /// [`Kind::PATH_WORDS`].
     pub const STRETCHES: Kind = Kind(17);
-    /// Which lines of memory each stretch writes. The latest section counts.
+    /// The lines of memory that each stretch writes. The latest section counts.
     pub const WRITTEN: Kind = Kind(18);
     /// The activations that are open where stretches begin. Belongs to the latest
     /// [`Kind::STRETCHES`].
@@ -94,8 +95,8 @@ impl Kind {
     /// latest section counts.
     pub const SOURCES: Kind = Kind(20);
 
-    /// What to do about a damaged section of this kind, phrased for the end of a sentence; empty if
-    /// there is no remedy.
+    /// The remedy for a damaged section of this kind, phrased for the end of a sentence; empty if
+    /// there is none.
     pub(crate) fn remedy(self) -> &'static str {
         match self {
             Kind::META | Kind::MODULE | Kind::LOG | Kind::END | Kind::SOURCES => {
@@ -267,7 +268,7 @@ impl ChunkHeader {
 /// The end of a complete state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Footer {
-    /// Where the index's first chunk begins.
+    /// The start of the index's first chunk.
     pub index: u64,
     /// Length of the index's chunks, headers included: the footer follows them.
     pub length: u64,

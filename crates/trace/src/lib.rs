@@ -10,9 +10,9 @@
 //! - [`TraceFile`] maps a file and reads it; each chunk is verified when it is read.
 //! - [`TraceFile::verify`] reads the whole file and checks the invariants one by one ([`Rule`]).
 //!
-//! Rejected: a database file (SQLite) would be ten times this crate and rewrites pages in place;
-//! one file per section would lose the atomic commit; an archive (zip, tar) has no checksummed
-//! append.
+//! Rejected: a database file (SQLite) would be ten times the size of this crate, and rewrites pages
+//! in place. One file per section would lose the atomic commit. An archive (zip, tar) has no
+//! checksummed append.
 
 mod codec;
 mod counts;

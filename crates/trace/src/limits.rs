@@ -1,5 +1,5 @@
-//! Limits of the format. They bound what a hostile file can make a reader allocate. A writer
-//! refuses what every reader would refuse.
+//! Limits of the format. They bound the allocations that a hostile file can cause. A writer refuses
+//! what every reader would refuse.
 
 use crate::{Result, TraceError};
 
@@ -29,7 +29,8 @@ pub const MAX_SOURCE: u64 = 1 << 26;
 pub(crate) const MAX_SOURCES: u64 = 1_000_000;
 /// Total bytes of a guest's memories.
 pub const MAX_MEMORY: u64 = 1 << 34;
-/// Total elements of a guest's tables: as many as browsers allow for one table.
+/// The limit on the total elements of a guest's tables: the number that browsers allow for one
+/// table.
 pub const MAX_ELEMENTS: u64 = 10_000_000;
 /// Total variables of a run's open activations: locals and slots of the operand stack.
 pub const MAX_VARIABLES: u64 = 1 << 26;

@@ -87,7 +87,8 @@ impl LogWriter {
     /// Appends an event.
     ///
     /// # Errors
-    /// [`TraceError::TooLarge`] beyond 1 GiB, 1,000 values or 2²⁰ ranges, [`TraceError::Write`], [`TraceError::Failed`].
+    /// [`TraceError::TooLarge`] beyond 1 GiB, 1,000 values or 2²⁰ ranges, [`TraceError::Write`],
+    /// [`TraceError::Failed`].
     pub fn event(&mut self, event: &Event) -> Result<()> {
         self.event.clear();
         event::encode(event, &mut self.event)?;
@@ -232,7 +233,7 @@ fn write(mut section: SectionWriter, chunks: Receiver<Chunk>) -> Result<SectionW
             first = chunk.end;
         }
         if let Some(written) = chunk.written {
-            // If the writer was dropped, nobody waits any more.
+            // If the writer was dropped, no thread waits any more.
             let _ = written.send(());
         }
     }
@@ -299,7 +300,7 @@ impl LogReader {
     /// Moves to a position in this log.
     ///
     /// # Errors
-    /// If there is no such position, or it cannot be read.
+    /// If the position does not exist or cannot be read.
     pub fn go(&mut self, place: LogPlace) -> Result<()> {
         let missing = |what| TraceError::Malformed {
             kind: Kind::LOG,

@@ -1,11 +1,11 @@
-//! What was run and how: the META section, one JSON object.
+//! The program and the settings of a run: the META section, one JSON object.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What was run and how. Together with the module and the log, it suffices to repeat the run
-/// exactly.
+/// The program and the settings of a run. Together with the module and the log, it suffices to
+/// repeat the run exactly.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meta {
     /// The guest's name, `argv[0]`.
@@ -22,7 +22,7 @@ pub struct Meta {
     pub tool_version: String,
     /// The engine: name, version, and the settings that matter for exact repetition.
     pub engine: String,
-    /// Where the guest's standard input came from. What it read is in the log.
+    /// The source of the guest's standard input. The log contains the bytes read.
     pub stdin: Stdin,
     /// When the recording began, in seconds since 1970-01-01 UTC.
     pub created_unix: u64,
@@ -36,7 +36,7 @@ pub struct Meta {
     pub extra: BTreeMap<String, String>,
 }
 
-/// The key in [`Meta::extra`] for what was stripped.
+/// The key in [`Meta::extra`] for the stripped parts.
 const STRIPPED: &str = "stripped";
 const INPUTS: &str = "inputs";
 
@@ -62,7 +62,7 @@ impl Meta {
     }
 }
 
-/// Where the guest's standard input came from.
+/// The source of the guest's standard input.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stdin {

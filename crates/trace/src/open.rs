@@ -1,7 +1,7 @@
 //! Finds a file's last complete state.
 //!
-//! A file that was closed properly ends in a footer, which names the index, which lists every
-//! chunk: one read each. Otherwise the chunks are walked from the start, by their headers, as long
+//! A properly closed file ends in a footer, which names the index, which lists every chunk. Finding
+//! each takes one read. Otherwise the chunks are walked from the start, by their headers, as long
 //! as these are sound. If they end in the middle of a file, the rest is searched for footers:
 //! damage to one chunk must not hide the index that lists all others. The last footer with a sound
 //! index gives the state. A file without any footer is a first recording that is being written or
@@ -30,7 +30,7 @@ pub(crate) fn find_state<R: Read + Seek>(file: &mut R, length: u64) -> Result<St
     source.state()
 }
 
-/// How many bytes are searched for footers at a time.
+/// The number of bytes searched for footers at a time.
 const BLOCK: u64 = 1 << 20;
 
 /// A file that is read piece by piece.
@@ -45,7 +45,7 @@ pub(crate) struct Walk {
     pub chunks: Vec<ChunkEntry>,
     /// The positions of footers that directly follow an index.
     footers: Vec<u64>,
-    /// Where the walk ends: at the file's end, or at truncated or damaged bytes.
+    /// The end of the walk: the file's end, or the start of truncated or damaged bytes.
     pub end: u64,
 }
 
@@ -273,9 +273,9 @@ impl<'a, R: Read + Seek> Source<'a, R> {
 
     /// Whether the bytes after a state were left by a writer interrupted before the next commit:
     /// adjacent chunks, the last possibly incomplete. After an earlier state, these chunks belong
-    /// to new sections and none to an index: once an index was begun, everything that it lists was
-    /// written. Without an earlier state, all complete chunks belong to the state, and only an
-    /// index may follow.
+    /// to new sections, and none belongs to an index: once an index was begun, everything that it
+    /// lists was written. Without an earlier state, all complete chunks belong to the state, and
+    /// only an index may follow.
     fn is_left_over(&mut self, state: &State, behind: &Walk) -> Result<bool> {
         if state.ignored == 0 {
             return Ok(false);

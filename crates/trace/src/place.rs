@@ -1,10 +1,9 @@
-//! Where a trace file is written: creation, replacement, the writer's lock.
+//! The place where a trace file is written: creation, replacement, and the writer's lock.
 //!
-//! A new file is written under its own name from the first byte, so that a kill leaves a
-//! readable, cut recording where the user expects it. A file that replaces another is
-//! written beside it, as `NAME.PID.part`, and renamed over it at its first commit: until then the
-//! old recording is untouched, and a kill leaves both. Readers that mapped the old
-//! file keep it.
+//! A new file is written under its own name from the first byte, so that a kill leaves a readable,
+//! cut recording where the user expects it. A file that replaces another is written beside it as
+//! `NAME.PID.part`, and renamed over it at its first commit. Until then the old recording is
+//! untouched, and a kill leaves both. Readers that mapped the old file keep it.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -14,11 +13,11 @@ use std::time::Duration;
 
 use crate::{Result, TraceError};
 
-/// A locked file that may still be beside the one that it will replace.
+/// A locked file, which may still be beside the file that it will replace.
 #[derive(Debug)]
 pub(crate) struct LockedFile {
     pub file: File,
-    /// Where the file is now.
+    /// The file's current path.
     pub path: PathBuf,
     pending: Option<Pending>,
 }
@@ -73,8 +72,8 @@ impl LockedFile {
         })
     }
 
-    /// Puts a complete file in the place of the one that it replaces, if any. A file that somebody
-    /// else put there in the meantime stays.
+    /// Moves a complete file over the file that it replaces, if any. If another process has put a
+    /// file there in the meantime, that file stays.
     ///
     /// # Errors
     /// [`TraceError::Replaced`], [`TraceError::Moved`]: nothing is lost; [`TraceError::Io`].
@@ -98,7 +97,8 @@ impl LockedFile {
         Ok(())
     }
 
-    /// Keeps a complete file that is no longer at its path, and returns the error that says where.
+    /// Keeps a complete file that is no longer at its path, and returns the error with its new
+    /// path.
     fn keep(&mut self) -> Result<TraceError> {
         let path = self.path.clone();
         let links = links(&self.file).map_err(TraceError::io("look at the trace file"))?;

@@ -1,9 +1,9 @@
 //! Copies the sound parts of a damaged file.
 //!
-//! A section is copied if all of its chunks are present and intact, according to the last intact
-//! index, or to their own headers where no index lists them. Of the log, and of the path words
-//! written live, a sound beginning is also copied. The copy is then a recording that was cut off
-//! there, without anything derived from the whole run.
+//! A section is copied if all of its chunks are present and intact. The last intact index lists
+//! them; without one, their own headers do. For the log, and for path words written live, an intact
+//! beginning is also copied. The copy is then a recording that was cut off there, without anything
+//! derived from the whole run.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,16 +23,16 @@ pub struct Repaired {
     pub whole: u64,
     /// The number of bytes at the file's end that are not readable chunks.
     pub unread: u64,
-    /// What was lost, in the file's order.
+    /// The lost sections, in the file's order.
     pub lost: Vec<Lost>,
 }
 
 /// A section that was not copied whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lost {
-    /// What it held.
+    /// The kind of its contents.
     pub kind: Kind,
-    /// Its name, if it has one that can be read.
+    /// Its name, if it is readable.
     pub name: Option<String>,
     /// The number of its chunks that were copied: those before the damage.
     pub kept: usize,
@@ -71,7 +71,7 @@ impl FoundSection {
     }
 }
 
-/// Writes a copy of a trace file with everything that is sound in it. The original stays unchanged.
+/// Writes a copy of a trace file with everything intact in it. The original stays unchanged.
 ///
 /// # Errors
 /// [`TraceError::Damaged`] or [`TraceError::Missing`] if the module or the description of the run
@@ -163,7 +163,7 @@ fn choose(all: &mut [FoundSection]) -> Result<()> {
     let is_ended = all
         .iter()
         .any(|it| it.section.kind == Kind::END && it.is_sound());
-    // A recording whose log was cut off has no end; it is then sound as far as it goes.
+    // A recording whose log was cut off has no end, but is then valid up to that point.
     let is_cut = all.iter().any(|it| {
         let is_damaged = it.intact < it.section.chunks.len();
         it.section.kind == Kind::LOG && !it.is_sound() && (is_damaged || is_ended)
@@ -216,7 +216,7 @@ fn pair(all: &mut [FoundSection], main: Kind, part: Kind) {
     }
 }
 
-/// Copies chunks unchanged, in their order: the log comes before what was derived from it.
+/// Copies chunks unchanged, in their order: the log comes before the sections derived from it.
 fn copy(source: &mut Source<'_, File>, all: &[FoundSection], out: &TraceWriter) -> Result<()> {
     let mut chunks: Vec<(ChunkEntry, usize)> = Vec::new();
     for (number, it) in all.iter().enumerate() {

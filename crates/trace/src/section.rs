@@ -73,7 +73,7 @@ impl SectionReader {
         self.section().is_complete()
     }
 
-    /// Reads the next chunk, if there is one.
+    /// Reads the next chunk, if any.
     ///
     /// # Errors
     /// [`TraceError::Damaged`].
@@ -219,7 +219,7 @@ const SHORT: usize = 1 << 19;
 pub(crate) struct Whole {
     kind: Kind,
     pub bytes: Vec<u8>,
-    /// Where each chunk begins in `bytes`.
+    /// The start of each chunk in `bytes`.
     starts: Vec<usize>,
 }
 

@@ -11,7 +11,7 @@ use crate::wire::{Bytes, Fault, put_bytes, put_varint};
 use crate::writer::{CHUNK, SectionWriter};
 use crate::{Kind, Result, SectionReader, TraceError, TraceFile, TraceWriter};
 
-/// Writes source files into a recording, one after the other.
+/// Writes source files into a recording, one after another.
 pub struct SourcesWriter {
     section: SectionWriter,
     /// The path of each file, and its numbers of chunks and bytes.

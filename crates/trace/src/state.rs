@@ -17,7 +17,7 @@ pub(crate) struct ChunkEntry {
 }
 
 impl ChunkEntry {
-    /// Where the chunk ends in the file. Cannot overflow: see [`State::push`].
+    /// Returns the chunk's end in the file. Cannot overflow: see [`State::push`].
     pub fn end(&self) -> u64 {
         self.offset + CHUNK_HEADER_LEN as u64 + u64::from(self.header.stored)
     }
@@ -63,7 +63,7 @@ pub(crate) struct State {
     pub sections: Vec<Section>,
     /// The footer that ends it; `None` in a first recording without a commit.
     pub footer: Option<Footer>,
-    /// Where it ends in the file.
+    /// Its end in the file.
     pub end: u64,
     /// The number of bytes after it that are not part of it.
     pub ignored: u64,
@@ -72,7 +72,7 @@ pub(crate) struct State {
     pub interrupted: bool,
     /// Position in `sections` by section number.
     numbers: HashMap<u32, usize>,
-    /// Where the last chunk ends.
+    /// The end of the last chunk.
     chunks_end: u64,
 }
 

@@ -34,7 +34,7 @@ pub enum Rule {
     Required,
     /// META, LOG, END, COUNTS and SOURCES can be decoded.
     Decode,
-    /// The SHA-256 of MODULE is the one in META.
+    /// The SHA-256 of MODULE equals the one in META.
     ModuleDigest,
     /// Every return from the guest has a matching call into it, and a host call that did not return
     /// is the last event.
@@ -45,7 +45,7 @@ pub enum Rule {
     EventCounts,
     /// END's ending agrees with LOG's last events, and only a run that ended early has frames.
     Ending,
-    /// In COUNTS, open activations are listed by ascending block, none is zero, and their number
+    /// In COUNTS, open activations are listed by ascending block and none is zero. Their number
     /// equals that of END's entered frames.
     Open,
 }
@@ -55,7 +55,7 @@ pub enum Rule {
 pub struct Finding {
     /// The invariant.
     pub rule: Rule,
-    /// What is wrong, and where.
+    /// The fault and its place.
     pub text: String,
 }
 

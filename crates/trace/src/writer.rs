@@ -29,7 +29,7 @@ pub(crate) const CHUNK: usize = 1 << 20;
 ///
 /// Nothing counts until [`TraceWriter::commit`]. A writer of a new file that is dropped without a
 /// commit leaves the file unchanged, as a recording that was cut off. A writer that appends removes
-/// what it appended.
+/// its own additions.
 #[derive(Debug)]
 pub struct TraceWriter {
     core: Shared,
@@ -114,7 +114,7 @@ impl TraceWriter {
         }
     }
 
-    /// Writes what was run and how.
+    /// Writes the program and the settings of the run.
     ///
     /// # Errors
     /// [`TraceError::Duplicate`], [`TraceError::TooLarge`], [`TraceError::Write`],
@@ -151,13 +151,13 @@ impl TraceWriter {
         self.whole(Kind::COUNTS, None, &bytes)
     }
 
-    /// Begins a section of any kind, with a name of at most 255 bytes. Its chunks may interleave with those
-    /// of other sections.
+    /// Begins a section of any kind, with a name of at most 255 bytes. Its chunks may interleave
+    /// with those of other sections.
     pub fn section(&self, kind: Kind, name: Option<&str>) -> Result<SectionWriter> {
         self.begin(kind, name, codec::NORMAL)
     }
 
-    /// Begins a section for which somebody waits: its chunks are compressed fast.
+    /// Begins a section that is needed soon: its chunks are compressed fast.
     pub fn live_section(&self, kind: Kind, name: Option<&str>) -> Result<SectionWriter> {
         self.begin(kind, name, codec::FAST)
     }
@@ -174,7 +174,7 @@ impl TraceWriter {
         lock(&self.core).commit(true)
     }
 
-    /// The file's current path: beside the one that it replaces, until the first commit.
+    /// Returns the file's current path: until the first commit, beside the file that it replaces.
     pub fn path(&self) -> PathBuf {
         lock(&self.core).place.path.clone()
     }
@@ -233,7 +233,7 @@ impl TraceWriter {
     }
 
     /// Like [`rewrite_without`](Self::rewrite_without), but keeps only the sections of some kinds,
-    /// and changes the description of what was run and how.
+    /// and replaces the description of the run.
     ///
     /// # Errors
     /// As there.
@@ -546,7 +546,7 @@ impl Drop for Core {
         if let Some(length) = self.committed
             && length != self.position
         {
-            // For tidiness only: a reader ignores what follows the last state.
+            // For tidiness only: a reader ignores everything after the last state.
             let _ = self.place.file.set_len(length);
         }
     }

@@ -117,7 +117,7 @@ impl Binary {
 pub struct ConditionError {
     /// The position, in characters from 1.
     pub at: usize,
-    /// What is expected there.
+    /// The expected token there.
     pub expected: &'static str,
 }
 
@@ -126,8 +126,9 @@ pub struct ConditionError {
 pub struct Held {
     /// Its value, if it is a single number.
     pub number: Option<Number>,
-    /// Its value as text: of a string with quotation marks, of a constant its name. Needed for what is no number, and where the condition
-    /// [compares texts](Condition::compares_texts).
+    /// Its value as text: of a string with quotation marks, of a constant its name. Needed for
+    /// values that are not numbers, and if the condition [compares
+    /// texts](Condition::compares_texts).
     pub text: String,
 }
 
@@ -142,7 +143,7 @@ pub enum Truth {
     Unknown(String),
 }
 
-/// What waits for its right operand, or for a closing parenthesis.
+/// A part that waits for its right operand, or for a closing parenthesis.
 enum Waiting {
     Unary(Unary),
     /// The operator, its precedence, and the step that skips its right operand.
@@ -268,12 +269,14 @@ impl Condition {
         None
     }
 
-    /// Whether it compares something with a text, for which it needs the text of what its paths hold.
+    /// Whether it compares something with a text, for which it needs the text of what its paths
+    /// hold.
     pub fn compares_texts(&self) -> bool {
         self.steps.iter().any(|step| matches!(step, Step::Text(_)))
     }
 
-    /// Whether it holds. `look` says what one of [`paths`](Self::paths) holds, or why it has no value; it is asked only about those that matter.
+    /// Whether it holds. `look` returns the value of one of [`paths`](Self::paths), or why it has
+    /// none. It is called only for paths that matter.
     pub fn holds(&self, look: impl FnMut(usize) -> Result<Held, PathError>) -> Truth {
         match self.evaluate(look).truth() {
             Ok(true) => Truth::True,
@@ -282,10 +285,11 @@ impl Condition {
         }
     }
 
-    /// What it comes to, as text: a number, or a text with quotation marks. `look` as for [`holds`](Self::holds).
+    /// Returns its result as text: a number, or a text with quotation marks. `look` as for
+    /// [`holds`](Self::holds).
     ///
     /// # Errors
-    /// If that depends on something that has no value; why.
+    /// If the result depends on a path without a value; the error gives the reason.
     pub fn result(
         &self,
         look: impl FnMut(usize) -> Result<Held, PathError>,
@@ -461,7 +465,8 @@ impl Value {
         })
     }
 
-    /// Whether it is the same text as another value. `None` unless one of them can only be text.
+    /// Whether it is the same text as another value. Returns `None` unless one of them can only be
+    /// text.
     fn is_same_text(&self, other: &Self) -> Option<Result<bool, String>> {
         Some(match (self, other) {
             (Self::Text(a), Self::Text(b)) => Ok(a == b),

@@ -3,7 +3,7 @@
 //!
 //! A container is a row of [`PRINTERS`]. To add one, write a function that finds the parts of an
 //! object, and name the library with the version tested. An object that does not match its row is
-//! shown as an ordinary structure. An object that matches but is damaged or not yet initialised is
+//! shown as an ordinary structure. A matching object that is damaged or not yet initialised is
 //! shown as far as possible, with a note.
 
 use std::collections::HashSet;
@@ -81,7 +81,7 @@ struct Printer {
 
 /// The maximal nesting depth of structures when searching for a part.
 const DEEPEST: usize = 16;
-/// The maximal number of links to the next node of a tree; a balanced one with 2^32 nodes needs no
+/// The maximal number of links to the next node of a tree; a balanced tree with 2^32 nodes needs no
 /// more.
 const LINKS: usize = 80;
 
@@ -149,8 +149,8 @@ impl Reader<'_, '_> {
         Some(Contents::Held(Some(self.parts(object, names)?)))
     }
 
-    /// Like [`held`](Self::held), if none of the structures has other members, apart from empty
-    /// ones and comparators: a program's own types may have the same names.
+    /// Like [`held`](Self::held), but only if the structures have no other members, apart from
+    /// empty ones and comparators: a program's own types may have the same names.
     fn only(&self, object: &Object, names: &[&str]) -> Option<Contents> {
         let mut found = object.clone();
         for name in names {

@@ -112,7 +112,7 @@ impl<'a> Debug<'a> {
     }
 
     /// The total size in bytes of the sections with entries, their ranges and their names. Memory
-    /// for what is built from them is limited in proportion to it.
+    /// for structures built from them is limited in proportion to it.
     pub(crate) fn size(&self) -> usize {
         let sections = [
             ".debug_info",

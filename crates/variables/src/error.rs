@@ -36,14 +36,14 @@ pub enum DebugError {
         "the debug information of {units} of {of} units has lines, but no variables (as -gline-tables-only or -g1 makes it), first of {first}"
     )]
     SomeOnlyLines {
-        /// The number of such units.
+        /// The number of these units.
         units: usize,
         /// The number of all units.
         of: u32,
         /// The source of the first of them, as the unit names it.
         first: String,
     },
-    /// The module defines no such function.
+    /// The module does not define this function.
     #[error("{0} is not a function that the module defines")]
     NoFunction(FuncId),
     /// An offset outside the function to which it should belong.
@@ -77,7 +77,7 @@ pub enum DebugError {
     Malformed {
         /// The offset of the entry in `.debug_info`.
         at: usize,
-        /// What is wrong with it.
+        /// The fault.
         error: gimli::Error,
     },
     /// The location of a structure's member has no known form.
@@ -95,7 +95,7 @@ pub enum DebugError {
     /// The debug information claims more than its size can honestly describe.
     #[error("the debug information names too many {what}")]
     TooMuch {
-        /// What is too numerous.
+        /// The items that are too numerous.
         what: &'static str,
     },
 }
@@ -186,7 +186,7 @@ pub enum Unavailable {
         /// The number of bits that it yields.
         bits: u32,
     },
-    /// The location uses something that has no meaning in WebAssembly, or is not supported.
+    /// The location uses something that is meaningless in WebAssembly or not supported.
     #[error("its location uses {0}, which is not supported")]
     Unsupported(&'static str),
     /// Before DWARF 4 a location does not say whether it is an address or the value itself.
@@ -218,7 +218,7 @@ pub enum PathError {
     Syntax {
         /// The position, in bytes from 0.
         at: usize,
-        /// What is expected there.
+        /// The expected token there.
         expected: &'static str,
     },
     /// No variable has this name.
@@ -297,8 +297,8 @@ pub enum PathError {
         /// The number of elements.
         count: u64,
     },
-    /// The discriminant selects none of the variants: the enumeration was not set yet, or no longer
-    /// is.
+    /// The discriminant selects none of the variants: the enumeration is not yet set, or no longer
+    /// valid.
     #[error("the discriminant chooses no variant")]
     NoVariant,
     /// The size of a type is unknown: it is declared but not defined, or an array without a stated

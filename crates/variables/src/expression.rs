@@ -33,7 +33,7 @@ const STEPS: usize = 10_000;
 pub(crate) struct Context<'m, 'a> {
     pub(crate) debug: &'m Debug<'a>,
     pub(crate) machine: &'m dyn Machine,
-    /// The function whose frame base is meant, and the offset in it.
+    /// The function whose frame base applies, and the offset in it.
     pub(crate) frame: Option<(EntryId, OrigOffset)>,
 }
 

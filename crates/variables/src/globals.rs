@@ -102,7 +102,7 @@ impl Variables<'_> {
     /// `count`, `Circle::count`, `geo::Circle::count`. A variable with exactly this full name takes
     /// precedence.
     ///
-    /// A definition takes precedence over a declaration. Of equal definitions at the same place,
+    /// A definition takes precedence over a declaration. If equal definitions have the same place,
     /// the first unit's counts. O(global variables).
     ///
     /// # Errors

@@ -14,7 +14,7 @@ use crate::debug::{Debug, Entry, EntryId, Next, local_of};
 /// The functions and global variables of a module.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    /// Which bodies the functions' entries claim.
+    /// The bodies that the functions' entries claim.
     pub(crate) fit: Fit,
     /// Ascending by start; no two at one place.
     functions: Vec<(Range<OrigOffset>, EntryId)>,

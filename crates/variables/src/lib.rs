@@ -1,5 +1,5 @@
-//! Variables of the source language: which are in scope at an offset of the original module, where
-//! they are in the WebAssembly program, and their values, according to DWARF debug information.
+//! Variables of the source language, according to DWARF debug information: which are in scope at an
+//! offset of the original module, where they are in the WebAssembly program, and their values.
 //!
 //! Nothing here runs anything. Values come from a [`Machine`], a moment of a run that the caller
 //! provides: a recording, an interpreter, a test. Whatever DWARF does not say is [`Unavailable`]
@@ -106,7 +106,7 @@ impl<'a> Variables<'a> {
         })
     }
 
-    /// What could not be read so far.
+    /// Returns warnings about unreadable parts so far.
     pub fn warnings(&self) -> impl Iterator<Item = &str> {
         let later = self
             .index

@@ -8,7 +8,7 @@ use gimli::{AttributeValue, DwAt, Expression};
 use crate::Unavailable;
 use crate::debug::{Debug, EntryId, Slice, Value};
 
-/// What an entry says about its location.
+/// The location in an entry.
 pub(crate) enum EntryLocation<'a> {
     /// An expression, and the unit in which to interpret it.
     Expression(u32, Expression<Slice<'a>>),

@@ -59,7 +59,7 @@ impl Variables<'_> {
         split.or_else(some)
     }
 
-    /// The error for functions without debug information, if there are any.
+    /// Returns the error for functions without debug information, if there are any.
     pub(crate) fn undescribed(&self) -> Option<DebugError> {
         let bodies = self.debug.sections.bodies().iter();
         let functions = bodies.filter(|body| self.index().function(body).is_none());
@@ -87,7 +87,7 @@ impl Debug<'_> {
             .then(|| DebugError::OnlyLines { unit: unit_name() })
     }
 
-    /// The file with the entries of a unit of which only a skeleton is here.
+    /// Returns the file with the entries of a unit if the module contains only the unit's skeleton.
     pub(crate) fn separate(&self, unit: u32) -> Option<String> {
         let unit = self.unit(unit);
         let file = unit.dwo_name().ok()??;

@@ -1,4 +1,5 @@
-//! The parts of an object, one level at a time: for whoever opens a value step by step, as in a debugger.
+//! The parts of an object, one level at a time, for users who open a value step by step, as in a
+//! debugger.
 
 use std::ops::Range;
 
@@ -11,20 +12,21 @@ use crate::{Limits, PathError, Variables};
 /// A part of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// The member's name, `[3]` for an element, `*` for what a pointer points to, the key for an element of a map.
+    /// The member's name, `[3]` for an element, `*` for the target of a pointer, or the key for an
+    /// element of a map.
     pub name: String,
-    /// The part; or why it has no place, or what is told in its place.
+    /// The part, or a description: why it has no place, or text to show instead.
     pub object: Result<Object, String>,
 }
 
 /// Some of the parts of an object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Parts {
-    /// How many it has.
+    /// The number of its parts.
     pub count: u64,
     /// They are elements, numbered from 0.
     pub indexed: bool,
-    /// Those that were asked for.
+    /// The requested parts.
     pub parts: Vec<Part>,
 }
 
@@ -63,7 +65,8 @@ impl Parts {
 }
 
 impl Variables<'_> {
-    /// The parts of an object that are numbered `wanted`, from 0. None, if it has none: a number, a text, a null pointer.
+    /// The parts of an object that are numbered `wanted`, from 0. None, if it has none: a number, a
+    /// text, a null pointer.
     ///
     /// # Errors
     /// If the object has no value, or its type is broken.
@@ -74,7 +77,7 @@ impl Variables<'_> {
         machine: &dyn Machine,
     ) -> Result<Parts, PathError> {
         let mut object = object.clone();
-        // What only holds something else has the parts of that.
+        // A wrapper has the parts of its contents.
         for _ in 0..CHAIN {
             let limits = Limits {
                 elements: wanted.end,
@@ -187,7 +190,7 @@ impl Variables<'_> {
         for member in members {
             let name = match &member.name {
                 Some(name) => match name.strip_prefix("__") {
-                    // rustc calls the members of a tuple so.
+                    // rustc names the members of a tuple like this.
                     Some(number) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
                         number.to_owned()
                     }

@@ -54,7 +54,7 @@ impl Path {
     /// Parses an expression. O(length), without recursion.
     ///
     /// # Errors
-    /// [`PathError::Syntax`] with what is expected where.
+    /// [`PathError::Syntax`] with the expected token and its place.
     pub fn parse(text: &str) -> Result<Self, PathError> {
         let (path, length) = Self::prefix(text)?;
         let mut reader = Reader { text, at: length };

@@ -86,7 +86,7 @@ pub trait Machine {
     fn local(&self, index: u32) -> Option<Word>;
     /// The value of a global.
     fn global(&self, index: u32) -> Option<Word>;
-    /// The value of a slot of the operand stack; 0 is the bottom one of the activation.
+    /// Returns the value of a slot of the operand stack; 0 is the bottom slot of the activation.
     fn stack(&self, index: u32) -> Option<Word>;
     /// Reads memory 0. Returns `false` if any of the bytes do not exist or are unknown.
     fn memory(&self, address: u64, into: &mut [u8]) -> bool;

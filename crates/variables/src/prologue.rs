@@ -1,13 +1,12 @@
-//! What a function does before its first branch, loop or call: where it sets up its stack frame,
-//! and where it stores its arguments.
+//! Analyses a function's code before its first branch, loop or call: where it sets up its stack
+//! frame, and where it stores its arguments.
 //!
 //! Unoptimised code has its parameters in the frame, and DWARF states that from the function's
 //! first instruction on. Until an argument is stored there, the parameter is in the argument's
 //! local. The debug information does not say when that ends: the line table's `prologue_end` may be
 //! the function's first instruction (in LLVM, if a UBSan check comes before any line). So the
-//! stores are found by executing the code with what is known: constants, arguments, and the
-//! globals' values at the entry. Code that is not understood ends the search, so all findings are
-//! certain.
+//! stores are found by executing the code on known values: constants, arguments, and the globals'
+//! values at the entry. Code that is not understood ends the search, so all findings are certain.
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -22,7 +22,7 @@ pub use string::quoted;
 pub use tree::{Limits, Rendered, Shape};
 
 impl Variables<'_> {
-    /// The size in bytes of a wide text's code units, if a type is one of these: `wchar_t`,
+    /// Returns the size in bytes of a wide text's code units, if a type is one of these: `wchar_t`,
     /// `char16_t` and `char32_t`, which are aliases of integers in C, and D's `wchar` and `dchar`.
     pub(crate) fn wide(&self, of: TypeRef) -> Option<u64> {
         let mut at = of;

@@ -36,8 +36,7 @@ pub(crate) struct Scope {
     pub(crate) function: EntryId,
     /// Whether it is that call's or function's whole scope.
     pub(crate) whole: bool,
-    /// The scope of which this one is an instance, and which may have variables that this one
-    /// lacks.
+    /// The scope of which this one is an instance, and which may have variables missing here.
     pub(crate) origin: Option<EntryId>,
     /// Its code, or the enclosing scope's if it has none of its own.
     pub(crate) code: Arc<[Range<OrigOffset>]>,
@@ -98,8 +97,8 @@ impl FunctionScopes {
     }
 
     /// The scopes around an offset, innermost first. A block whose own code contains it counts,
-    /// whatever is said about the blocks around it, and so do these: some tools leave them with an
-    /// invalid end. O(scopes · log + ranges).
+    /// whatever the surrounding blocks say. So do the surrounding blocks, because some tools give
+    /// them an invalid end. O(scopes · log + ranges).
     pub(crate) fn around(&self, at: OrigOffset) -> Vec<&Scope> {
         let mut inside = vec![false; self.scopes.len()];
         // The function or inlined call to which each scope belongs.

@@ -101,9 +101,9 @@ impl<'a> Sections<'a> {
         Some((func, body.clone()))
     }
 
-    /// The code in a range of addresses. `None` if it does not begin in a body: such addresses
-    /// either stand for code that the linker removed ("tombstones": 0, −1, −2 and those that
-    /// follow) or are wrong.
+    /// The code in a range of addresses. Returns `None` if it does not begin in a body. Addresses
+    /// of this kind either mark code that the linker removed ("tombstones": 0, −1, −2 and the
+    /// addresses after them) or are wrong.
     pub(crate) fn range(&self, from: u64, to: u64) -> Option<Range<OrigOffset>> {
         let (from, to) = (self.offset(from)?, self.offset(to)?);
         (from < to && self.body_at(from).is_some()).then_some(from..to)

@@ -1,5 +1,5 @@
-//! Rust's vectors, strings and slices, whose elements are behind a pointer. To DWARF they are
-//! ordinary structures; they are recognised by their names and members.
+//! Rust's vectors, strings and slices, whose elements are reached through a pointer. To DWARF they
+//! are ordinary structures; they are recognised by their names and members.
 
 use crate::containers::Contents;
 use crate::object::Object;
@@ -39,8 +39,8 @@ impl Sequence {
 const DEEPEST: usize = 8;
 
 impl Variables<'_> {
-    /// The elements of a Rust vector, string or slice; `None` if the object is none of these, or a
-    /// part of it has no value.
+    /// Returns the elements of a Rust vector, string or slice. Returns `None` if the object is none
+    /// of these, or a part of it has no value.
     pub(crate) fn sequence(&self, object: &Object, machine: &dyn Machine) -> Option<Sequence> {
         let described = self.describe(self.plain(object.type_ref).ok()?).ok()?;
         let TypeKind::Record(record) = &described.kind else {

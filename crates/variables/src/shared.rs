@@ -112,7 +112,7 @@ impl<'a> Variables<'a> {
         let mut found = HashSet::new();
         let mut rest = stays.as_mut_slice();
         while let Some(first) = rest.first() {
-            // Groups of overlapping variables, one after the other.
+            // Groups of overlapping variables, one after another.
             let (mut count, mut end) = (1, first.end);
             while let Some(next) = rest.get(count)
                 && next.base == rest[0].base
@@ -141,8 +141,8 @@ impl<'a> Variables<'a> {
         Ok(found)
     }
 
-    /// A variable's places in memory, as far as its address is a distance from the function's
-    /// locals and globals.
+    /// Returns the places of a variable in memory that are at a fixed distance from a local of the
+    /// function, or from a global.
     fn stays(
         &self,
         function: &FunctionScopes,

@@ -29,8 +29,8 @@ pub struct TypeRef {
     pub(crate) dimensions: u32,
     /// The number of pointers to it: `&v`.
     pub(crate) pointers: u32,
-    /// The lengths of its arrays, for those that are computed: 0 for none, otherwise the number
-    /// under which [`Types`] stores them.
+    /// The lengths of its arrays, for computed types: 0 for none, otherwise the number under which
+    /// [`Types`] stores them.
     pub(crate) lengths: u32,
 }
 
@@ -62,7 +62,7 @@ impl TypeRef {
     }
 }
 
-/// What a type is.
+/// The definition of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Type {
     /// Its own name, without qualifiers and namespaces.
@@ -82,7 +82,7 @@ pub enum TypeKind {
     Pointer {
         /// The target type.
         to: TypeRef,
-        /// Whether it is a C++ reference, which stands for its target.
+        /// Whether it is a C++ reference, which is replaced by its target.
         reference: bool,
         /// Whether it is an rvalue reference, `T &&`.
         rvalue: bool,
@@ -188,7 +188,7 @@ pub struct Member {
     pub name: Option<String>,
     /// Its type.
     pub type_ref: TypeRef,
-    /// Where it begins.
+    /// The offset of its beginning.
     pub offset: MemberOffset,
     /// The bits of a bit-field, counted from where it begins.
     pub bits: Option<BitField>,
@@ -196,7 +196,7 @@ pub struct Member {
     pub base: bool,
 }
 
-/// Where a member begins in its record.
+/// The offset of a member in its record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemberOffset {
     /// At this distance in bytes from the beginning of the record.
@@ -218,7 +218,7 @@ pub struct BitField {
     pub count: u32,
 }
 
-/// Alternatives, one of which is selected by a discriminant (DWARF 5, section 5.7.10).
+/// Alternatives; a discriminant selects one (DWARF 5, section 5.7.10).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VariantPart {
     /// The discriminant; without one there is only one alternative. It may share its bytes with a

@@ -51,8 +51,8 @@ pub enum VariableKind {
 const IN_SCOPE: usize = 1 << 16;
 
 impl Variables<'_> {
-    /// The scopes of a function that the module defines. O(its entries), after the first call, which reads
-    /// all entries.
+    /// The scopes of a function that the module defines. O(its entries), after the first call,
+    /// which reads all entries.
     ///
     /// # Errors
     /// If there is no such function, or the debug information does not describe it.
@@ -139,8 +139,8 @@ impl Variables<'_> {
         Ok(found)
     }
 
-    /// The variables of one scope, including those that only its origin has: in an inlined call,
-    /// the compiler omits the ones that it optimised out. Returns the number of bytes of the
+    /// Returns the variables of one scope, including those that only its origin has: in an inlined
+    /// call, the compiler omits variables that it optimised out. Returns the number of bytes of the
     /// origin's entries read.
     fn variables_of(
         &self,
@@ -208,8 +208,8 @@ impl Variables<'_> {
         Ok(read)
     }
 
-    /// The static variables of a function that are in none of its scopes: the compiler omits the
-    /// blocks that contain them, and lists those of inlined functions elsewhere.
+    /// Returns the static variables of a function that are in none of its scopes. The compiler
+    /// omits the blocks that contain them, and lists those of inlined functions elsewhere.
     fn other_statics(
         &self,
         function: &FunctionScopes,

@@ -341,7 +341,7 @@ impl FileEpochs {
     }
 
     /// Sets the limit on the total number of built epochs for the current question. Only one
-    /// question is asked at a time.
+    /// question is answered at a time.
     pub fn limit(&self, most: Option<usize>) {
         if let Some(made) = &self.made {
             made.limit

@@ -70,8 +70,8 @@ pub(crate) enum Event {
     /// It ends with a call of the host. Stores the number of the call, from 1.
     HostCall,
     /// It throws an exception that is caught. Stores the number of ended activations. The upper
-    /// half, as in a vector, holds the first variable for what is caught in its own upper half, and
-    /// the number of the exception's values.
+    /// half, as in a vector, holds the first variable for the caught values in its own upper half,
+    /// and the number of the exception's values.
     Caught,
     /// The run ends inside it. Stores the number of its instructions executed.
     Stopped,
@@ -126,7 +126,7 @@ impl NodeModel {
         self.variables.binary_search(&variable).ok()
     }
 
-    /// The input that an instruction reads, if it is one of the reads.
+    /// Returns the input that an instruction reads, if it is one of the reads.
     pub fn of_read(&self, inst: usize) -> usize {
         self.variables.len() + self.ordinals[inst] as usize
     }

@@ -1,7 +1,7 @@
 //! A program's output: the bytes that the host read when it was called to output them.
 //!
-//! They follow from the path and the log, but only by following the run from a checkpoint on, which
-//! takes longer than everything else that a question about a printed line needs.
+//! They follow from the path and the log, but only by following the run from a checkpoint. That
+//! takes longer than the rest of the work for a question about a printed line.
 
 use std::cell::RefCell;
 use std::ops::Range as Span;
@@ -290,9 +290,9 @@ impl FilePrinted {
         self.length
     }
 
-    /// The time of the block that ends with a call, and the bytes that the call read, whose CRC-32
-    /// in the log is `digest`. `None` if they are not stored. O(a chunk), or for the chunk read
-    /// last, O(log n + bytes).
+    /// Returns the time of the block that ends with a call, and the bytes that the call read.
+    /// `digest` is their CRC-32 in the log. `None` if they are not stored. O(a chunk), or for the
+    /// chunk read last, O(log n + bytes).
     ///
     /// # Errors
     /// If it is damaged, or does not match the log.

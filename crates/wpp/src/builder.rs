@@ -185,7 +185,7 @@ impl Builder {
     /// Ends the innermost activation.
     ///
     /// # Panics
-    /// If none is open.
+    /// If no activation is open.
     pub fn leave(&mut self) {
         let frame = self.frames.pop().expect("an activation is open");
         self.leave_loops(Loops::OUTSIDE);

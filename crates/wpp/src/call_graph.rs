@@ -34,7 +34,7 @@ pub struct CallEdge {
     pub calls: u64,
     /// The number of blocks that these activations execute themselves.
     pub own: u64,
-    /// The number of blocks executed while one of these activations is open that is not inside
+    /// The number of blocks executed while one of these activations is open and not nested in
     /// another activation of the callee. So the sum over a function's callers counts every block at
     /// most once, however it recurses.
     pub inclusive: u64,
@@ -116,8 +116,8 @@ impl<S: Segments> WholePath<S> {
             let mut own = BTreeMap::new();
             count(&measured, self.nodes(), &mut open, &mut own)
                 .ok_or(CallGraphError::Uncountable)?;
-            // An activation inside another one of its function ends calls that were made in the
-            // segment, or that were open before it.
+            // An activation nested in another of its function ends calls that were made in the
+            // segment or were open before it.
             let recursive = components::recursive(own.keys().copied().chain(before.calls()));
             for edge in own.values_mut() {
                 if recursive.binary_search(&edge.callee).is_ok() {
@@ -188,8 +188,8 @@ fn own_lengths(measured: &Measured, nodes: &PrimaryMap<NodeId, Node>) -> Vec<u64
     own
 }
 
-/// Adds the calls made in a segment, and the time of those that end in it. `None` if they cannot be
-/// counted.
+/// Adds the calls made in a segment, and the time of the calls that end in it. `None` if they
+/// cannot be counted.
 fn count(
     measured: &Measured,
     nodes: &PrimaryMap<NodeId, Node>,

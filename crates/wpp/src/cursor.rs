@@ -168,7 +168,7 @@ impl<S: Segments> Cursor<'_, S> {
     }
 
     /// The open activations, the outermost first. Linear in their number and in the length of the
-    /// segment's root. Each segment where one of them began is opened once.
+    /// segment's root. Opens each segment in which one of them began once.
     ///
     /// # Errors
     /// If one of these segments cannot be read.

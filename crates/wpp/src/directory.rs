@@ -1,4 +1,5 @@
-//! What a reader needs before it opens a segment: the nodes, and the contents of each segment.
+//! The data that a reader needs before it opens a segment: the nodes, and the contents of each
+//! segment.
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId, PrimaryMap};
 use hashbrown::HashMap;
@@ -13,10 +14,10 @@ use crate::{Node, Summary};
 
 /// Nothing was left out.
 const WHOLE: u64 = 1;
-/// With a table of what was left out.
+/// With a table of left-out functions.
 const PARTIAL: u64 = 2;
 
-/// Where an activation continues after a node.
+/// The place where an activation continues after a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Continuation {
     /// The vertex (after the call, if the node ends with a call); `None` if the activation ends.
@@ -35,7 +36,7 @@ pub struct Contexts {
 impl Contexts {
     /// Adds the next node.
     pub fn push(&mut self, function: FuncId, continuation: Continuation) {
-        // 0 stands for the end of an activation.
+        // 0 means the end of an activation.
         let fresh = self.points.len() as u32 + 1;
         let next = continuation.next.map_or(0, |next| {
             *self.points.entry((function, next)).or_insert(fresh)
@@ -57,20 +58,20 @@ impl Contexts {
 pub struct Directory {
     /// The nodes.
     pub nodes: PrimaryMap<NodeId, Node>,
-    /// Where the activation continues after each node.
+    /// The place where the activation continues after each node.
     pub continuations: Vec<Continuation>,
-    /// What the segments hold.
+    /// The contents of the segments.
     pub summaries: Vec<Summary>,
     /// The number of bits that the run wrote of its path.
     pub bits: u64,
-    /// What was left out at the user's request; empty for nothing.
+    /// A description of the parts left out at the user's request; empty if there are none.
     pub left_out: String,
-    /// The functions of which something was left out, by ascending index. `None` if something was
-    /// left out but its function is unknown.
+    /// The functions of which a part was left out, by ascending index. `None` if something was left
+    /// out but its function is unknown.
     pub partial: Option<Vec<Partial>>,
 }
 
-/// A function of which a filter left something out.
+/// A function of which a filter left out a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partial {
     /// The function.
@@ -280,7 +281,8 @@ impl OpenActivation {
 }
 
 impl StretchDirectory {
-    /// The number of activations that wait for the same call at the end of a stretch as at its beginning.
+    /// The number of activations that wait for the same call at the end of a stretch as at its
+    /// beginning.
     pub fn known_before(stretch: &Summary) -> usize {
         (stretch.kept as usize).saturating_sub(1)
     }

@@ -13,9 +13,10 @@ use self::count::{Counting, Search};
 use self::list::list;
 use crate::{PathError, Root, Segments, Summary, WholePath};
 
-/// A pattern of blocks. An activation of a function executes some blocks consecutively. Then,
-/// without executing another, it calls the next part's function, which begins with the next part's
-/// blocks; or it ends, and its caller, without another call, continues with them; and so on.
+/// A pattern of blocks. An activation of a function executes some blocks consecutively. Without
+/// executing another block, it then calls the next part's function, which begins with the next
+/// part's blocks. Alternatively it ends, and its caller continues with those blocks without another
+/// call. This repeats for each part.
 ///
 /// Blocks executed by an activation's callees do not interrupt its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,8 +124,8 @@ impl<S: Segments> WholePath<S> {
     /// list an occurrence, the symbols of each rule on the way down to it are examined. Segments in
     /// which the pattern's functions are neither called nor executed are not opened.
     ///
-    /// Left-out blocks count as not executed: the caller must make sure that a filter left out
-    /// nothing of the pattern's functions.
+    /// Left-out blocks count as not executed. The caller must make sure that no filter affects the
+    /// pattern's functions.
     ///
     /// # Errors
     /// If a segment cannot be read.

@@ -4,10 +4,10 @@ use afterimage_ids::{FuncId, NodeId, PrimaryMap, RuleId};
 
 use crate::Symbol;
 
-/// What a rule stands for.
+/// The kind of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// Its symbols, one after the other, within one activation.
+    /// Its symbols, one after another, within one activation.
     Sequence,
     /// Its only symbol, repeated this often: at least twice.
     Repeat(u64),
@@ -20,7 +20,7 @@ pub enum Kind {
 /// A rule's kind and where its symbols are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// What it stands for.
+    /// The kind of its contents.
     pub kind: Kind,
     /// Its first symbol's position in [`Grammar::symbols`].
     pub start: u32,
@@ -63,7 +63,7 @@ pub struct Segment {
     pub root: Vec<Root>,
     /// The rules.
     pub grammar: Grammar,
-    /// How often each node that occurs is executed in it, ascending by node.
+    /// The executions of each occurring node, ascending by node.
     pub node_counts: Vec<(NodeId, u64)>,
     /// The number of activations of each function that begin in it, if any, ascending by function.
     pub call_counts: Vec<(FuncId, u64)>,

@@ -22,8 +22,8 @@ pub trait Marking {
 
 /// All marks of a run, in the order of time.
 ///
-/// Like [`Occurrences`](crate::Occurrences), but marks may depend on what the activation executed
-/// before. All segments are counted at construction.
+/// Like [`Occurrences`](crate::Occurrences), but marks may depend on the activation's earlier
+/// executions. All segments are counted at construction.
 pub struct Marks<'a, S, M> {
     path: &'a WholePath<S>,
     marking: M,

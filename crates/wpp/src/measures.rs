@@ -21,14 +21,14 @@ pub(crate) use self::layout::{Body, FEW, Layout, Word};
 pub(crate) use self::uses::{Use, User, Uses};
 use crate::{Grammar, Kind, Node, Root, Rule, Segment, Symbol};
 
-/// A sound segment, with what is needed to find a position in it.
+/// A checked segment, with the data needed to find a position in it.
 pub(crate) struct Measured {
     pub(crate) segment: Arc<Segment>,
     /// The rules, laid out for searching.
     pub(crate) layout: Layout,
     /// The symbols of the root's items, where they have one; empty at the end.
     pub(crate) words: Vec<Word>,
-    /// Which rules are activations or contain some.
+    /// Whether each rule is an activation or contains one.
     pub(crate) calls: PrimaryMap<RuleId, bool>,
     /// The number of the segment's blocks executed before each item of the root, and in all.
     pub(crate) root_starts: Vec<u64>,
@@ -36,9 +36,9 @@ pub(crate) struct Measured {
     pub(crate) depths: Vec<u32>,
     /// The function of the innermost activation before each item of the root, and at the end.
     pub(crate) functions: Vec<Option<FuncId>>,
-    /// The rules that stand for activations, once requested.
+    /// The rules that represent activations, once requested.
     call_rules: OnceLock<CallRules>,
-    /// Where symbols occur, once requested.
+    /// The occurrences of symbols, once requested.
     uses: OnceLock<Uses>,
 }
 
@@ -74,13 +74,13 @@ impl Measured {
 }
 
 impl Measured {
-    /// The rules that stand for activations, and how often each occurs. The first call is linear in
-    /// the grammar.
+    /// Returns the rules that represent activations, and the number of occurrences of each. The
+    /// first call is linear in the grammar.
     pub(crate) fn call_rules(&self) -> &CallRules {
         self.call_rules.get_or_init(|| CallRules::new(self))
     }
 
-    /// Where symbols occur. The first call is linear.
+    /// Returns the occurrences of symbols. The first call is linear.
     pub(crate) fn uses(&self) -> &Uses {
         self.uses.get_or_init(|| Uses::new(self))
     }
@@ -114,7 +114,8 @@ impl Segment {
         check::counts(self)
     }
 
-    /// The functions whose activations are open at its end, the outermost first. The segment must be sound.
+    /// The functions whose activations are open at its end, the outermost first. The segment must
+    /// be sound.
     pub fn open_after(&self) -> Vec<FuncId> {
         let mut open = self.open.clone();
         for item in &self.root {
@@ -133,9 +134,9 @@ impl Segment {
 /// Counts by node and by function, ascending, as in a [`Segment`].
 pub(crate) type Tallies = (Vec<(NodeId, u64)>, Vec<(FuncId, u64)>);
 
-/// How often each node is executed, and the number of activations of each function that begin. The
-/// rules' and nodes' numbers must be sound. Linear in the grammar and the number of nodes, except
-/// for sorting the functions. `None` if a count does not fit.
+/// Returns the executions of each node, and the number of activations of each function that begin.
+/// The rules' and nodes' numbers must be sound. Linear in the grammar and the number of nodes,
+/// except for sorting the functions. `None` if a count does not fit.
 pub(crate) fn tally(grammar: &Grammar, root: &[Root]) -> Option<Tallies> {
     let mut rules: Vec<u64> = vec![0; grammar.rules.len()];
     let mut nodes: Vec<u64> = Vec::new();

@@ -14,7 +14,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// The number of executed blocks that it stands for, which is the time that passes.
+    /// Returns the number of executed blocks that it represents, which is the time that passes.
     pub fn length(&self) -> u64 {
         self.blocks.len() as u64 + self.left_out
     }
@@ -23,7 +23,7 @@ impl Node {
 /// The properties of a node that the builder needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
-    /// The number of executed blocks that it stands for, at least 1.
+    /// The number of executed blocks that it represents, at least 1.
     pub length: u64,
     /// The headers of the loops around its first block, the outermost first. Their numbers have a
     /// meaning only within its function.

@@ -29,7 +29,7 @@ pub struct Occurrence {
     pub time: u64,
 }
 
-/// What to search for.
+/// The target of a search.
 enum Target {
     /// Blocks of nodes.
     Nodes(Positions),
@@ -62,12 +62,12 @@ pub struct Occurrences<'a, S> {
 }
 
 impl<S: Segments> WholePath<S> {
-    /// The executions of nodes, each at the time of one of its blocks, given by its position in the
-    /// node, from 0. All nodes that contain a block, with its positions, give the executions of the
-    /// block; position 0 gives those of the nodes.
+    /// Finds the executions of nodes. Each has the time of one of its blocks, given by its position
+    /// in the node, from 0. All nodes that contain a block, with its positions, give the executions
+    /// of the block; position 0 gives those of the nodes.
     ///
     /// # Errors
-    /// If a node is unknown, has no such block, or is given twice.
+    /// If a node is unknown, is given twice, or does not have the block.
     pub fn executions(
         &self,
         nodes: impl IntoIterator<Item = (NodeId, u64)>,
@@ -84,11 +84,11 @@ impl<S: Segments> WholePath<S> {
     }
 
     /// Like [`executions`](Self::executions), for any number of positions per node, in ascending
-    /// order, possibly repeated. The position after the node's last block stands for the next block
-    /// executed after the node, whatever it is.
+    /// order, possibly repeated. The position after the node's last block means the next block
+    /// executed after the node, in any node.
     ///
     /// # Errors
-    /// If a node is unknown, has no such block, its positions do not ascend, or it is given twice.
+    /// If a node is unknown or given twice, or its positions do not ascend or do not exist.
     pub fn executions_of_each<P: AsRef<[u64]>>(
         &self,
         nodes: impl IntoIterator<Item = (NodeId, P)>,
@@ -218,7 +218,8 @@ impl<'a, S: Segments> Occurrences<'a, S> {
 }
 
 impl Target {
-    /// The number of occurrences in each segment. `None` if one exceeds 64 bits. O(segments + occurrences of its nodes in summaries).
+    /// The number of occurrences in each segment. `None` if one exceeds 64 bits. O(segments +
+    /// occurrences of its nodes in summaries).
     fn counts<S: Segments>(&self, path: &WholePath<S>) -> Option<Vec<u64>> {
         let summaries = path.segments().summaries();
         match self {

@@ -73,7 +73,8 @@ impl<S: Segments> WholePath<S> {
         })
     }
 
-    /// The segments in which a node is executed, ascending, and how often in each. O(1); the first call is linear in the summaries.
+    /// The segments in which a node is executed, ascending, and how often in each. O(1); the first
+    /// call is linear in the summaries.
     pub fn segments_with(&self, node: NodeId) -> &[(u32, u64)] {
         let inside = self.inside.get_or_init(|| {
             let mut inside = vec![Vec::new(); self.nodes.len()];

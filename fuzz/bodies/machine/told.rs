@@ -5,7 +5,7 @@ use afterimage_machine::{
     Caller, GlobalBits, Machine, MachineError, NodeCode, Observer, Range, StoppedBefore,
 };
 
-/// What an observer received, with or without looking at registers.
+/// The events that an observer received, with or without the contents of registers.
 #[derive(Debug, Default)]
 struct Told<const REGISTERS: bool> {
     events: Vec<Event>,
@@ -146,7 +146,7 @@ impl<'a> Forms<'a> {
     }
 
     /// Executes a node, and checks that the machines agree on the events, on their states
-    /// afterwards, and on the error if there is one.
+    /// afterwards, and on the error, if any.
     pub fn step(
         &mut self,
         node: NodeId,

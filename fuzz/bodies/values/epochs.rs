@@ -7,9 +7,9 @@ use afterimage_wet::{Epoch, Epochs, HostCalls, LeftOut};
 /// The epochs of one or several consecutive traces.
 #[derive(Default)]
 pub struct InEpochs {
-    /// How many blocks were executed before each.
+    /// The number of blocks executed before each.
     pub before: Vec<u64>,
-    /// How many blocks were executed until the end of the last one.
+    /// The number of blocks executed until the end of the last one.
     pub end: u64,
     /// The epochs.
     pub epochs: Vec<Epoch>,

@@ -5,7 +5,7 @@ use super::files;
 use anyhow::{Context, Result};
 use std::path::Path;
 
-/// Where citations begin: paths from the root of the project. Build products are not checked.
+/// The starts of citations: paths from the root of the project. Build products are not checked.
 const PLACES: &[&str] = &[
     ".cargo/",
     ".ci/",
@@ -22,7 +22,7 @@ const PLACES: &[&str] = &[
 /// The endings of files that are cited without a folder.
 const ENDINGS: &[&str] = &[".md", ".rs", ".toml"];
 
-/// Files of whoever uses the program.
+/// Files of the program's users.
 const OF_USERS: [&str; 2] = [".afterimage.toml", "FILE.notes.md"];
 
 /// The violations in the documents and in the comments of the sources.
@@ -34,7 +34,7 @@ pub fn check(root: &Path) -> Result<Vec<String>> {
     for folder in ["crates", "xtask", "fuzz"] {
         documents.extend(files(&root.join(folder), "rs")?);
     }
-    // The tests of this file cite what does not exist.
+    // The tests of this file cite nonexistent files.
     let own = root.join("xtask/src/architecture/citations.rs");
     let mut violations = Vec::new();
     for path in documents.iter().filter(|&path| *path != own) {
@@ -113,7 +113,7 @@ fn citations(text: &str, prose: bool) -> Vec<String> {
     cited.into_iter().map(str::to_owned).collect()
 }
 
-/// Whether a word claims to be a path of this project. `NAME` and the like stand for any name.
+/// Whether a word claims to be a path of this project. `NAME` and similar words represent any name.
 fn is_path(word: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "./_-".contains(c);
     let placeholder = |part: &str| part.len() > 2 && part.chars().all(|c| c.is_ascii_uppercase());

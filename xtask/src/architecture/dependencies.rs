@@ -1,4 +1,4 @@
-//! Checks which crate may depend on which, and which must not reach the engine, however indirectly.
+//! Checks which crate may depend on which, and which must not reach the engine, even indirectly.
 
 use anyhow::{Context, Result};
 use serde::Deserialize;

@@ -1,16 +1,16 @@
-//! Checks that only programs print or end the process: libraries return what they have to say.
+//! Checks that only programs print or end the process: libraries return their messages.
 
 use super::files;
 use anyhow::{Context, Result};
 use std::path::Path;
 
-/// The packages that are programs, and the one that never ships: it reports which checks sleep.
+/// The packages that are programs, and one that never ships: it reports skipped checks.
 const PRINTING: &[&str] = &["cli", "bench", "testkit"];
 
 /// The file that passes our standard streams to the guest.
 const OF_GUEST: &str = "crates/record/src/output.rs";
 
-/// What a library must not use.
+/// The macros and functions that a library must not use.
 const FORBIDDEN: &[&str] = &[
     "print!(",
     "println!(",

@@ -8,13 +8,13 @@ use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 
-/// How many lines of an answer to keep; the rest becomes a checksum.
+/// The number of lines of an answer to keep; the rest becomes a checksum.
 const KEPT: usize = 16;
-/// How many bytes of a line to keep.
+/// The number of bytes of a line to keep.
 const KEPT_OF_LINE: usize = 400;
 
-/// Beginnings of lines that differ from run to run: dates, versions, sizes of files, and what was
-/// built for an answer, which earlier questions may have built.
+/// Beginnings of lines that differ from run to run: dates, versions, sizes of files, and data built
+/// for an answer, which earlier questions may have built.
 const VARYING: [&str; 6] = [
     "recorded  ",
     "engine  ",
@@ -58,7 +58,7 @@ pub fn ask_all(program: &Path, folder: &Path, questions: Vec<Question>) -> Resul
     questions.into_iter().map(ask).collect()
 }
 
-/// The lines of `text` without what differs from run to run.
+/// The lines of `text`, without the lines that vary from run to run.
 fn normalised(text: &str) -> Vec<String> {
     let varies = |line: &str| VARYING.iter().any(|start| line.starts_with(start));
     let all: Vec<_> = text
@@ -110,7 +110,7 @@ fn without_fields(mut line: String) -> String {
     let about_the_file = ["info", "verify"]
         .iter()
         .any(|what| line.contains(&format!("\"schema\":\"afterimage/{what}/")));
-    // How often the path is cut depends on the speed of the machine.
+    // The number of cuts of the path depends on the speed of the machine.
     if let Some(at) = line.find(" of the run, with its path, in ") {
         line.replace_range(..at, "SNAPSHOTS");
         line.truncate(line.rfind(" in ").unwrap_or(line.len()));
@@ -184,7 +184,7 @@ pub fn write(file: &Path, sha256: &str, answers: &[Answer]) -> Result<()> {
     fs::write(file, text).with_context(|| format!("{}: cannot be written", file.display()))
 }
 
-/// A word that [`unquoted`] reads again: a tab stands for a space.
+/// Quotes a word for [`unquoted`]: a tab represents a space.
 fn quoted(word: &str) -> String {
     word.replace(' ', "\t")
 }

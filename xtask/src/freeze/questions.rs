@@ -10,11 +10,11 @@ use std::path::Path;
 /// The arguments after `afterimage`.
 pub type Question = Vec<String>;
 
-/// How many functions and lines of each recording to ask about.
+/// The number of functions and lines of each recording in the questions.
 const FUNCTIONS: usize = 2;
 const LINES: usize = 3;
 
-/// What can be asked about.
+/// The possible subjects of questions.
 struct Subjects {
     functions: Vec<String>,
     /// Executed lines, as `file.c:42`.
@@ -48,7 +48,7 @@ pub fn about(
     for line in &subjects.lines {
         of_a_place(&mut asked, line);
     }
-    // Modules without lines are asked about functions instead.
+    // For modules without lines, the questions are about functions instead.
     if subjects.lines.is_empty() {
         for function in &subjects.functions {
             of_a_place(&mut asked, function);
@@ -230,7 +230,7 @@ fn of_a_variable(asked: &mut Asked, line: &str, variable: &str) {
     asked.ask(&["slice", "--at", &last, "--var", variable, "--limit", "30"]);
 }
 
-/// The other recordings to compare one with.
+/// Returns the other recordings to compare one with.
 fn pairs(name: &str, all: &[Recording]) -> Vec<String> {
     let others = all.iter().map(|one| one.name);
     let of_one_source =

@@ -16,7 +16,7 @@ pub struct Recording {
     pub sha256: String,
 }
 
-/// What makes a module.
+/// The tool that makes a module.
 enum Compiler {
     /// clang, at an optimisation level.
     Clang(&'static str),

@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-/// The commands of README.md and of the pages in docs that the tool does not know, or whose options it does not know.
+/// The commands of README.md and of the pages in docs that the tool does not know, or whose options
+/// it does not know.
 ///
 /// # Errors
 /// If a page cannot be read or the tool cannot be run.
@@ -47,7 +48,7 @@ pub fn unknown(tool: &Path, root: &Path) -> Result<Vec<String>> {
     Ok(wrong)
 }
 
-/// The words of a command's help, or none if there is no such command.
+/// Returns the words of a command's help, or none if there is no such command.
 fn help(tool: &Path, name: &str) -> Result<Option<Vec<String>>> {
     let output = tool::start(tool)
         .args([name, "--help"])
@@ -62,7 +63,8 @@ fn help(tool: &Path, name: &str) -> Result<Option<Vec<String>>> {
     Ok(known)
 }
 
-/// What follows `afterimage` in pieces of code, in a line of a block or between backquotes, but not in a `console` block.
+/// Returns the words after `afterimage` in pieces of code, in a line of a block or between
+/// backquotes, but not in a `console` block.
 fn mentioned(text: &str) -> Vec<&str> {
     let mut commands = Vec::new();
     let mut block = None;

@@ -92,7 +92,7 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        // It is our own, and holds nothing that would be lost.
+        // It is our own, and holds no data that would be lost.
         let _ = self.server.kill();
         let _ = self.server.wait();
     }

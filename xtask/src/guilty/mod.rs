@@ -1,7 +1,10 @@
-//! `cargo xtask guilty`: in how many of thirty bugs the guilty line is in an answer of `afterimage mcp`, by a fixed policy.
+//! `cargo xtask guilty`: counts in how many of thirty bugs the guilty line appears in an answer of
+//! `afterimage mcp`, by a fixed policy.
 //!
-//! A seed draws lines that a program's right run executes, and mutations that fit them. A mutated package is built without optimisation; if the program then prints something else, its run is
-//! recorded and asked about. `docs/AGENTS.md` says what the mutations and the policy are, and what counts.
+//! A seed draws lines that a program's right run executes, and mutations that fit them. A mutated
+//! package is built without optimisation; if the program then prints something else, its run is
+//! recorded and asked about. `docs/AGENTS.md` describes the mutations, the policy, and the
+//! counting.
 
 pub mod client;
 mod mutate;
@@ -35,7 +38,7 @@ struct Subject {
     folder: &'static str,
     /// Whether that is C.
     c: bool,
-    /// What Cargo has to take for changed, so that a file of the package is compiled again.
+    /// The file that Cargo must consider changed, so that a file of the package is compiled again.
     touched: &'static str,
     input: fn() -> Input,
 }
@@ -88,10 +91,11 @@ const SUBJECTS: [Subject; 5] = [
     },
 ];
 
-/// A mutation that makes no difference is no bug; so many are tried for each that is wanted.
+/// The number of mutations tried for each wanted bug; a mutation without effect is no bug.
 const TRIED: usize = 60;
 
-/// A generator of random numbers (Steele, Lea and Flood 2014), so that the same seed draws the same bugs.
+/// A generator of random numbers (Steele, Lea and Flood 2014), so that the same seed draws the same
+/// bugs.
 pub struct Random(pub u64);
 
 impl Random {
@@ -115,7 +119,7 @@ struct Asked {
     outcome: Outcome,
 }
 
-/// Does what the arguments say, and prints a page in Markdown.
+/// Runs the measurement, and prints a page in Markdown.
 ///
 /// # Errors
 /// If nothing can be built, recorded or asked.
@@ -246,7 +250,7 @@ impl Program<'_> {
             };
             copy::file(&self.package.join(file), from.as_bytes())?;
             let Some(ran) = ran else { continue };
-            // 124: it may go on for ever.
+            // 124: it may run for ever.
             if ran.status.code() == Some(124) || ran.stdout == expected.stdout {
                 continue;
             }
@@ -373,7 +377,7 @@ impl Program<'_> {
     }
 }
 
-/// What is asked first of an output that is wrong.
+/// Returns the first question about a wrong output.
 fn about(expected: &[u8], ran: &Output) -> About {
     let same = expected.iter().zip(&ran.stdout).take_while(|(a, b)| a == b);
     let same = same.count() as u64;

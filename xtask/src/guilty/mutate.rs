@@ -1,9 +1,9 @@
-//! Bugs in lines of source: what can be changed in one, and how.
+//! Bugs in lines of source: the possible changes to a line.
 
 use super::Random;
 use std::collections::BTreeMap;
 
-/// What kind of bug it is.
+/// The kind of a bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     Operator,
@@ -34,10 +34,10 @@ impl Kind {
     }
 }
 
-/// Which members each variable of a file has, as far as they are used there.
+/// The members of each variable of a file, as far as they are used there.
 pub type Fields = BTreeMap<String, Vec<String>>;
 
-/// Operators with spaces around them, and what is put in their places.
+/// Operators with spaces around them, and their replacements.
 const OPERATORS: [(&str, &[&str]); 20] = [
     ("<", &["<=", ">"]),
     ("<=", &["<", ">"]),
@@ -61,7 +61,7 @@ const OPERATORS: [(&str, &[&str]); 20] = [
     ("|=", &["&="]),
 ];
 
-/// The line with a bug of a kind drawn among all that fit; `None` if none does.
+/// Returns the line with a bug of a kind, drawn among all that fit; `None` if none does.
 pub fn mutated(line: &str, kind: Kind, fields: &Fields, random: &mut Random) -> Option<String> {
     let code = masked(line);
     let all = match kind {
@@ -80,10 +80,10 @@ pub fn mutated(line: &str, kind: Kind, fields: &Fields, random: &mut Random) -> 
     Some(changed)
 }
 
-/// A replacement: where, how many bytes, and by what.
+/// A replacement: the place, the number of bytes, and the new text.
 type Change = (usize, usize, String);
 
-/// The line with spaces for what is in quotes or a comment, so that only code is changed.
+/// Returns the line with spaces in place of quotes and comments, so that only code is changed.
 fn masked(line: &str) -> String {
     let trimmed = line.trim_start();
     if ["#", "//", "/*", "*"]

@@ -1,18 +1,19 @@
-//! The fixed policy: what a simple agent would ask, whatever the bug is. `docs/AGENTS.md` has it in words; it was committed before the first bug was drawn.
+//! The fixed policy: the questions of a simple agent, whatever the bug is. `docs/AGENTS.md` has it
+//! in words; it was committed before the first bug was drawn.
 
 use super::client::{Answer, Client};
 use anyhow::Result;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 
-/// At most so many calls.
+/// The most calls.
 pub const CALLS: usize = 10;
 
-/// How the wrong output is asked about.
+/// The question about the wrong output.
 pub enum About {
     /// A byte, by its number.
     Byte(u64),
-    /// What ended the run.
+    /// The trap that ended the run.
     Trap,
 }
 
@@ -23,17 +24,17 @@ pub struct Line {
     pub line: usize,
 }
 
-/// What following the policy came to.
+/// The result of following the policy.
 pub struct Outcome {
     /// In which call's answer the line is, from 1.
     pub found: Option<usize>,
-    /// How many calls were made.
+    /// The number of calls made.
     pub calls: usize,
-    /// How many lines of text they gave, up to the one with the line.
+    /// The number of lines of text they gave, up to the guilty line.
     pub lines: usize,
-    /// How many different lines of source these show: the guilty one is among so many.
+    /// The number of different source lines in these, among which the guilty one is.
     pub shown: usize,
-    /// What was asked, for whoever looks at it.
+    /// The questions asked, for inspection.
     pub asked: Vec<String>,
 }
 
@@ -64,7 +65,7 @@ pub fn follow(
         About::Trap => json!({ "trap": true }),
     };
     first["recording"] = json!(recording);
-    // What was asked already, and the leads of each answer, the newest last.
+    // The questions asked so far, and the leads of each answer, newest last.
     let mut known = HashSet::new();
     let mut leads: Vec<Vec<Value>> = Vec::new();
     let mut activations = HashSet::new();
@@ -136,7 +137,9 @@ impl Followed<'_> {
         Ok(Some(answer))
     }
 
-    /// Asks for the activation around a step, unless it was shown before. Which one it is only the answer tells: an activation that was shown costs no call, because an agent sees in the answer of `why` when two steps are in one call.
+    /// Asks for the activation around a step, unless it was shown before. Only the answer
+    /// identifies it. An activation that was shown costs no call, because an agent sees in the
+    /// answer of `why` when two steps are in one call.
     fn shown(&mut self, step: &Value, known: &HashSet<String>) -> Result<Option<String>> {
         if self.is_over() {
             return Ok(None);
@@ -145,7 +148,7 @@ impl Followed<'_> {
             let report = &answer.document["report"];
             format!("{} {}", report["function"]["index"], report["t"])
         };
-        // To know whether it was shown it is asked for, and counted only if it was not.
+        // To find out whether it was shown, it is requested, and counted only if it was not.
         let answer = self.client.call("call", step)?;
         let key = key(&answer);
         if known.contains(&key) {

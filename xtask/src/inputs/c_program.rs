@@ -9,7 +9,8 @@ pub fn generate(seed: u64, functions: usize) -> String {
     let mut rng = Rng::new(seed);
     let mut out = String::from("static unsigned table[256];\n");
     for number in 0..functions {
-        // Writing to a `String` cannot fail, so the results of `write!` are dropped, here and below.
+        // Writing to a `String` cannot fail, so the results of `write!` are dropped, here and
+        // below.
         let _ = writeln!(
             out,
             "\nunsigned f{number}(unsigned a, unsigned b, unsigned *p)\n{{"

@@ -26,7 +26,7 @@ pub struct Input {
     pub stdin: Option<&'static str>,
 }
 
-/// Where a guest sees the folder of its files.
+/// The folder of a guest's files, as the guest sees it.
 pub const GUEST_FOLDER: &str = "/in";
 
 impl Input {
@@ -311,7 +311,7 @@ pub fn short_page() -> Input {
     Input::files(files, &["/in/page.html", "/in/text.md"])
 }
 
-/// What is done at least once is done for smaller numbers.
+/// Every loop that runs at least once gets a smaller number.
 fn tiny_javascript() -> Input {
     let scale = format!("const SCALE = {TINY_SCALE};\n");
     let text = include_str!("bench.js").replace("fibonacci(17)", "fibonacci(7)");

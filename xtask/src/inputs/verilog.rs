@@ -1,4 +1,5 @@
-//! Verilog for synthesis: a small processor, an arithmetic unit and a state machine per core, several cores.
+//! Verilog for synthesis: a small processor, an arithmetic unit and a state machine per core,
+//! several cores.
 
 use super::rng::Rng;
 use std::fmt::Write;

@@ -1,4 +1,5 @@
-//! Text → its sentences, and how many words each has. Numbers are not words: a row of figures reads as fast as a table.
+//! Splits text into its sentences, and counts the words of each. Numbers are not words: a row of
+//! figures reads as fast as a table.
 
 /// One sentence.
 pub struct Sentence {
@@ -110,7 +111,7 @@ impl<'a> Paragraphs<'a> {
     }
 }
 
-/// The text with each piece of code as one word, and links as what they show.
+/// Returns the text with each piece of code as one word, and links as their text.
 fn plain(text: &str) -> String {
     let mut out = String::new();
     for (i, piece) in text.split('`').enumerate() {
@@ -130,8 +131,8 @@ fn plain(text: &str) -> String {
     shown.replace(['[', ']', '*', '_'], "")
 }
 
-/// The sentences of a paragraph: they end in a period, a question mark or an exclamation mark, before a blank and anything but a
-/// small letter.
+/// Splits a paragraph into sentences: they end in a period, a question mark or an exclamation mark,
+/// before a blank and anything except a small letter.
 fn split(text: &str) -> Vec<&str> {
     let mut sentences = Vec::new();
     let mut from = 0;

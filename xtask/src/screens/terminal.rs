@@ -1,5 +1,4 @@
-//! Runs a command in a terminal of a given width: what the terminal displays when the command has
-//! ended.
+//! Runs a command in a terminal of a given width, and returns the terminal's contents at the end.
 //!
 //! The terminal knows what our reports and progress bars use: line ends, returns to the beginning
 //! of a line, and erasing a line. Colors are off. A line longer than the terminal continues in the
@@ -38,7 +37,7 @@ pub fn run(command: &mut Command, width: u16, settle: impl Fn(&str) -> String) -
     let mut child = command
         .spawn()
         .with_context(|| format!("cannot run {command:?}"))?;
-    // Reading ends when nobody has the other side open any more.
+    // Reading ends when the other side is closed everywhere.
     command.stdin(Stdio::null());
     command.stdout(Stdio::null()).stderr(Stdio::null());
     drop(sub);
@@ -52,7 +51,7 @@ pub fn run(command: &mut Command, width: u16, settle: impl Fn(&str) -> String) -
 }
 
 impl Shown {
-    /// The rows of a terminal of this width, and how many lines were longer than a row.
+    /// Returns the rows of a terminal of this width, and the number of lines longer than a row.
     pub fn rows(&self, width: u16) -> (Vec<String>, usize) {
         let mut rows = Vec::new();
         let mut wrapped = 0;
@@ -122,7 +121,7 @@ fn pair(columns: u16) -> rustix::io::Result<(OwnedFd, OwnedFd)> {
     const SIZE: Opcode = 0x5414;
     let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
     let main = open("/dev/ptmx", flags, Mode::empty())?;
-    // Rows, columns, and two numbers of pixels that nobody reads.
+    // Rows, columns, and two unused pixel counts.
     let size = [50, columns, 0, 0];
     #[expect(
         unsafe_code,

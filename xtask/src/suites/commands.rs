@@ -41,7 +41,7 @@ const LIMITS: &[&str] = &[
     "drive has no statement:",
 ];
 
-/// How much was done by each command.
+/// The amount of work of each command.
 type Done = BTreeMap<&'static str, u64>;
 
 /// Runs everything on all modules in a folder. Returns whether everything was answered.

@@ -105,7 +105,7 @@ impl<'p, 'a> Side<'p, 'a> {
     }
 }
 
-/// Why there is no such line.
+/// Why the line does not exist.
 #[derive(Debug)]
 enum NoLine {
     Resolve(ResolveError),
@@ -125,7 +125,7 @@ struct OneLine {
     functions: Vec<FuncId>,
 }
 
-/// What both runs did at a line.
+/// The events of both runs at a line.
 pub struct Both {
     pub moments: Moments,
     /// The number of arrivals in each.
@@ -135,12 +135,12 @@ pub struct Both {
 /// A line of both programs, if they have code of it.
 pub enum LineOfBoth {
     Both(Box<Both>),
-    /// One of them has none: the unoptimised or the optimised one.
+    /// One version has no such line: the unoptimised or the optimised one.
     Lacking(&'static str),
 }
 
 impl Pair<'_, '_> {
-    /// Matches statements by what they did. Follows both runs.
+    /// Matches statements by their effects. Follows both runs.
     pub fn match_statements(&mut self) -> Result<()> {
         let sketched = |scene: &Scene<'_, '_>| {
             follow(scene.traced, |run, _| {
@@ -169,7 +169,7 @@ impl Pair<'_, '_> {
         Ok(())
     }
 
-    /// What both runs did at the line in `text`, and which stop is meant.
+    /// Returns the events of both runs at the line in `text`, and the selected stop.
     pub fn at(&self, text: &str) -> Result<(Both, Option<Occurrence>)> {
         let (b, occurrence) = self
             .b
@@ -208,8 +208,9 @@ impl Pair<'_, '_> {
         }
     }
 
-    /// What both runs did at a line. The file is given by its path, and by the shortest end of the
-    /// path that identifies it, since the other version may have been compiled elsewhere.
+    /// Returns the events of both runs at a line. The file is given by its path, and by the
+    /// shortest end of the path that identifies it, since the other version may have been compiled
+    /// elsewhere.
     pub fn at_line(&self, [path, short]: [&str; 2], number: u32) -> Result<LineOfBoth> {
         let find = |side: &dyn Fn(&str) -> Result<OneLine, NoLine>| {
             let found = side(&format!("{path}:{number}"));
@@ -224,8 +225,9 @@ impl Pair<'_, '_> {
         })
     }
 
-    /// The stop of the unoptimised run that corresponds to one of the optimised run. There is none
-    /// if they are in different functions of the source, since a line may contain closures.
+    /// Returns the stop of the unoptimised run that corresponds to a stop of the optimised run.
+    /// There is none if they are in different functions of the source, since a line may contain
+    /// closures.
     pub fn counterpart(
         &self,
         settled: &Alignment<'_>,
@@ -269,7 +271,7 @@ impl Pair<'_, '_> {
         let progress = self.b.scene.traced.monitor().begin(work, Some(length));
         let mut moments = moments(&versions.0, &versions.1, MOST, &|time| progress(time))?;
         let arrivals = [of_a.count(), of_b.count()];
-        // What a run did not reach is no stop.
+        // An arrival that a run did not reach is not a stop.
         moments.a.stops.truncate(arrivals[0] as usize);
         moments.b.stops.truncate(arrivals[1] as usize);
         Ok(Both { moments, arrivals })

@@ -24,10 +24,10 @@ pub struct CurrencyQuery {
     pub at: String,
     /// The variable, or an expression. Without it, every variable in scope there.
     pub variable: Option<String>,
-    /// Whether to also match statements by what they did, to find which moment a stop corresponds
-    /// to.
+    /// Whether to also match statements by their effects, to find the moment that corresponds to a
+    /// stop.
     pub matching: bool,
-    /// If no arrival is named, how many stops to examine.
+    /// The number of stops to examine, if no arrival is named.
     pub limit: u64,
 }
 
@@ -195,7 +195,7 @@ impl Question<'_, '_> {
             let mut rows = Vec::new();
             let mut type_name = None;
             for (at, counterpart) in stops().zip(&counterparts) {
-                // What the run did not reach is no stop.
+                // An arrival that the run did not reach is not a stop.
                 let Some(shown) = shown.get(&at).map(|all| &all[which]) else {
                     continue;
                 };

@@ -19,7 +19,7 @@ use super::pair::Side;
 /// The value of an expression.
 #[derive(Clone, Debug)]
 pub struct Seen {
-    /// Its rendering, as far as it is compared.
+    /// The part of its rendering that is compared.
     pub rendered: Rendered,
     /// The text to show.
     pub text: String,
@@ -68,7 +68,7 @@ impl fmt::Display for Nowhere {
     }
 }
 
-/// How much of a value is compared.
+/// The part of a value that is compared.
 const COMPARED: Limits = Limits {
     depth: 12,
     elements: 1 << 12,

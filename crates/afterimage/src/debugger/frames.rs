@@ -12,15 +12,15 @@ use crate::source::is_library;
 /// A frame of the stack: an activation, or a function that was inlined there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StackFrame {
-    /// Which activation, from 0 for the innermost.
+    /// The number of the activation, from 0 for the innermost.
     pub number: usize,
-    /// In how many inlined calls of it: 0 for the activation itself.
+    /// The number of inlined calls around it: 0 for the activation itself.
     pub inlined: u32,
     /// The function that the module defines.
     pub function: FuncId,
-    /// What the function of the frame is called.
+    /// The name of the frame's function.
     pub name: String,
-    /// Where it stands: of all frames but the innermost one, where it calls the next.
+    /// Its current line. In all frames except the innermost, this is the line that calls the next.
     pub line: Option<SourceLine>,
     /// The operator before which the activation stands.
     pub offset: OrigOffset,
@@ -35,7 +35,7 @@ pub struct StackFrame {
 }
 
 impl StackFrame {
-    /// Where the activation stands.
+    /// Returns the position of the activation.
     pub fn position(&self) -> Position {
         Position {
             time: self.time,
@@ -45,7 +45,8 @@ impl StackFrame {
 }
 
 impl Debugger<'_> {
-    /// The innermost `most` activations, the innermost first, each with what was inlined there; and how many activations are open. O(activations).
+    /// Returns the innermost `most` activations, innermost first, each with the functions inlined
+    /// there, and the number of open activations. O(activations).
     ///
     /// # Errors
     /// If there is no such position, or the path cannot be read.
@@ -62,7 +63,7 @@ impl Debugger<'_> {
             };
             let first = frames.len();
             self.frames_of(number, call, (op.as_u32(), offset), &mut frames);
-            // Some operators have the line of the one before them.
+            // Some operators have the line of the previous operator.
             let known = self.program.operators.get(call.function, op)?;
             let line = known.and_then(|known| known.position);
             if let (Some(frame), Some(line)) = (frames.get_mut(first), line) {

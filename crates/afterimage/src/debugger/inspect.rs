@@ -1,4 +1,4 @@
-//! What there is at a position: the run is followed to it.
+//! The state at a position: the run is followed to it.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -20,14 +20,15 @@ use anyhow::{Context, Result, anyhow};
 use super::{Debugger, Position};
 use crate::early::Failure;
 
-/// So many blocks are between two snapshots that are taken near a position, and so many are followed at most without.
+/// The number of blocks between two snapshots near a position, and the most blocks followed without
+/// one.
 const EVERY: u64 = 1 << 16;
 /// Bytes that the snapshots of one stretch may have.
 const ROOM: usize = 1 << 25;
-/// So many stretches with snapshots are kept.
+/// The number of stretches with snapshots to keep.
 const KEPT: usize = 8;
 
-/// Snapshots that were taken near positions that were asked about, the newest last.
+/// Snapshots taken near requested positions, newest last.
 #[derive(Default)]
 pub struct Near(Vec<Rc<Snapshots>>);
 
@@ -42,7 +43,7 @@ impl Near {
     }
 }
 
-/// What there is at a position.
+/// The state at a position.
 pub struct Inspection<'i, 'a> {
     debugger: &'i Debugger<'a>,
     at: Position,
@@ -54,7 +55,8 @@ pub struct Inspection<'i, 'a> {
 }
 
 impl<'a> Debugger<'a> {
-    /// Follows the run to a position, and asks what there is, in the innermost `most` activations. `ask` may be called twice, of which the second answer counts.
+    /// Follows the run to a position, and asks what there is, in the innermost `most` activations.
+    /// `ask` may be called twice; the second answer counts.
     ///
     /// # Errors
     /// If the run cannot be followed, or `ask` fails.
@@ -83,7 +85,7 @@ impl<'a> Debugger<'a> {
         Ok(Activation::on_path(self.path(), &self.bodies, at.time, op)?)
     }
 
-    /// `None` if what the machine has does not tell all.
+    /// Returns `None` if the machine's state is not sufficient.
     fn on_machine<T>(
         &self,
         run: Run<'_, FileSegments>,
@@ -168,7 +170,8 @@ impl<'a> Debugger<'a> {
         Ok(self.session().file().log()?)
     }
 
-    /// The snapshots from which a block is near, taken if there are none. `None` if those of the recording are as near, or checkpoints are.
+    /// The snapshots from which a block is near, taken if there are none. `None` if those of the
+    /// recording are as near, or checkpoints are.
     pub(super) fn near(&self, time: u64) -> Result<Option<Rc<Snapshots>>> {
         let Some(coarse) = self
             .run
@@ -241,8 +244,9 @@ impl<'a> Debugger<'a> {
         Ok(found)
     }
 
-    /// Follows the run once to several positions, which are ascending, and shows the innermost activation at each: its number among them, and whether all that was asked of it is known.
-    /// A position that the run did not come to is not shown.
+    /// Follows the run once to several positions, which are ascending, and shows the innermost
+    /// activation at each: its number among them, and whether all requested data is known. A
+    /// position that the run did not reach is not shown.
     pub(super) fn at_each(
         &self,
         positions: &[(Visit, Position)],
@@ -308,7 +312,7 @@ impl<'a> Debugger<'a> {
         if let Some(error) = failed {
             return Err(error);
         }
-        // Where the call began is looked at only for these.
+        // The beginning of the call is looked up only for these.
         for number in lacking {
             let show = RefCell::new(&mut show);
             self.inspect(positions[number].1, 1, |inspection| {
@@ -334,7 +338,7 @@ impl<'a> Debugger<'a> {
     }
 }
 
-/// No values are wanted.
+/// Only names are wanted, not values.
 const NAMES: Limits = Limits {
     depth: 0,
     elements: 0,
@@ -344,7 +348,7 @@ const NAMES: Limits = Limits {
     parts: 1,
 };
 
-/// In how many inlined calls an operator is that have variables.
+/// Returns the number of inlined calls with variables around an operator.
 fn inlined_at(
     known: &Variables<'_>,
     scopes: Option<&FunctionScopes>,
@@ -368,7 +372,8 @@ impl<'a> Inspection<'_, 'a> {
         self.at
     }
 
-    /// Gives `ask` an activation, counted from the innermost one, which is 0; and what tells the last write to one of its locals.
+    /// Passes to `ask` an activation, counted from 0 for the innermost, and a way to find the last
+    /// write to one of its locals.
     ///
     /// # Errors
     /// If there is no such activation, or `ask` fails.
@@ -415,10 +420,11 @@ impl<'a> Inspection<'_, 'a> {
         ask(&moment, &written)
     }
 
-    /// The object that an expression such as `p->next` means in a frame: an activation, and in how many calls that are inlined there.
+    /// Returns the object of an expression such as `p->next` in a frame: an activation, and the
+    /// number of calls inlined there.
     ///
     /// # Errors
-    /// If there is no such frame; the inner error says why it means nothing there.
+    /// If there is no such frame; the inner error says why the expression has no object there.
     pub fn object(
         &self,
         (number, inlined): (usize, u32),
@@ -432,7 +438,7 @@ impl<'a> Inspection<'_, 'a> {
         let scopes = self.debugger.scopes(function);
         self.with(number, |moment, written| {
             let at = moment.activation.offset;
-            // Of the frames around what is inlined, the variables of that are not in scope.
+            // In the frames around inlined code, its variables are not in scope.
             if inlined_at(known, scopes.as_deref().ok(), at) > inlined {
                 let own = objects(known, moment, &NAMES, written)?.unwrap_or_default();
                 let is_it = |(shown, _): &&ShownObject| {
@@ -455,7 +461,7 @@ impl<'a> Inspection<'_, 'a> {
         })
     }
 
-    /// What an expression comes to in an activation, as text; or why it has no value.
+    /// Returns the value of an expression in an activation as text, or why it has none.
     ///
     /// # Errors
     /// If there is no such activation.
@@ -475,7 +481,8 @@ impl<'a> Inspection<'_, 'a> {
         self.with(number, |moment, _| Ok(look.result(moment, &scopes)))
     }
 
-    /// The variables of the source in an activation, the innermost scope first, each with its object if it has a place; or why there are none.
+    /// The variables of the source in an activation, the innermost scope first, each with its
+    /// object if it has a place; or why there are none.
     ///
     /// # Errors
     /// If there is no such activation, or the run cannot be followed.
@@ -494,7 +501,7 @@ impl<'a> Inspection<'_, 'a> {
         })
     }
 
-    /// The global variables of the source, at most so many, and how many there are.
+    /// Returns the global variables of the source, up to `most`, and their total number.
     ///
     /// # Errors
     /// If the debug information is broken.
@@ -508,7 +515,7 @@ impl<'a> Inspection<'_, 'a> {
         })
     }
 
-    /// The locals of WebAssembly in an activation: index, name, type, and value if that is known.
+    /// Returns the WebAssembly locals of an activation: index, name, type, and value if known.
     ///
     /// # Errors
     /// If there is no such activation.
@@ -545,7 +552,7 @@ impl<'a> Inspection<'_, 'a> {
         all.collect()
     }
 
-    /// Reads bytes of memory 0, as many as there are from an address on.
+    /// Reads `count` bytes of memory 0 from an address on, or as many as exist.
     pub fn memory(&self, address: u64, count: usize) -> Vec<u8> {
         let mut bytes = vec![0; count];
         if self.contents.memory(address, &mut bytes) {

@@ -10,13 +10,15 @@ use anyhow::Result;
 
 use super::{Debugger, Direction, Position};
 
-/// Of so few bytes each is looked for by itself.
+/// Up to this many bytes are looked up individually.
 const FEW: u64 = 16;
-/// So many stretches that write a line, but not the bytes, are followed before the run is executed again to tell them apart.
+/// The number of followed stretches that write a line, but not the bytes, before the run is
+/// executed again to distinguish them.
 const MISSES: usize = 2;
 
 impl Debugger<'_> {
-    /// Where bytes are written next, or were written last: forward right after the write, backward right before it. Not beyond `bound`.
+    /// Returns where bytes are written next, or were written last: forward right after the write,
+    /// backward right before it. Not beyond `bound`.
     pub(super) fn nearest_write(
         &self,
         range: Range,
@@ -155,7 +157,7 @@ impl Debugger<'_> {
         Ok(last)
     }
 
-    /// The first stretch after one that may write some of the bytes.
+    /// Returns the first stretch after one that may write some of the bytes.
     fn writing_after(&self, writers: &Writers, range: Range, here: usize) -> Result<Option<usize>> {
         let count = writers.stretches();
         let mut ahead = 1;

@@ -1,8 +1,12 @@
-//! A run that is stepped through, in both directions: what a debugger and a page that shows a run have in common.
+//! Steps through a run in both directions: the common part of a debugger and of a page that shows a
+//! run.
 //!
-//! A [`Debugger`] looks at a run by the user's own lines. It keeps no position: [`step`](Debugger::step) and [`run_to`](Debugger::run_to) take one and give the next one, and everything else is asked
-//! about a position. Positions are found in the path, so the distance does not matter. What variables hold is found by following the run from the last snapshot before, or the last checkpoint;
-//! where a position is far behind that, snapshots in between are taken, and kept as long as the debugger.
+//! A [`Debugger`] looks at a run by the user's own lines. It keeps no position:
+//! [`step`](Debugger::step) and [`run_to`](Debugger::run_to) take one and return the next, and all
+//! other questions take a position. Positions are found in the path, so the distance does not
+//! matter. The values of variables are found by following the run from the last snapshot or
+//! checkpoint before. If a position is far after that, snapshots in between are taken, and kept as
+//! long as the debugger.
 
 mod frames;
 mod inspect;
@@ -70,7 +74,7 @@ pub struct Debugger<'a> {
     run: Run<'a, FileSegments>,
     variables: Result<Variables<'a>, DebugError>,
     bodies: Bodies<'a>,
-    /// Where the run stood in its last block.
+    /// The position of the run in its last block.
     stop: Option<Stop>,
     tables: LineTables,
     /// The same with the lines of libraries.
@@ -82,10 +86,13 @@ pub struct Debugger<'a> {
     cancelled: &'a AtomicBool,
 }
 
-/// Opens a run for stepping through it. Builds what that needs, and takes snapshots, if they are not there. Whatever takes long ends early with an error once `cancelled` is set, as far as it looks.
+/// Opens a run for stepping through it. Builds the data that stepping needs, and takes snapshots,
+/// if they are not there. Long operations end early with an error once `cancelled` is set, where
+/// they check it.
 ///
 /// # Errors
-/// If the program still runs, the run cannot be executed again, the recording is damaged, or `ask` fails.
+/// If the program still runs, the run cannot be executed again, the recording is damaged, or `ask`
+/// fails.
 pub fn with_debugger<R>(
     session: &Session,
     cancelled: &AtomicBool,
@@ -134,7 +141,7 @@ pub fn with_debugger<R>(
 }
 
 impl<'a> Debugger<'a> {
-    /// The recording, as it is asked about here.
+    /// Returns the recording, in the form used for these questions.
     pub fn session(&self) -> &'a Session {
         self.program.session
     }
@@ -144,22 +151,23 @@ impl<'a> Debugger<'a> {
         self.program
     }
 
-    /// Where code comes from.
+    /// Returns the source positions of code.
     pub fn source(&self) -> &'a SourceMap<'a> {
         self.program.source
     }
 
-    /// Where code comes from, with library code as the user's own line that called it.
+    /// Returns the source positions of code, with library code as the user's own line that called
+    /// it.
     pub fn folded(&self) -> &'a Folded<'a> {
         self.folded
     }
 
-    /// The variables of the source, or why nothing is known of them.
+    /// Returns the variables of the source, or why none are known.
     pub fn variables(&self) -> Result<&Variables<'a>, &DebugError> {
         self.variables.as_ref()
     }
 
-    /// How many blocks the run executed.
+    /// Returns the number of blocks that the run executed.
     pub fn length(&self) -> u64 {
         self.path().length()
     }
@@ -172,7 +180,7 @@ impl<'a> Debugger<'a> {
         (self.run.program, self.run.module)
     }
 
-    /// Fails if somebody asked for that.
+    /// Fails if the operation was cancelled.
     fn check(&self) -> Result<()> {
         match self.cancelled.load(std::sync::atomic::Ordering::Relaxed) {
             true => bail!("it was interrupted"),
@@ -191,7 +199,7 @@ impl<'a> Debugger<'a> {
         self.canonical(self.positions.moment(text)?)
     }
 
-    /// A moment as a position: what is before a block is before its first operator.
+    /// Converts a moment to a position: the moment before a block is before its first operator.
     fn canonical(&self, At { time, op }: At) -> Result<Position> {
         match op {
             Some(op) => Ok(Position::new(time, op)),
@@ -209,7 +217,7 @@ impl<'a> Debugger<'a> {
         ))
     }
 
-    /// Which block is executed as the T-th, and of which function.
+    /// Returns the T-th executed block, and its function.
     fn block(&self, time: u64) -> Result<(FuncId, BlockId)> {
         let visit = self.path().cursor().seek(time)?;
         let visit = visit.with_context(|| format!("the run has no block t={time}"))?;
@@ -231,7 +239,8 @@ impl<'a> Debugger<'a> {
         }
     }
 
-    /// Where the run ended: before what trapped, or called the host and did not return; otherwise before its last block.
+    /// Returns where the run ended: before the operator that trapped, or that called the host and
+    /// did not return; otherwise before its last block.
     ///
     /// # Errors
     /// If the end of the run is damaged.
@@ -284,7 +293,8 @@ impl<'a> Debugger<'a> {
         Ok(self.tables.has_lines(self.code(), self.folded, function)?)
     }
 
-    /// The functions of the user's own code that an operator was compiled from, the innermost first.
+    /// The functions of the user's own code that an operator was compiled from, the innermost
+    /// first.
     fn own_frames(&self, offset: OrigOffset) -> Rc<[InlinedFrame]> {
         if let Some(known) = self.frames.borrow().get(&offset) {
             return Rc::clone(known);

@@ -14,10 +14,11 @@ use anyhow::{Result, anyhow};
 use super::stops::Points;
 use super::{Debugger, Direction, Position, RunTo, StopPoint};
 
-/// How many executions are looked at together: first, and at most.
+/// The number of executions examined together: at first, and at most.
 const FIRST: u64 = 1 << 5;
 const MOST: u64 = 1 << 15;
-/// Where a line is arrived at more often than once in so many blocks, its arrivals are found by going along the path.
+/// If a line has more than one arrival in this many blocks, its arrivals are found by going along
+/// the path.
 const DENSE: u64 = 1 << 9;
 
 impl<'a> Debugger<'a> {
@@ -108,7 +109,8 @@ impl<'a> Debugger<'a> {
         Ok(found)
     }
 
-    /// The arrivals at a line, which is in one function only if that is given, from one position to another.
+    /// The arrivals at a line, which is in one function only if that is given, from one position to
+    /// another.
     fn arrivals_between(
         &self,
         (line, function): (Line, Option<FuncId>),
@@ -142,7 +144,8 @@ impl<'a> Debugger<'a> {
         Ok(found)
     }
 
-    /// What expressions come to at some positions, as text, or why they have no value: for each position all of them.
+    /// Returns the values of expressions at some positions, as text, or why they have none: all of
+    /// them for each position.
     ///
     /// # Errors
     /// If the run cannot be followed.

@@ -1,4 +1,5 @@
-//! Where a run stops: all executions of a place, found by the path's grammar, and writes of memory.
+//! The places where a run stops: all executions of a place, found by the path's grammar, and writes
+//! to memory.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -19,13 +20,14 @@ use super::{Debugger, Direction, Position};
 use crate::places::{Site, reached};
 use crate::values::Look;
 
-/// Where to stop, as a user says it.
+/// The place to stop, as given by the user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopAt {
-    /// A line, a function or an operator, as `--at` of all commands takes it: `parser.c:42`, `parse`, `@0x1f3`.
+    /// A line, a function or an operator, as `--at` of all commands takes it: `parser.c:42`,
+    /// `parse`, `@0x1f3`.
     Place(String),
-    /// A line of a file by its path; the next one with code, if it has none.
+    /// A line of a file by its path, or the next line with code if it has none.
     Line {
         /// As the debug information has it, or an end of that.
         path: String,
@@ -34,16 +36,16 @@ pub enum StopAt {
     },
     /// Writes of bytes of memory.
     Write {
-        /// Which memory.
+        /// The memory.
         memory: u32,
         /// The first address.
         address: u64,
-        /// How many bytes.
+        /// The number of bytes.
         bytes: u64,
     },
 }
 
-/// Of the executions of a place, counted from 1 over the whole run, those that stop.
+/// The executions of a place that stop, counted from 1 over the whole run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Hits {
@@ -53,7 +55,7 @@ pub enum Hits {
     From(u64),
     /// All up to this one.
     To(u64),
-    /// Every so many.
+    /// Every n-th execution.
     Every(u64),
 }
 
@@ -107,12 +109,12 @@ impl Hits {
     }
 }
 
-/// Where to stop, found in the program.
+/// A place to stop, found in the program.
 pub struct StopPoint<'a> {
     place: Points<'a>,
-    /// The line that was taken, if it is one.
+    /// The line that was taken, if there is only one.
     line: Option<Line>,
-    /// The function that all its code is in, if it is one.
+    /// The function that contains all its code, if there is only one.
     function: Option<FuncId>,
     condition: Option<Condition>,
     hits: Option<Hits>,
@@ -124,33 +126,34 @@ type Found<'a> = (Points<'a>, Option<Line>, Option<FuncId>);
 pub(super) enum Points<'a> {
     Line(ArrivalTimes<'a, FileSegments>),
     Calls(FuncId, Occurrences<'a, FileSegments>),
-    /// All executions of an operator's block, of which so many came to the operator.
+    /// All executions of an operator's block, and the number of them that reached the operator.
     Operator(OpId, Occurrences<'a, FileSegments>, u64),
     Write(Range),
 }
 
-/// Where a run stopped.
+/// The place where a run stopped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunTo {
     /// Where; `None` if nothing stops it before its end, or beginning.
     pub at: Option<Position>,
-    /// Which of the points stopped it there.
+    /// The points that stopped it there.
     pub points: Vec<usize>,
-    /// At how many executions conditions were looked at.
+    /// The number of executions at which conditions were examined.
     pub looked_at: u64,
-    /// At how many of them they had no value, and why the last had none.
+    /// The number of these without a value, and why the last had none.
     pub unknown: u64,
     /// Why.
     pub why_unknown: Option<String>,
 }
 
 impl StopPoint<'_> {
-    /// The line that was taken: another one than was asked for, if that has no code.
+    /// Returns the chosen line, which differs from the requested one if that has no code.
     pub fn line(&self) -> Option<Line> {
         self.line
     }
 
-    /// How often the run comes there, conditions and hit counts aside. `None` for writes, which are not counted.
+    /// Returns the number of executions of the place, ignoring conditions and hit counts. `None`
+    /// for writes, which are not counted.
     pub fn count(&self) -> Option<u64> {
         match &self.place {
             Points::Line(all) => Some(all.count()),
@@ -173,7 +176,7 @@ impl<'a> Debugger<'a> {
     /// Finds where to stop. O(nodes of the path), at most all grammars.
     ///
     /// # Errors
-    /// If the program has no such place or variable, or the condition or the hit count is none.
+    /// If the program has no such place or variable, or the condition or the hit count is invalid.
     pub fn stop_point(
         &self,
         at: &StopAt,
@@ -263,7 +266,7 @@ impl<'a> Debugger<'a> {
         })
     }
 
-    /// The line, or the next one of the file that has code.
+    /// Finds the line, or the next line of the file with code.
     fn line_point(&self, path: &str, line: u32) -> Result<Place> {
         let source = self.program.source;
         let file = source.find_file(path)?;
@@ -300,7 +303,9 @@ impl<'a> Debugger<'a> {
         Ok(found)
     }
 
-    /// Where the run stops next, or stopped last, for one of these points; not beyond `bound`. O(log executions) for each without a condition; of one with a condition, the executions are looked at one by one.
+    /// Returns where the run stops next, or stopped last, for one of these points; not beyond
+    /// `bound`. O(log executions) for each point without a condition. For a point with a condition,
+    /// the executions are examined one by one.
     ///
     /// # Errors
     /// If the run cannot be followed, a condition names no variable there, or it was interrupted.
@@ -315,7 +320,7 @@ impl<'a> Debugger<'a> {
             at: bound,
             ..RunTo::default()
         };
-        // Those without a condition bound how far one is looked at.
+        // Points without a condition limit how far the others are examined.
         let mut order = Vec::from_iter(0..points.len());
         order.sort_by_key(|&point| points[point].condition.is_some());
         for point in order {
@@ -344,7 +349,7 @@ impl<'a> Debugger<'a> {
         Ok(found)
     }
 
-    /// How many executions of a point stop at a position or before.
+    /// Returns how many executions of a point stop at a position or before.
     pub fn count_by(&self, point: &StopPoint<'a>, at: Position) -> Result<u64> {
         let mut count = match &point.place {
             Points::Line(all) => all.by(at.time)?,
@@ -361,7 +366,7 @@ impl<'a> Debugger<'a> {
         Ok(count)
     }
 
-    /// Where the k-th execution of a point stops, from 1.
+    /// Returns where the k-th execution of a point stops, from 1.
     pub(super) fn execution(
         &self,
         point: &StopPoint<'a>,
@@ -410,7 +415,8 @@ impl<'a> Debugger<'a> {
         Ok(Some((visit, position)))
     }
 
-    /// The nearest execution beyond a position that stops; with a condition not beyond what is found already.
+    /// Returns the nearest stopping execution beyond a position; with a condition, not beyond an
+    /// already found one.
     fn nearest(
         &self,
         point: &StopPoint<'a>,
@@ -473,7 +479,8 @@ impl<'a> Debugger<'a> {
         point.condition.as_ref()
     }
 
-    /// The positions at which a point stops between two positions, the first excluded and the second included, in the order of time: at most so many, those nearest to the first.
+    /// Returns the positions at which a point stops between two positions (the first exclusive, the
+    /// second inclusive), in the order of time: at most `most`, those nearest to the first.
     ///
     /// # Errors
     /// As [`run_to`](Self::run_to).
@@ -501,7 +508,8 @@ impl<'a> Debugger<'a> {
         Ok(found)
     }
 
-    /// The executions of a line, or of the next one with code, that are of interest from a position: the first, the last, and those around it.
+    /// Returns the interesting executions of a line, or of the next one with code, as seen from a
+    /// position: the first, the last, and the nearest ones.
     ///
     /// # Errors
     /// If there is no such line, or the path cannot be read.
@@ -541,7 +549,7 @@ impl<'a> Debugger<'a> {
         Ok(found)
     }
 
-    /// Where a position is in the user's own source.
+    /// Returns the place of a position in the user's own source.
     ///
     /// # Errors
     /// If there is no such position.
@@ -581,11 +589,11 @@ impl<'a> Debugger<'a> {
 /// An execution of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineMoment {
-    /// Where it begins.
+    /// Its beginning.
     pub at: Position,
-    /// Which it is, from 1.
+    /// Its number, from 1.
     pub number: u64,
-    /// How many there are.
+    /// The total number.
     pub count: u64,
     /// The line.
     pub line: u32,
@@ -593,5 +601,5 @@ pub struct LineMoment {
     pub which: &'static str,
 }
 
-/// So many lines are tried from one without code on.
+/// The number of lines to try after a line without code.
 const NEXT_LINES: usize = 64;

@@ -1,7 +1,10 @@
 //! Steps by lines of the user's own code, in both directions.
 //!
-//! A *frame* is an activation, or a function of the user's own that was inlined there. Stepping over goes to the next arrival at a line in a frame that is open now, stepping out to one in a frame
-//! around the innermost one, stepping in to the next arrival at all; backwards likewise. Out of an activation leads to the middle of the line that called: right after the call, or right before it.
+//! A *frame* is an activation, or a function of the user's own that was inlined there. Stepping
+//! over goes to the next arrival at a line in a frame that is open now. Stepping out goes to one in
+//! a frame around the innermost one, and stepping in to the next arrival at all. Backward steps
+//! work likewise. Out of an activation leads to the middle of the line that called: right after the
+//! call, or right before it.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -19,11 +22,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{Debugger, Position};
 
-/// How far a step goes.
+/// The kind of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
-    /// To the next line, in a call if there is one.
+    /// To the next line, also inside a call.
     In,
     /// To the next line of this frame, or of one around it.
     Over,
@@ -41,10 +44,11 @@ pub enum Direction {
     Backward,
 }
 
-/// How many arrivals are looked at before it is asked whether somebody waits no longer.
+/// The number of arrivals examined between checks for cancellation.
 const ASK: u32 = 1 << 12;
 
-/// A frame of the user's own code in an activation, as what tells it from others there: the functions from the outermost one on, each with where it calls the next.
+/// A frame of the user's own code in an activation, identified by the functions from the outermost
+/// one on, each with the place where it calls the next.
 #[derive(Clone, Debug)]
 struct Chain {
     function: FuncId,
@@ -85,17 +89,17 @@ impl Chain {
     }
 }
 
-/// The frames open at a position, found when they are asked for.
+/// The frames open at a position, found on demand.
 struct Open<'d, 'a> {
     debugger: &'d Debugger<'a>,
     at: Position,
-    /// In how many activations the position is.
+    /// The number of activations around the position.
     depth: usize,
     known: RefCell<HashMap<usize, Option<Chain>>>,
 }
 
 impl Open<'_, '_> {
-    /// That of the activation that is so deep, from 1.
+    /// The chain of the activation at a depth, from 1.
     fn chain(&self, depth: usize) -> Result<Option<Chain>> {
         if let Some(known) = self.known.borrow().get(&depth) {
             return Ok(known.clone());
@@ -127,7 +131,8 @@ impl Open<'_, '_> {
     }
 }
 
-/// What a step over has passed. Inlined code of a line parts the line: what comes after it is no line of its own.
+/// The parts of a line that a step over has passed. Inlined code in the middle of a line does not
+/// start a new line after it.
 struct Passed {
     reverse: bool,
     /// The line that is left, forward.
@@ -188,9 +193,10 @@ impl Passed {
 }
 
 impl<'a> Debugger<'a> {
-    /// Where a step leads. `None` if the run ends, or begins, before.
+    /// Returns where a step leads. `None` if the run ends, or begins, before.
     ///
-    /// Takes O(blocks of the executed path) up to there; calls that are passed over take O(depth of the grammar).
+    /// Takes O(blocks of the executed path) up to there; calls that are passed over take O(depth of
+    /// the grammar).
     ///
     /// # Errors
     /// If the path cannot be read, or it was interrupted.
@@ -209,7 +215,7 @@ impl<'a> Debugger<'a> {
         }
     }
 
-    /// The next operator that is executed, or the one before. `None` if the run ends, or begins.
+    /// Returns the next executed operator, or the previous one. `None` if the run ends, or begins.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -263,7 +269,8 @@ impl<'a> Debugger<'a> {
         Ok(None)
     }
 
-    /// To the next arrival in a frame that is open; of the frames of the activation at `level` only in one of the first `frames`. With that, nothing is looked for after the activation.
+    /// Goes to the next arrival in an open frame; among the frames of the activation at `level`,
+    /// only in one of the first `frames`. With this, nothing after the activation is searched.
     fn over(
         &self,
         from: Position,
@@ -336,7 +343,7 @@ impl<'a> Debugger<'a> {
             depth: cursor.depth(),
             known: RefCell::default(),
         };
-        // Out of what is inlined.
+        // Leaves the inlined code.
         if let Some(chain) = open.chain(level)?
             && chain.len() > 1
         {
@@ -462,7 +469,8 @@ impl<'a> Debugger<'a> {
         Ok(None)
     }
 
-    /// Where an arrival at a line stops: at the line, but not before the end of the function's prologue, which gives its variables their places.
+    /// Returns where an arrival at a line stops: at the line, but not before the end of the
+    /// function's prologue, which gives its variables their places.
     pub(super) fn arrived(&self, step: &LineStep) -> Result<Position> {
         let position = match step.op {
             Some(op) => Position::new(step.time, op),

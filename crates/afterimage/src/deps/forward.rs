@@ -1,5 +1,4 @@
-//! Forward dependences: who used what an execution of a statement made, and what it let be
-//! executed.
+//! Forward dependences: the users of a statement's results, and the executions that it allowed.
 
 use std::collections::HashSet;
 
@@ -34,7 +33,7 @@ impl Finder<'_, '_> {
         Ok(users)
     }
 
-    /// What an operator let run.
+    /// Returns the executions that an operator allowed.
     fn let_run(
         &self,
         point: Point,
@@ -65,7 +64,7 @@ impl Finder<'_, '_> {
         Ok(())
     }
 
-    /// What depends on the statements of a block that was let run.
+    /// Returns the dependents on the statements of a block that was allowed to run.
     fn in_block(
         &self,
         block: &Controlled,
@@ -111,7 +110,7 @@ impl Finder<'_, '_> {
         Ok(users)
     }
 
-    /// Who used what a statement made, `depth` steps forward.
+    /// Returns the users of a statement's results, `depth` steps forward.
     fn used(
         &self,
         instance: Instance,
@@ -208,8 +207,8 @@ impl Finder<'_, '_> {
         })
     }
 
-    /// What depends on a use. A call by the guest only passes on its arguments, like a return or a
-    /// throw. They are reported where they are used.
+    /// Returns the dependents of a use. A call by the guest only passes on its arguments, like a
+    /// return or a throw. They are reported where they are used.
     fn after_use(
         &self,
         instance: Instance,

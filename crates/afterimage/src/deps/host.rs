@@ -1,4 +1,4 @@
-//! What the host read and gave: the origin of its bytes, and the calls.
+//! The host's reads and results: the origin of its bytes, and the calls.
 
 use afterimage_present::{Dependence, DependsOn, HostGave};
 use afterimage_replay::steps::Range;
@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 
 use super::{Finder, Point};
 
-/// How many bytes of a part to show.
+/// The number of bytes of a part to show.
 const SHOWN: u64 = 24;
 
 impl Finder<'_, '_> {
@@ -39,8 +39,8 @@ impl Finder<'_, '_> {
         Ok(())
     }
 
-    /// What the host wrote in a call, or one of its results. There is no caller if the host acted
-    /// by itself.
+    /// Describes the host's writes in a call, or one of its results. There is no caller if the host
+    /// acted by itself.
     pub(super) fn of_host(
         &self,
         call: u64,

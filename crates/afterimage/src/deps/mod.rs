@@ -1,4 +1,4 @@
-//! What an execution of a statement depends on, and what depends on it.
+//! The dependences and the dependents of an execution of a statement.
 
 mod forward;
 mod host;
@@ -34,9 +34,9 @@ pub struct DepsQuery {
     pub direction: DepsDirection,
     /// The dependences to follow.
     pub along: DepsAlong,
-    /// How many steps to go, at most [`DEEPEST`](Self::DEEPEST): 1 gives only direct dependences.
+    /// The number of steps, at most [`DEEPEST`](Self::DEEPEST): 1 gives only direct dependences.
     pub depth: u32,
-    /// The largest number of uses of one execution, and of parts of what a copy reads.
+    /// The largest number of uses of one execution, and of parts of a copy's source.
     pub limit: u64,
 }
 
@@ -109,7 +109,7 @@ impl DepsQuery {
 const LEAST_PARTS: u64 = 16;
 
 /// An operator of an execution of a node. Without `takes`, only its decision, call or throw
-/// matters, not what it passes on.
+/// matters, not the values that it passes on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Point {
     instance: Instance,
@@ -122,7 +122,7 @@ struct Finder<'s, 'a> {
     scene: &'s Scene<'s, 'a>,
     query: &'s DepsQuery,
     index: OperatorIndex<'a>,
-    /// The operator that trapped, if the run ended so.
+    /// The operator that trapped, if the run ended with a trap.
     trapped: Option<Trap>,
     /// The operators whose texts are needed; all are looked up at once.
     named: RefCell<BTreeSet<OrigOffset>>,
@@ -190,7 +190,7 @@ impl Finder<'_, '_> {
         here.map(|trapped| trapped.why.as_str())
     }
 
-    /// What an operator depends on, `depth` steps back.
+    /// Returns the dependences of an operator, `depth` steps back.
     fn dependences(
         &self,
         point: Point,
@@ -298,8 +298,8 @@ impl Finder<'_, '_> {
         Ok(())
     }
 
-    /// What decided that a statement's operands were moved to where it takes them, except what is
-    /// `known` to decide that it is executed.
+    /// Returns the decisions to move a statement's operands to the place that takes them, except
+    /// those that are `known` to decide its execution.
     fn moved(
         &self,
         point: Point,

@@ -33,7 +33,7 @@ pub(super) fn line_counts(
     Ok(Some(rows.iter().map(|row| (row.line, row.count)).collect()))
 }
 
-/// The lines whose counts differ, those that differ most first, and the number of such lines.
+/// Returns the lines whose counts differ, largest differences first, and their number.
 pub(super) fn differences(
     a: &BTreeMap<Line, u64>,
     b: &BTreeMap<Line, u64>,

@@ -11,9 +11,9 @@ use crate::Session;
 use crate::named::{NamedProgram, with_names};
 use crate::steps::follow;
 
-/// What to rank and show.
+/// The lines to rank and show.
 pub struct RankQuery<'s> {
-    /// Whether to also rank the values of statements. That follows each run, whose path must be
+    /// Whether to also rank the values of statements. This follows each run, whose path must be
     /// whole.
     pub values: bool,
     /// The largest number of rows in each list.
@@ -80,7 +80,7 @@ pub fn rank<R>(
     })
 }
 
-/// How often a run executed each line of its program.
+/// Returns the executions of each line of a run's program.
 fn lines(
     session: &Session,
     program: NamedProgram<'_>,

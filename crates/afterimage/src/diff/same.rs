@@ -24,10 +24,10 @@ use crate::given::{endings, say_if_given_otherwise};
 use crate::monitor::Work;
 use crate::path::refuse_gaps;
 
-/// How many calls around a difference to search for the user's own code.
+/// The number of calls around a difference to search for the user's own code.
 const FRAMES: usize = 64;
 
-/// What is needed to follow a recording.
+/// The data needed to follow a recording.
 struct Opened<'a> {
     traced: &'a Session,
     run: Run<'a, FileSegments>,
@@ -180,7 +180,7 @@ fn found(a: &Session, b: &Session, alike: Option<Alike>) -> Result<Compared> {
     })
 }
 
-/// What replaced operators did.
+/// Returns the effects of replaced operators.
 fn replaced<'a>(
     alike: Alike,
     [a, b]: [(&'a Session, Side<'a, FileSegments>); 2],
@@ -310,7 +310,7 @@ fn decision(a: &Session, sides: [&Opened<'_>; 2], parting: Parting) -> Result<Pa
     })
 }
 
-/// What the operators of a block did.
+/// Returns the effects of a block's operators.
 fn steps_of(side: &Opened<'_>, time: u64) -> Result<Vec<Step>> {
     let wanted = Wanted {
         level: Level::Statement,

@@ -37,7 +37,7 @@ fn sketched([a, b]: [&Session; 2]) -> Result<[Sketched; 2]> {
     ])
 }
 
-/// A version, with what is needed to show it.
+/// A version, with the data needed to show it.
 struct Version<'a> {
     session: &'a Session,
     name: String,

@@ -18,7 +18,7 @@ pub struct ExecutionsQuery {
     pub bounds: Bounds,
     /// The maximum number, evenly spread by execution number.
     pub limit: u64,
-    /// A moment: how many there were up to then is told.
+    /// A moment: the report includes the number of executions up to then.
     pub by: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What the explorer's page asks besides what commands answer.
+//! Questions of the explorer's page that no command answers.
 
 mod executions;
 mod moment;

@@ -1,4 +1,4 @@
-//! What a moment is called.
+//! The name of a moment.
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::MomentDocument;
@@ -18,11 +18,12 @@ use crate::named::{NamedProgram, with_names};
 pub struct MomentQuery {
     /// The moment: `parser.c:42#7`, `main#last`, `t=123456`, `50%`, `end`.
     pub at: String,
-    /// Of a time: right before the operator at this offset of the original module, which its block must have.
+    /// For a time: right before the operator at this offset of the original module, which its block
+    /// must have.
     pub offset: Option<u32>,
 }
 
-/// An arrival at a line, and how many there are.
+/// An arrival at a line, and the number of arrivals.
 struct Arrival {
     number: u64,
     count: u64,
@@ -102,7 +103,7 @@ impl MomentQuery {
     }
 }
 
-/// The arrivals of one block that are looked at.
+/// The number of examined arrivals in one block.
 const IN_BLOCK: u64 = 64;
 
 /// The last arrival at a line that is not after a moment.
@@ -125,7 +126,7 @@ fn arrival(
     if !functions.contains(&function) {
         return Ok(None);
     }
-    // What a filter left out is not counted.
+    // Left-out arrivals are not counted.
     let Ok(all) = positions.arrivals(line, functions.into_iter()) else {
         return Ok(None);
     };

@@ -1,4 +1,4 @@
-//! What a program printed, and when.
+//! The program's output, and its times.
 
 use std::fmt::Write as _;
 
@@ -19,7 +19,8 @@ pub struct OutputQuery {
 /// The maximum number of calls of each stream.
 const WRITES: usize = 20_000;
 
-/// Of a run whose values are not built, output is told as far as this part of its stretches tells it. To build all values for the rest may take many times as long as the run did.
+/// If a run's values are not built, output is reported as far as this part of its stretches shows
+/// it. To build all values for the rest may take many times as long as the run did.
 const PART: usize = 16;
 
 /// Whether enough stretches were built.

@@ -1,4 +1,4 @@
-//! What a recording discloses to anyone who gets it.
+//! What a recording discloses to its receivers.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,7 +15,7 @@ use anyhow::{Error, Result};
 use super::read;
 use crate::files::Loaded;
 
-/// What it discloses. `listed` adds the list of embedded source files.
+/// Describes what it discloses. `listed` adds the list of embedded source files.
 pub(super) fn disclosed(
     file: &TraceFile,
     loaded: &Loaded,

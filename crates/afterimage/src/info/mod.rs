@@ -1,4 +1,4 @@
-//! What a recording contains.
+//! The contents of a recording.
 
 mod disclosed;
 mod sizes;
@@ -26,7 +26,7 @@ use crate::monitor::Monitor;
 use crate::source::source_map;
 use sizes::InUse;
 
-/// How many frames of a deep stack to show.
+/// The number of frames of a deep stack to show.
 const FRAMES: usize = 20;
 
 /// The result, or `None` if it cannot be read; the reason is then added to `problems`.
@@ -37,8 +37,8 @@ fn read<T>(found: Result<Option<T>>, problems: &mut Vec<String>) -> Option<T> {
     })
 }
 
-/// What a recording contains. Parts that cannot be read are listed among the problems. `sized` adds
-/// which bytes hold what; `listed` adds the list of embedded source files.
+/// Reports the contents of a recording. Parts that cannot be read are listed among the problems.
+/// `sized` adds which bytes hold what; `listed` adds the list of embedded source files.
 ///
 /// # Errors
 /// If the command, or the end of the run, cannot be read.

@@ -1,4 +1,4 @@
-//! Which bytes of a recording hold what.
+//! The sizes of the parts of a recording.
 
 use afterimage_present::info::{InfoClass, InfoOriginal, InfoSection, InfoStreams, InfoWindow};
 use afterimage_replay::paths::RecordedPath;
@@ -21,7 +21,7 @@ pub(super) fn streams(
 ) -> Result<InfoStreams> {
     let all = file.sections()?;
     let stored = |position: usize| all.get(position).map_or(0, |found| found.stored);
-    // Without what the file adds to each chunk.
+    // Does not include the file's overhead for each chunk.
     let payload = |position: usize| file.section(position).map_or(0, |found| found.stored());
     let last = |kind: Kind| {
         let is_it = |section: &SectionInfo| section.kind == kind && section.complete;
@@ -69,10 +69,10 @@ pub(super) fn streams(
     let original = match epochs.windows().all(|index| index.left_out.is_nothing()) {
         true if is_whole => Some(Original::of(values)?),
         true => Some(Original::of_windows(values, &windows)?),
-        // If functions were left out, it is unknown what the rest would have taken.
+        // If functions were left out, the size of the rest is unknown.
         false => None,
     };
-    // What describes the whole run counts in proportion to the part's blocks.
+    // Data about the whole run counts in proportion to the part's blocks.
     let part = match &original {
         Some(original) if !is_whole => original.blocks as f64 / path.length().max(1) as f64,
         _ => 1.0,
@@ -144,7 +144,7 @@ fn role(section: &SectionInfo) -> (Kind, Option<String>) {
     }
 }
 
-/// Which sections are in use, for kinds where the order alone does not decide.
+/// The sections in use, for kinds where the order alone does not decide.
 pub(super) struct InUse<'a> {
     /// The values.
     pub(super) epochs: Option<&'a FileEpochs>,

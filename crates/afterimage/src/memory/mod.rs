@@ -50,7 +50,7 @@ pub enum MemoryBytes {
         /// The number of bytes.
         bytes: u64,
     },
-    /// Those of a source variable, or of an expression such as `p->next`.
+    /// The bytes of a source variable, or of an expression such as `p->next`.
     Variable(String),
 }
 
@@ -58,7 +58,7 @@ pub enum MemoryBytes {
 /// see [`WriteIndex::Stretches`].
 const MOST_FOLLOWED: u64 = 1 << 22;
 
-/// How many bytes a single address stands for.
+/// The number of bytes at a single address.
 const WORD: u64 = 8;
 
 /// Parses addresses into the first address and the number of bytes: `0x1040` for 8 bytes, or

@@ -28,11 +28,12 @@ pub(super) struct VariableInMemory<'a> {
     pub variable: VariableThere,
     variables: Variables<'a>,
     object: Object,
-    /// The value as text, read from the whole memory, if the variable may have contents outside its own bytes.
+    /// The value as text, read from the whole memory, if the variable may have contents outside its
+    /// own bytes.
     contents: Option<String>,
 }
 
-/// What a pointer points to is not among the bytes.
+/// The target of a pointer is not among the bytes.
 fn limits() -> Limits {
     Limits {
         pointed: false,
@@ -48,7 +49,7 @@ fn is_record(variables: &Variables<'_>, object: &Object) -> bool {
     described.is_ok_and(|described| matches!(described.kind, TypeKind::Record(_)))
 }
 
-/// The text of a structure with all that it contains. `None` for other types.
+/// Returns the text of a structure with everything in it. `None` for other types.
 fn contents(variables: &Variables<'_>, object: &Object, machine: &dyn Machine) -> Option<String> {
     let rendered =
         is_record(variables, object).then(|| variables.render(object, &limits(), machine))?;
@@ -76,12 +77,13 @@ impl VariableInMemory<'_> {
     }
 }
 
-/// Bytes of memory from an address on, and the table of function pointers. Nothing else is known.
+/// Bytes of memory from an address on, and the table of function pointers. Everything else is
+/// unknown.
 struct Held<'b> {
     address: u64,
     answer: &'b MemoryAnswer,
     names: &'b Names,
-    /// Whether something outside these bytes was asked for.
+    /// Whether anything outside these bytes was requested.
     elsewhere: Cell<bool>,
 }
 
@@ -116,7 +118,7 @@ impl Machine for Held<'_> {
     }
 }
 
-/// How to say which of several global variables is meant.
+/// Explains how to select one of several global variables.
 fn which_file(why: &PathError) -> &'static str {
     match why {
         PathError::Ambiguous { .. } => {
@@ -126,7 +128,7 @@ fn which_file(why: &PathError) -> &'static str {
     }
 }
 
-/// What is known of it at a moment.
+/// The known data about it at a moment.
 struct Seen {
     object: Object,
     type_name: String,
@@ -137,7 +139,7 @@ struct Seen {
     contents: Option<String>,
 }
 
-/// Finds a variable, a part of it, or what it points to.
+/// Finds a variable, a part of it, or its target.
 pub(super) fn find<'a>(
     traced: &'a Session,
     names: &Names,
@@ -395,7 +397,7 @@ fn place_of<'t>(moment: &'t str, function: &'t str) -> &'t str {
     }
 }
 
-/// How many functions to name if a variable belongs to them.
+/// The number of functions to name if a variable belongs to them.
 const MOST_NAMED: usize = 8;
 
 /// The first functions that have a variable of this name.

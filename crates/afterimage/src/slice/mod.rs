@@ -1,4 +1,4 @@
-//! Slices: what an execution depends on, directly or indirectly, or what depends on it.
+//! Slices: the direct and indirect dependences or dependents of an execution.
 
 mod kept;
 mod made;
@@ -38,7 +38,7 @@ pub struct FoundSlice<'f, 'a> {
     session: &'a Session,
     names: &'f Names,
     source: &'f SourceMap<'a>,
-    /// What the question was about; `None` for a stored slice.
+    /// The subject of the question; `None` for a stored slice.
     pub scene: Option<&'f Scene<'f, 'a>>,
     saved: SavedSlice,
     written: Option<Written>,
@@ -116,7 +116,7 @@ impl FoundSlice<'_, '_> {
         ))
     }
 
-    /// Which code is the user's own.
+    /// Returns the filter for the user's own code.
     pub fn code(&self) -> &CodeFilter {
         self.session.code()
     }

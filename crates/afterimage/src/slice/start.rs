@@ -26,10 +26,10 @@ use anyhow::{Context, Result, anyhow, bail};
 use crate::monitor::Note;
 use crate::text::{harmless, pasted};
 
-/// Where a slice begins.
+/// The start of a slice.
 pub struct SliceStart {
     pub criteria: Vec<Criterion>,
-    /// Criteria for what it takes, if that is asked about separately: it is one dependence away.
+    /// Criteria for its operands, if they are separate: they are one dependence away.
     pub taken: Vec<Criterion>,
     /// In words.
     pub title: String,
@@ -37,13 +37,13 @@ pub struct SliceStart {
     pub written: Option<Written>,
     /// The offsets in the module.
     pub offsets: Vec<OrigOffset>,
-    /// The statements, if they are what is asked about.
+    /// The statements, if they are the subject.
     pub operators: Vec<Operator>,
 }
 
 impl SliceStart {
-    /// Finds the beginning. In a thin slice, the operands of what killed the program are asked
-    /// about separately: for a load or a store that trapped, the address.
+    /// Finds the beginning. In a thin slice, the operands of the operator that killed the program
+    /// are separate: for a load or a store that trapped, the address.
     pub fn find(scene: &Scene<'_, '_>, about: &SliceAbout, along: SliceAlong) -> Result<Self> {
         match about {
             SliceAbout::Statement { at } => of_statements(scene, at, None),
@@ -178,8 +178,8 @@ fn taking<'f, 'a>(
     Ok((taking, others))
 }
 
-/// What killed the program. With `thin`, its operands are asked about separately: for a load or a
-/// store that trapped, the address.
+/// Starts at the operator that killed the program. With `thin`, its operands are separate: for a
+/// load or a store that trapped, the address.
 fn of_trap(scene: &Scene<'_, '_>, thin: bool) -> Result<SliceStart> {
     let (traced, values) = (scene.traced, scene.values);
     let loaded = traced.module();

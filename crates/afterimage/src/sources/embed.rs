@@ -1,7 +1,7 @@
 //! Embeds source files in a recording.
 //!
 //! Input: the files named in a program's debug information, and folders, the *roots*. Output: those
-//! of the files that lie under a root, written into the recording.
+//! of the files under a root, written into the recording.
 //!
 //! A program may name any file of the user who records it, such as a private key. So a path is
 //! resolved, including all symbolic links, before the file is opened. It is then opened from the
@@ -22,15 +22,15 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use super::{LARGEST_SOURCE, SourceFiles};
 
-/// What will be embedded.
+/// The sources to embed.
 pub struct Embedding {
     /// By their paths in the debug information.
     files: Vec<Chosen>,
-    /// Files that seem to lie under a root but are not embedded, with the reasons, in sentences.
+    /// Files that seem to be under a root but are not embedded, with the reasons, in sentences.
     refused: Vec<String>,
-    /// How many files named in the debug information lie elsewhere.
+    /// The number of files named in the debug information that are elsewhere.
     elsewhere: usize,
-    /// How many files do not exist.
+    /// The number of files that do not exist.
     missing: usize,
 }
 
@@ -47,16 +47,16 @@ struct Chosen {
     written: Option<SystemTime>,
 }
 
-/// How many files to list before the program runs.
+/// The number of files to list before the program runs.
 const LISTED: usize = 20;
-/// How many files a sentence names.
+/// The number of files named in a sentence.
 const NAMED: usize = 3;
 
 impl Embedding {
     /// Chooses the files under the roots that the debug information names.
     ///
     /// # Errors
-    /// If a root does not exist or is not a folder, or no file lies under any.
+    /// If a root does not exist or is not a folder, or there is no file under any root.
     pub fn choose(
         roots: &[PathBuf],
         source: &SourceMap<'_>,
@@ -139,8 +139,8 @@ impl Embedding {
         });
     }
 
-    /// What will be embedded, and what will not, line by line. `out` is the recording, `program`
-    /// the program.
+    /// Lists the files that will be embedded, and those that will not, line by line. `out` is the
+    /// recording, `program` the program.
     pub fn lines(&self, out: &Path, program: &Path) -> Vec<String> {
         let bytes = self.files.iter().map(|file| file.length).sum();
         let mut lines = vec![format!(

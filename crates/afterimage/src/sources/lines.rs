@@ -1,4 +1,4 @@
-//! Lines of a source file, when only a few are needed.
+//! Lines of a source file, for when only a few are needed.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
@@ -12,7 +12,7 @@ use super::{LARGEST_SOURCE, may_be_source};
 /// read: a program may come from more files than a process may have open.
 pub struct SourceLines {
     text: Text,
-    /// Where every [`EVERY`]th line begins, if known.
+    /// The start of every [`EVERY`]th line, if known.
     marks: Vec<u64>,
 }
 

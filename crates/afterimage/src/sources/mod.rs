@@ -1,10 +1,10 @@
 //! Finds the text of source files.
 //!
 //! Input: a path from the debug information. Output: its text, or some of its lines. One mechanism
-//! serves all reports. A path is looked for
+//! serves all reports. A path is searched for
 //!
 //! 1. among the sources embedded in the recording ([`Embedding`]),
-//! 2. at each place where the user says that such paths are ([`Moved`]), in order,
+//! 2. at each place that the user gave for such paths ([`Moved`]), in order,
 //! 3. as it is: a relative path in the current folder, then beside the recording or the program,
 //! 4. in the sources of Rust's standard library that rustup installed, if they are of the same
 //!    commit (`rust`).
@@ -35,19 +35,20 @@ use rust::RustSources;
 /// Larger files are not source text.
 pub const LARGEST_SOURCE: u64 = afterimage_trace::MAX_SOURCE;
 
-/// Where the user says that sources are, and which requested sources were not found. Clones share
-/// both.
+/// The places of sources given by the user, and the requested sources that were not found. Clones
+/// share both.
 #[derive(Clone, Debug, Default)]
 pub struct SourcePaths(Arc<Paths>);
 
 #[derive(Debug, Default)]
 struct Paths {
     moved: Vec<Moved>,
-    /// Where files may be that the debug information names and nobody moved; anywhere if that is not said.
+    /// The folders in which unmoved files named by the debug information may be; anywhere if
+    /// `None`.
     roots: Option<Vec<PathBuf>>,
-    /// Paths that were asked for and not found.
+    /// Requested paths that were not found.
     missing: Mutex<BTreeSet<String>>,
-    /// Paths whose text is not the one that was compiled.
+    /// Paths whose text is not the compiled one.
     changed: Mutex<BTreeSet<String>>,
     /// Why embedded sources cannot be read, in sentences.
     damaged: Mutex<BTreeSet<String>>,
@@ -63,7 +64,8 @@ impl SourcePaths {
         }))
     }
 
-    /// The same. Of files that the debug information names, only those under these folders are read, besides those that the user moved, and those of Rust's standard library.
+    /// The same. Among the files that the debug information names, only those under these folders
+    /// are read, besides files that the user moved, and those of Rust's standard library.
     #[must_use]
     pub fn within(self, roots: impl IntoIterator<Item = PathBuf>) -> Self {
         let roots = roots
@@ -76,14 +78,16 @@ impl SourcePaths {
         }))
     }
 
-    /// What a command says of sources at its end: one sentence for each recording whose embedded sources are damaged, and one about all that is not at hand.
+    /// Returns a command's remarks on sources at its end: one sentence for each recording whose
+    /// embedded sources are damaged, and one about all missing sources.
     pub fn remarks(&self, code: &CodeFilter) -> Vec<String> {
         let damaged = lock(&self.0.damaged).clone();
         let said = damaged.into_iter().chain(self.not_at_hand(code));
         said.chain(self.changed(code)).collect()
     }
 
-    /// One sentence about the sources that are not those that were compiled; `None` if there are none in code that `code` shows.
+    /// Returns a sentence about the sources that differ from the compiled ones; `None` if there are
+    /// none in code that `code` shows.
     fn changed(&self, code: &CodeFilter) -> Option<String> {
         let (first, more) = shown(&lock(&self.0.changed), code)?;
         Some(format!(
@@ -91,8 +95,8 @@ impl SourcePaths {
         ))
     }
 
-    /// One sentence about the sources that were not found, and what to do; `None` if none is in
-    /// code that `code` shows.
+    /// Returns a sentence about the sources that were not found, and the remedy; `None` if none is
+    /// in code that `code` shows.
     pub fn not_at_hand(&self, code: &CodeFilter) -> Option<String> {
         let (first, more) = shown(&lock(&self.0.missing), code)?;
         Some(format!(
@@ -101,7 +105,7 @@ impl SourcePaths {
     }
 }
 
-/// The first of these paths that `code` shows, and how many more there are, in words.
+/// Returns the first of these paths that `code` shows, and the number of further ones, in words.
 fn shown(paths: &BTreeSet<String>, code: &CodeFilter) -> Option<(String, String)> {
     let mut shown = paths.iter().filter(|path| code.shows(path));
     let first = shown.next()?.clone();
@@ -132,9 +136,10 @@ pub struct SourceFiles {
     /// The recording, whose embedded sources are read on demand.
     file: Option<TraceFile>,
     embedded: OnceLock<Option<EmbeddedSources>>,
-    /// The MD5 digests of texts that the compiler saw, by path. A text is compared when it is first read.
+    /// The MD5 digests of texts that the compiler saw, by path. A text is compared when it is first
+    /// read.
     digests: Mutex<HashMap<String, [u8; 16]>>,
-    /// Where paths were found.
+    /// The places where paths were found.
     found: Mutex<HashMap<String, Option<PathBuf>>>,
 }
 
@@ -169,7 +174,7 @@ impl SourceFiles {
         *lock(&self.digests) = digests.collect();
     }
 
-    /// Remembers that a file's text is not the one that the compiler saw.
+    /// Records that a file's text differs from the one that the compiler saw.
     fn compare(&self, path: &str, text: &[u8]) {
         let expected = lock(&self.digests).remove(path);
         if expected.is_some_and(|expected| expected[..] != Md5::digest(text)[..]) {
@@ -177,7 +182,7 @@ impl SourceFiles {
         }
     }
 
-    /// Whether the text of a file is at hand. Nobody misses it because of this question.
+    /// Whether the text of a file is available. Nobody misses it because of this question.
     pub fn has(&self, path: &str) -> bool {
         self.embedded().is_some_and(|own| own.has(path)) || self.locate(path).is_some()
     }
@@ -217,7 +222,7 @@ impl SourceFiles {
         found.map_err(damaged).ok()
     }
 
-    /// Where a file is that may be source text, if it is not embedded.
+    /// Returns the place of a file that may be source text, if it is not embedded.
     pub fn locate(&self, path: &str) -> Option<PathBuf> {
         let mut found = lock(&self.found);
         if let Some(known) = found.get(path) {
@@ -238,12 +243,12 @@ impl SourceFiles {
         let own = [PathBuf::from(path), beside.join(path)];
         let own = own.into_iter().filter(|place| self.paths.0.allows(place));
         let places = moved.chain(own);
-        // Toolchains are looked at only if nothing else has the file.
+        // Toolchains are searched only if nothing else has the file.
         let mut places = places.chain(std::iter::once_with(|| rust.locate(path)).flatten());
         places.find(|place| may_be_source(place).is_some())
     }
 
-    /// The file's lines, of which only a few will be needed.
+    /// Returns the file's lines, if only a few are needed.
     pub fn lines(&self, path: &str) -> Option<SourceLines> {
         let lines = match self.embedded_text(path) {
             Some(text) => {

@@ -25,7 +25,7 @@ pub enum MovedError {
     NoNew,
 }
 
-/// What separates components of paths.
+/// The separators of path components.
 const SEPARATORS: [char; 2] = ['/', '\\'];
 
 impl FromStr for Moved {

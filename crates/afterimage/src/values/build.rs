@@ -19,7 +19,7 @@ use crate::monitor::{Monitor, Note, Work};
 use crate::path::{Added, refuse_gaps, refuse_running};
 use crate::text::pasted;
 
-/// Which values to build.
+/// The values to build.
 #[derive(Clone, Debug)]
 pub struct KeptValues {
     /// The first block.

@@ -37,11 +37,11 @@ pub struct ConditionQuery {
     /// The place and the moments.
     #[serde(flatten)]
     pub values: ValuesQuery,
-    /// Which of the times when it holds to report.
+    /// The reported times, among those when it holds.
     pub wanted: Wanted,
 }
 
-/// Which of the times when a condition holds to report.
+/// The reported times, among those when a condition holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wanted {
@@ -56,10 +56,10 @@ pub enum Wanted {
     Count,
 }
 
-/// How many moments are examined at a time.
+/// The number of moments examined at a time.
 const AT_ONCE: u64 = 1 << 14;
 
-/// How much of a text is compared.
+/// The part of a text that is compared.
 const LIMITS: Limits = Limits {
     string: 1 << 12,
     ..Limits::DEFAULT
@@ -153,7 +153,8 @@ impl Wanted {
     }
 }
 
-/// One look at all the times, by as many threads as there are processors. Each thread takes chunks of them until none is left.
+/// One scan of all the times, on all processors. Each thread takes chunks of them until none is
+/// left.
 struct Scan<'s> {
     session: &'s Session,
     condition: &'s Condition,
@@ -161,19 +162,19 @@ struct Scan<'s> {
     place: &'s Place,
     names: &'s Names,
     source: &'s SourceMap<'s>,
-    /// How many of the times when the condition holds are listed.
+    /// The number of listed times when the condition holds.
     listed: u64,
     wanted: Wanted,
     progress: Progress,
     shared: Mutex<Shared>,
 }
 
-/// What the threads of a scan share.
+/// The data shared by the threads of a scan.
 struct Shared {
     /// The numbers that no thread has taken yet.
     left: RangeInclusive<u64>,
     backwards: bool,
-    /// How many chunks were taken.
+    /// The number of chunks taken.
     taken: usize,
     /// The results, by chunk.
     parts: BTreeMap<usize, Tally>,
@@ -237,7 +238,7 @@ impl Scan<'_> {
         };
         thread::scope(|scope| {
             for _ in 1..threads.min(chunks) {
-                // Where no thread can be had, this one does it all.
+                // If no thread can be started, this one does all the work.
                 let _ = thread::Builder::new().spawn_scoped(scope, work);
             }
             work();
@@ -251,7 +252,7 @@ impl Scan<'_> {
         }
     }
 
-    /// What each thread does.
+    /// The work of each thread.
     fn work(&self) -> Result<()> {
         let (session, names) = (self.session, self.names);
         let loaded = session.module();
@@ -336,7 +337,7 @@ impl Tally {
         }
     }
 
-    /// Adds the next times, of whose instances as many stay as are listed in all.
+    /// Adds the next times, and keeps at most `listed` instances in all.
     fn merge(&mut self, next: Self, listed: u64) {
         self.looked_at += next.looked_at;
         self.holds += next.holds;
@@ -349,7 +350,8 @@ impl Tally {
     }
 }
 
-/// Why each path of a condition had no value whenever it was looked at; `None` within if the reasons differed, or it had one. `None` if it was not looked at.
+/// Why each path of a condition had no value at every examination; the inner value is `None` if the
+/// reasons differed, or it had one. `None` if it was not looked at.
 #[derive(Default)]
 struct Reasons(Vec<Option<Option<PathError>>>);
 
@@ -360,7 +362,7 @@ impl Reasons {
 
     /// Remembers why a path had no value, if it had none.
     fn seen(&mut self, number: usize, why: Option<&PathError>) {
-        // Where a value is not known, its type may be right.
+        // If a value is unknown, its type may be right.
         if why.is_some_and(|why| !is_of_types(why)) {
             return;
         }
@@ -427,7 +429,7 @@ pub(crate) struct Look<'l, 'a> {
     /// Whether times when it holds are listed, with the values of all variables.
     lists: bool,
     reasons: RefCell<Reasons>,
-    /// How many times are left at which all paths are examined.
+    /// The number of remaining times at which all paths are examined.
     first: Cell<u32>,
 }
 
@@ -475,8 +477,8 @@ impl<'l, 'a> Look<'l, 'a> {
             held
         };
         let all = || Vec::from_iter((0..self.condition.paths.len()).map(|path| look(path, true)));
-        // A path that can never have a value is found at once, whether it matters then or not: first by
-        // the trace alone, which lacks memory, then by following the run.
+        // A path that can never have a value is detected at once, whether it matters then or not:
+        // first by the trace alone, which lacks memory, then by following the run.
         if self.first.get() > 0 {
             self.first.set(self.first.get() - 1);
             all();
@@ -518,7 +520,8 @@ impl<'l, 'a> Look<'l, 'a> {
         }
     }
 
-    /// The value of a path expression: a number, with its text if that is wanted, or a text.
+    /// Returns the value of a path expression: a number, with its text if that is wanted, or a
+    /// text.
     fn held(
         &self,
         path_number: usize,

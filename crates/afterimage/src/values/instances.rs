@@ -73,8 +73,8 @@ impl Instances {
         })
     }
 
-    /// The number of executions of which those shown are the first, if the first one shown has
-    /// number `first`.
+    /// Returns the number of executions of which the shown ones are the first, if the first shown
+    /// one has number `first`.
     pub(super) fn of(self, count: u64, first: u64) -> u64 {
         match self {
             Self::From(_) => count + 1 - first,
@@ -88,8 +88,8 @@ impl Instances {
     }
 
     /// The first and the last of the selected executions among `count`. The last is before the
-    /// first if none is selected or named. `by` returns how many there were up to a time. `what`
-    /// was `happened`: "the statement at @0x1f3", "executed".
+    /// first if none is selected or named. `by` returns the number of executions up to a time.
+    /// `what` was `happened`: "the statement at @0x1f3", "executed".
     pub(super) fn range(
         self,
         count: u64,

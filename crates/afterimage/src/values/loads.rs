@@ -11,7 +11,7 @@ use crate::named::with_names;
 use crate::rows::{Form, MORE, Rows, next_of};
 use crate::steps::follow;
 
-/// Writes a summary of what each load read. The path must exist.
+/// Writes a summary of the values that each load read. The path must exist.
 ///
 /// # Errors
 /// If the run cannot be followed, or the rows cannot be written.

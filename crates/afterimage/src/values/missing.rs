@@ -39,7 +39,7 @@ pub fn add_first_values(
 ) -> Result<(), SessionError> {
     session.ensure_whole_path()?;
     match kept_values(session, filters, Beyond::Cut) {
-        // If somebody asked about the run as soon as it had ended, they may already exist.
+        // If another process asked about the run as soon as it had ended, they may already exist.
         Ok(kept) if session.add_values(&kept, Adds::First, stop)? => Ok(()),
         Ok(_) => session.ensure_values(stop),
         Err(why) => {
@@ -53,9 +53,9 @@ pub fn add_first_values(
     }
 }
 
-/// What to add so that a recording has the values that filters keep, and how; `None` if it has
-/// them. With `again`, they are built anew, without reading existing ones, which may be damaged.
-/// Builds the path if it does not exist.
+/// Returns the additions that a recording needs for the values that filters keep, and how to make
+/// them; `None` if it has them. With `again`, they are built anew, without reading existing ones,
+/// which may be damaged. Builds the path if it does not exist.
 ///
 /// # Errors
 /// If the program has no such place, nothing is left, or the existing values are of other
@@ -74,7 +74,7 @@ pub fn missing_values(
     let kept = kept_values(session, filters, Beyond::Refused)?;
     let there = match (again, session.epochs()) {
         (true, _) | (false, Err(RecordingError::NoValues)) => {
-            // As far as their index says.
+            // Their index tells how far.
             let known = recorded_epochs(&session.newest(), session.path()?);
             let adds = if matches!(known, Ok(Some(_))) {
                 Adds::Instead

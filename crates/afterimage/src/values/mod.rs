@@ -25,9 +25,9 @@ pub struct ValuesQuery {
     /// The place: `parser.c:42`, `parse+0x2a`, `@0x1f3`, or a function. `#7` or `#last` at the end
     /// selects one execution.
     pub at: String,
-    /// Which executions.
+    /// The selected executions.
     pub instances: Instances,
-    /// How much detail to report.
+    /// The amount of detail to report.
     pub detail: Detail,
     /// The largest number of rows for each statement, unless the executions are named one by one.
     pub limit: u64,
@@ -43,7 +43,7 @@ pub struct VariableQuery {
     pub values: ValuesQuery,
 }
 
-/// How much to report about values.
+/// The amount of detail about values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Detail {
@@ -51,7 +51,7 @@ pub enum Detail {
     Each,
     /// The number of distinct values, the smallest, the largest and the most frequent.
     Stats,
-    /// How often each occurred, the most frequent first.
+    /// The occurrences of each value, most frequent first.
     Histogram,
 }
 
@@ -73,8 +73,8 @@ impl ValuesQuery {
         self.detail != Detail::Each
     }
 
-    /// How many of the executions may be shown. If they are not named one by one, a list is limited
-    /// to the number of rows; a summary includes all.
+    /// Returns how many of the executions may be shown. If they are not named one by one, a list is
+    /// limited to the number of rows; a summary includes all.
     fn most(&self, instances: Instances) -> u64 {
         if instances.is_named() || self.is_summed() {
             u64::MAX

@@ -123,7 +123,7 @@ impl ValuesQuery {
         {
             return Err(why);
         }
-        // Among many statements, those that give nothing would only take up room.
+        // Among many statements, those without results would only take up room.
         if reports.len() > 1 {
             reports.retain(|(_, gives)| *gives);
         }
@@ -158,7 +158,7 @@ fn windows_text(windows: &[(u64, u64)]) -> String {
     Vec::from_iter(windows.iter().map(text)).join(", ")
 }
 
-/// What is not stored, and how to get it.
+/// Describes the values that are not stored, and how to get them.
 fn rest_of(windows: &[(u64, u64)], file: &Path) -> String {
     format!(
         "outside of what was kept, {}; the rest: afterimage build --lens full {}",
@@ -173,16 +173,16 @@ fn is_left_out(error: &anyhow::Error) -> bool {
     matches!(error, Some(ValuesError::Outside { .. }))
 }
 
-/// What to report about a statement.
+/// The rows to report about a statement.
 struct Rows {
     /// Whether the statement gives values, or has something else to show.
     gives: bool,
     /// Why none of the selected executions exists.
     refused: Option<String>,
     rows: ValueRows,
-    /// How many more executions, or values, there are.
+    /// The number of further executions, or values.
     more: u64,
-    /// How many of the selected executions are outside of the stored values.
+    /// The number of selected executions outside of the stored values.
     outside: u64,
 }
 
@@ -213,7 +213,7 @@ struct Asked<'s, 'a> {
     followed: HashMap<OrigOffset, GivenCounts>,
 }
 
-/// About how many blocks can be followed in the time of looking up one value.
+/// The approximate number of blocks that can be followed in the time of looking up one value.
 const BLOCKS_PER_VALUE: u64 = 2048;
 
 impl<'a> Asked<'_, 'a> {
@@ -229,7 +229,7 @@ impl<'a> Asked<'_, 'a> {
         for site in sites {
             let (all, count) = executions(self.traced, self.values, site)?;
             let by = |time| Ok(all.by(time)?);
-            // The reason why another statement has none is reported in its turn.
+            // If another statement has none, its own turn reports the reason.
             let Ok((first, last)) = which.range(count, ("", ""), by) else {
                 continue;
             };
@@ -300,7 +300,7 @@ impl<'a> Asked<'_, 'a> {
             // Looking up one of them gives the reason.
             ranges = vec![(first, first)];
         }
-        // For a statement that takes nothing from any value, the first is known in any case.
+        // For a statement whose operands need no values, the first is always known.
         let outside = last - first + 1 - kept.max(1);
         let most = kept.clamp(1, self.query.most(which));
         let doing = Work::Question("computing values");
@@ -343,7 +343,7 @@ impl<'a> Asked<'_, 'a> {
         })
     }
 
-    /// Which executions in a range have stored values, as ranges of numbers.
+    /// Returns which executions in a range have stored values, as ranges of numbers.
     fn kept(&self, all: &Executions<'a>, (first, last): (u64, u64)) -> Result<Vec<(u64, u64)>> {
         let length = self.values.path().length();
         let mut ranges: Vec<(u64, u64)> = Vec::new();
@@ -383,7 +383,7 @@ impl<'a> Asked<'_, 'a> {
         Ok(merged)
     }
 
-    /// Why an execution trapped, if it is the one that did.
+    /// Returns why an execution trapped, if it is the one that did.
     fn trap_at(&self, site: &Site, execution: &Execution) -> Option<&Trap> {
         let here = |trap: &&Trap| trap.is_at(site.function, site.op, execution.time);
         self.trap.filter(here)

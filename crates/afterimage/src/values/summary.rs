@@ -1,4 +1,4 @@
-//! Summarizes the values of a variable: how many there are, or how often each occurs.
+//! Summarizes the values of a variable: their number, or how often each occurs.
 
 use std::collections::BTreeMap;
 
@@ -21,8 +21,8 @@ pub(super) struct Moments<'m, 'a> {
     pub last: u64,
 }
 
-/// How many moments to examine in one pass. Between passes, the run is followed again from the last
-/// checkpoint.
+/// The number of moments to examine in one pass. Between passes, the run is followed again from the
+/// last checkpoint.
 const TOGETHER: u64 = 1 << 18;
 
 /// A value, how often it occurred, and the number of the moment of its first occurrence.

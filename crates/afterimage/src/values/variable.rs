@@ -165,7 +165,7 @@ fn instance(names: &Names, row: Evaluated) -> VariableInstance {
     }
 }
 
-/// What has a value at each moment.
+/// The subject that has a value at each moment.
 pub(super) enum Subject<'s, 'a> {
     /// An expression of the source.
     Variable(&'s Session, Watch<'s, 'a>),

@@ -19,7 +19,7 @@ pub struct Bounded {
     pub within: Option<String>,
 }
 
-/// What an operator takes a part of, by its number.
+/// The object of which an operator takes a part, by its number.
 #[derive(Clone, Copy)]
 enum Whole {
     Memory(usize),
@@ -63,12 +63,12 @@ pub fn operands(
     if gaps(scene.traced.path()?).is_some() {
         return Ok(None);
     }
-    // What trapped was executed last, and changed nothing.
+    // The operator that trapped was executed last, and changed nothing.
     let ends = at_end(scene.traced, |ended| {
         wholes.map(|whole| end(ended.paused.inside.state, whole?))
     })?;
     let mut found = Vec::new();
-    // Where each part begins, with the room from there on; then the length of the parts.
+    // The start of each part, with the room from there on; then the length of the parts.
     let mut parts = Vec::new();
     let operands = statement.operands(&compiled.code);
     for (k, (&Operand { role, register }, &ty)) in operands.iter().zip(types).enumerate() {
@@ -119,7 +119,7 @@ pub fn operands(
     Ok(Some(found))
 }
 
-/// The size of a memory or table, and what it consists of.
+/// Returns the size of a memory or table, and its unit.
 fn end(state: &State, whole: Whole) -> Option<(usize, &'static str)> {
     Some(match whole {
         Whole::Memory(memory) => (state.memories.get(memory)?.bytes.len(), "byte"),

@@ -11,7 +11,7 @@ use super::led::{Value, led_by};
 use super::tell::{Teller, memory};
 use crate::text::harmless;
 
-/// An end about which only this is known.
+/// Returns an end that has only a kind and a text.
 pub fn none(kind: &'static str, what: String) -> WhyEnd {
     WhyEnd {
         kind,
@@ -302,7 +302,7 @@ fn given_end(given: &Given) -> WhyEnd {
     }
 }
 
-/// A file's name, as it is.
+/// A file's name, unchanged.
 pub fn stream(file: &Stream) -> String {
     match file {
         Stream::Input => "standard input".to_owned(),

@@ -32,7 +32,7 @@ pub fn value(
     })
 }
 
-/// A value that is an address or a length. It has no sign: one that seems negative is shown in
+/// A value that is an address or a length. It has no sign: a value that seems negative is shown in
 /// hexadecimal digits.
 pub fn of_place(value: Value, bits: u64) -> Value {
     let text = if value.text.starts_with('-') {
@@ -86,7 +86,7 @@ pub fn led_by(
         if let (Some(one), Some(&ty)) = (operands.first(), types.last()) {
             decided = match value(scene, instance, one.register, ty) {
                 Ok(value) => Some(value),
-                // What decided it is unknown, but not which branch it was.
+                // The cause of the decision is unknown, but the branch is known.
                 Err(error) if is_outside(&error) => None,
                 Err(error) => return Err(error),
             };

@@ -1,4 +1,4 @@
-//! Where a value came from, step by step back.
+//! The origin of a value, step by step back.
 
 mod bounds;
 mod ends;
@@ -45,14 +45,14 @@ pub struct WhyQuery {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WhyAbout {
-    /// Of an execution of a statement: `parser.c:42#7`, `@0x1f3#last`.
+    /// An execution of a statement: `parser.c:42#7`, `@0x1f3#last`.
     Statement {
         /// The place and the execution.
         at: String,
         /// One of its operands instead of its result: `left`, `address`, or its number from 1.
         operand: Option<String>,
     },
-    /// Of a source variable, or of an expression such as `p->next`, at a moment.
+    /// A source variable, or an expression such as `p->next`, at a moment.
     Variable {
         /// The moment.
         at: String,
@@ -63,11 +63,11 @@ pub enum WhyAbout {
     Output(Byte),
     /// A byte of standard error.
     Error(Byte),
-    /// What killed the program.
+    /// The operator that killed the program.
     Trap,
 }
 
-/// Where a value came from.
+/// The origin of a value.
 #[derive(Clone, Debug, Serialize)]
 pub struct WhyReport {
     /// The subject.
@@ -125,7 +125,7 @@ impl WhyQuery {
 /// If the end is found within this many links, the first sentence names it.
 const SOON: u64 = 500;
 
-/// A way back may build this many stretches, plus one in [`SHARE`] of the run's.
+/// The number of stretches that a way back may build, besides one in [`SHARE`] of the run's.
 const BUILT: usize = 12;
 /// See [`BUILT`].
 const SHARE: usize = 1024;
@@ -140,7 +140,7 @@ pub struct Way<'t, 'a> {
     cut: Option<u64>,
 }
 
-/// Limits how many stretches one way back may build.
+/// Limits the number of stretches that one way back may build.
 struct Budget<'a> {
     epochs: &'a FileEpochs,
     segments: &'a FileSegments,
@@ -167,7 +167,7 @@ impl<'a> Budget<'a> {
         })
     }
 
-    /// Notes that the first step was made.
+    /// Records that the first step was made.
     fn begun(&self) {
         self.epochs.limit(Some(self.most));
     }
@@ -217,7 +217,7 @@ impl<'t, 'a> Way<'t, 'a> {
         })
     }
 
-    /// How many links it has followed back.
+    /// Returns the number of links followed back.
     pub fn links(&self) -> u64 {
         self.chain.as_ref().map_or(0, Chain::links)
     }

@@ -79,7 +79,7 @@ impl fmt::Display for Byte {
     }
 }
 
-/// How much of a line to show before and after the byte.
+/// The length of the part of a line to show before and after the byte.
 const SHOWN: u64 = 40;
 
 /// Refuses a byte that was not printed, if that is known before anything is built.
@@ -107,7 +107,7 @@ fn beyond(stream: &Stream, byte: u64, all: u64) -> Error {
     )
 }
 
-/// How much was printed, in words.
+/// Describes the amount of printed output.
 fn counted(stream: &Stream, all: u64) -> String {
     match all {
         0 => format!("the program printed nothing to {}", name(stream)),
@@ -160,7 +160,7 @@ fn number_of(scene: &Scene<'_, '_>, stream: &Stream, wanted: &Byte) -> Result<u6
         anyhow!("{option} {wanted}: the line has {bytes}, its end included")
     };
     let (mut number, mut all) = (1, 0);
-    // Where the current line begins, and the last line that has bytes.
+    // The start of the current line, and the last line that has bytes.
     let (mut begins, mut last) = (0, 0..0);
     // The latest bytes, in which the text may begin.
     let mut tail: Vec<u8> = Vec::new();
@@ -242,7 +242,7 @@ fn option(stream: &Stream) -> &'static str {
     }
 }
 
-/// What to explain about a number.
+/// The part of a number to explain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Whole {
     /// The number.

@@ -27,7 +27,7 @@ pub enum Form<'t> {
     Dot,
 }
 
-/// What to do between the beginning and the end of a long way.
+/// The treatment of the middle of a long way.
 #[derive(Clone, Copy)]
 pub enum Rest<'t> {
     /// Show it.
@@ -104,8 +104,8 @@ impl Start {
     }
 }
 
-/// Writes where a value of a statement, of one of its operands, or of a variable comes from, as
-/// text that says how to see all of it.
+/// Writes the origin of the value of a statement, of one of its operands, or of a variable, as text
+/// that says how to see all of it.
 ///
 /// # Errors
 /// If there is no such value, the recording is damaged, or `out` fails.
@@ -186,9 +186,9 @@ fn text(
     shown.finish(&mut text)
 }
 
-/// What to show of a long way: its beginning and its end.
+/// The shown parts of a long way: its beginning and its end.
 struct Shown<'t> {
-    /// How many more may be shown at once.
+    /// The number of further entries that may be shown at once.
     left: usize,
     /// The last entries, each with the library steps left out before it.
     last: VecDeque<(LeftOut, WhyEntry)>,
@@ -202,11 +202,11 @@ struct Shown<'t> {
     more: &'t str,
 }
 
-/// How many entries to show at the beginning of the way, unless it is short.
+/// The number of entries to show at the beginning of the way, unless it is short.
 const FIRST: usize = 40;
-/// How many steps of a check in a library to show, plus 1.
+/// The number of steps of a check in a library to show, plus 1.
 const CHECK: usize = 5;
-/// How many entries to show at the end of the way.
+/// The number of entries to show at the end of the way.
 const LAST: usize = 12;
 
 impl<'t> Shown<'t> {

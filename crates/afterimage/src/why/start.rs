@@ -17,7 +17,7 @@ use crate::text::pasted;
 
 /// A value to explain.
 pub struct Start {
-    /// Where it is; `None` if there is no value to follow back.
+    /// Its place; `None` if there is no value to follow back.
     pub from: Option<Held>,
     /// Its type.
     pub ty: Option<ValType>,
@@ -38,7 +38,7 @@ pub struct Start {
     pub death: Option<WhyDeath>,
 }
 
-/// Where a value is.
+/// The place of a value.
 pub enum Held {
     /// All of it.
     At(At),
@@ -60,7 +60,7 @@ impl Start {
         self.what.trim_end_matches(", which").trim_end_matches(',')
     }
 
-    /// Where to go back from, and from which bits if not all.
+    /// Returns the value to go back from, and its bits if not all.
     ///
     /// # Errors
     /// If the recording is damaged.
@@ -116,7 +116,7 @@ fn ended_in(scene: &Scene<'_, '_>, file: &Path, at: &str) -> Result<String> {
     ))
 }
 
-/// The value of a named statement, or one of its operands.
+/// Finds the value of a named statement, or one of its operands.
 pub fn find(scene: &Scene<'_, '_>, file: &Path, at: &str, operand: Option<&str>) -> Result<Start> {
     let found = nameless_statements(scene.traced, scene.names, scene.source(), &scene.types, at)?;
     let mut valueless = None;
@@ -143,8 +143,8 @@ pub fn find(scene: &Scene<'_, '_>, file: &Path, at: &str, operand: Option<&str>)
             error
         }
     })?;
-    // The last statement of a line shows what the line was about: what was stored, returned or
-    // decided.
+    // The last statement of a line shows the purpose of the line: a stored, returned or decided
+    // value.
     for chosen in chosen.iter().rev() {
         let site = chosen.site;
         let Some(execution) = chosen.get(scene.traced, scene.values)? else {
@@ -162,7 +162,7 @@ pub fn find(scene: &Scene<'_, '_>, file: &Path, at: &str, operand: Option<&str>)
             Explained::Lacks(sentence) => lacking.push(sentence),
         }
     }
-    // The last statement of a line is the one that was most likely meant.
+    // The last statement of a line is the most likely intended one.
     if let Some(sentence) = lacking.into_iter().next() {
         bail!("{sentence}");
     }
@@ -191,7 +191,7 @@ pub fn find(scene: &Scene<'_, '_>, file: &Path, at: &str, operand: Option<&str>)
     bail!("{at}: the run ended before any of its statements")
 }
 
-/// What an execution of a statement offers to explain.
+/// The parts of a statement's execution that can be explained.
 enum Explained {
     Start(Box<Start>),
     /// It has no value, or no operands.

@@ -18,7 +18,7 @@ pub struct Teller<'t, 'a> {
     pub value: String,
     /// Its type.
     pub ty: Option<ValType>,
-    /// Where the value was in the last description.
+    /// The place of the value in the last description.
     pub last: Option<Spot>,
     /// The same, if the value is that of the statement itself.
     pub spot: Option<Spot>,

@@ -1,4 +1,4 @@
-//! What killed the program.
+//! The operator that killed the program.
 
 mod died;
 mod overflow;
@@ -19,7 +19,7 @@ use super::start::{Held, Start};
 use crate::explain::Scene;
 use crate::text::pasted;
 
-/// How many functions of the call stack to list; more if the branch to follow is further out.
+/// The number of functions of the call stack to list; more if the branch to follow is further out.
 const FRAMES: usize = 16;
 /// The least number of the user's own functions to list, if there are as many.
 const CALLS: usize = 2;
@@ -38,8 +38,8 @@ struct Death {
     instance: Instance,
 }
 
-/// What killed the program: an operand of what trapped, the exit code, or the branch that led
-/// there.
+/// Finds the cause of the program's death: an operand of the operator that trapped, the exit code,
+/// or the branch that led there.
 pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     let traced = scene.traced;
     let end = traced.file().end()?;
@@ -87,8 +87,8 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     let mut owned = if owns { 0 } else { CALLS };
     stack.truncate(LOOKED_AT);
     let mut frames = Vec::new();
-    // The innermost branch that decided; among those that did not, or only by a constant, the
-    // innermost.
+    // The innermost branch that decided; otherwise, the innermost branch that did not, or only by a
+    // constant.
     let mut decisive: Option<(bool, usize, Value)> = None;
     for (depth, call) in stack.iter().enumerate() {
         let found = matches!(decisive, Some((true, ..)));
@@ -103,7 +103,7 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
             enough = enough.max(depth + 1);
         }
         frames.push(WhyFrame { own, ..frame });
-        // Whatever calls the user's own code decided nothing.
+        // Callers of the user's own code decided nothing.
         let is_outside = !own && owned > 0 && owns;
         if let Some(branch) = branch.filter(|_| !found && !is_outside) {
             let decides = (own || may_return(scene, call.function)) && is_computed(scene, &branch)?;

@@ -165,8 +165,8 @@ pub fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<Start> 
     })
 }
 
-/// The value of a WebAssembly local, if the function has one of this name and the debug information
-/// does not describe the function.
+/// Returns the value of a WebAssembly local, if the function has one of this name and the debug
+/// information does not describe the function.
 fn of_local<'a>(
     scene: &Scene<'_, 'a>,
     bodies: &Bodies<'a>,

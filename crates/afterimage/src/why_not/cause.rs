@@ -136,8 +136,8 @@ fn kind(scene: &Scene<'_, '_>, cause: &Cause) -> Result<(WhyNotKind, Option<Star
     })
 }
 
-/// Where the activation that executed the block at T stood when the run ended; `None` if it had
-/// ended before.
+/// Returns the last place of the activation that executed the block at T; `None` if it had ended
+/// before the run did.
 fn stood(scene: &Scene<'_, '_>, time: u64) -> Result<Option<WhyNotEnd>> {
     let traced = scene.traced;
     let Some(end) = traced.file().end()? else {
@@ -207,7 +207,7 @@ fn decided(
     };
     let bits = match scene.values.value(execution.instance, one.register) {
         Ok(bits) => bits,
-        // What decided it is unknown, but not which way it went.
+        // The cause of the decision is unknown, but the direction is known.
         Err(ValuesError::Outside { .. }) => return Ok((shown, None)),
         Err(error) => return Err(error.into()),
     };
@@ -226,7 +226,7 @@ fn decided(
     Ok((shown, Some(start)))
 }
 
-/// Where a branch went instead.
+/// Describes where a branch went instead.
 fn went(scene: &Scene<'_, '_>, function: FuncId, execution: &BranchOutcome) -> Result<WhyNotWent> {
     let Some(to) = execution.to else {
         let ended = execution.time >= scene.values.path().length();

@@ -25,7 +25,7 @@ pub struct WhyNotQuery {
     pub at: String,
     /// Ask only about the run after this moment.
     pub after: Option<String>,
-    /// The largest number of moves and computations to follow back from what decided it.
+    /// The largest number of moves and computations to follow back from the deciding value.
     pub steps: u64,
 }
 
@@ -136,8 +136,8 @@ fn block_at(scene: &Scene<'_, '_>, time: u64) -> Result<Option<CodeBlock>> {
 }
 
 impl Asked<'_> {
-    /// How often a place was executed if its block was executed `times` times. The last one does
-    /// not count if the run ended before reaching the place.
+    /// Returns how often a place was executed if its block was executed `times` times. The last one
+    /// does not count if the run ended before reaching the place.
     fn executed(&self, place: CodeBlock, times: u64) -> u64 {
         times - u64::from(times > 0 && self.never_came == Some(place))
     }
@@ -182,7 +182,7 @@ fn places(scene: &Scene<'_, '_>, at: &str) -> Result<(Places, Option<Line>)> {
     Ok((found, line))
 }
 
-/// How often, and when first and last, something was executed or reached in a part of the run.
+/// The number of executions or arrivals in a part of the run, and the first and the last.
 struct Executed {
     count: u64,
     first: u64,
@@ -220,7 +220,7 @@ fn arrivals(
     Ok(Some([part(0, by)?, part(by, all.count())?]))
 }
 
-/// Refuses what was executed.
+/// Refuses a place that was executed.
 fn refuse_executed(
     scene: &Scene<'_, '_>,
     absence: &Absence<'_, '_>,
@@ -293,7 +293,7 @@ fn refuse_executed(
     )
 }
 
-/// How often what was not executed after a time was reached, or executed, up to that time.
+/// Returns the arrivals or executions, up to a time, of a place that was not executed after it.
 fn before(
     scene: &Scene<'_, '_>,
     absence: &Absence<'_, '_>,

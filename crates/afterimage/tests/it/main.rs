@@ -26,7 +26,7 @@ fn recording(folder: &tempfile::TempDir) -> PathBuf {
     at
 }
 
-/// Writes down what it hears.
+/// Records its reports.
 #[derive(Clone, Default)]
 struct Heard(Arc<Mutex<Vec<String>>>);
 
@@ -55,7 +55,7 @@ fn what_was_not_built_is_named_and_a_session_builds_it_once() {
     let said = heard.0.lock().unwrap().join("\n");
     assert_eq!(said.matches("following the path").count(), 1, "{said}");
     assert_eq!(said.matches("following the values").count(), 1, "{said}");
-    // Who opened the recording before sees what was added.
+    // A recording opened before sees the additions.
     assert_eq!(reading.path().unwrap().length(), BLOCKS);
     assert!(reading.values().is_ok());
 }
@@ -128,7 +128,7 @@ fn dependences_are_the_same_from_both_ends_and_in_the_slice() {
         };
         let mut sliced = slice.statements.iter();
         assert!(sliced.any(|one| one.offset == maker.offset), "{maker:?}");
-        // Of the first executions of the operator, the one at that time.
+        // Among the first executions of the operator, the one at that time.
         let forward = (1..4).find_map(|number| {
             let at = format!("@{:#x}#{number}", maker.offset);
             let found = session.deps(&data(&at, DepsDirection::Forward)).unwrap();

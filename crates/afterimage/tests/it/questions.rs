@@ -19,7 +19,7 @@ use crate::{BLOCKS, recording};
 /// Steps of the generator, each with a store.
 const STEPS: usize = 127;
 
-/// Where the program stores which number, and when.
+/// Returns the numbers that the program stores, and the times.
 fn stores() -> Vec<(u64, u64)> {
     let mut number = 12345_u32;
     let steps = (0..STEPS as u64).map(|step| {
@@ -138,7 +138,7 @@ fn what_is_redundant_and_what_is_missed_is_counted_over_all_steps() {
         save: false,
     };
     let [cache] = session.simulate(&sent(query)).unwrap().try_into().unwrap();
-    // A cache of 16 lines, the one that was not used for longest first.
+    // A cache of 16 lines, least recently used first.
     let (mut lines, mut missed) = (Vec::new(), 0);
     for (_, address) in stores() {
         let line = address / 64;

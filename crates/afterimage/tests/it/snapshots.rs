@@ -72,7 +72,8 @@ fn query(at: &str) -> StateQuery {
     }
 }
 
-/// Compares states at some moments, with snapshots so far apart. How many were compared, and for how many the values had to be built.
+/// Compares states at some moments, with snapshots so far apart. Returns the number of comparisons,
+/// and the number for which the values had to be built.
 fn same_states(
     at: &Path,
     every: Snapshotting,
@@ -170,7 +171,7 @@ fn states_are_those_of_the_whole_execution_trace() {
     assert!(compared > 300, "{compared}");
 }
 
-/// A program in C: recursion, structures, pointers, what is inlined, parameters that are written.
+/// A program in C: recursion, structures, pointers, inlined code, overwritten parameters.
 const C: &str = r#"
 struct node { int key; struct node *left, *right; };
 static struct node nodes[64];
@@ -239,7 +240,7 @@ fn variables_of_the_source_are_those_of_the_whole_execution_trace() {
             executed,
         ] {
             let (states, built) = same_states(at, every, 25, &mut SplitMix64(35));
-            // The index of a call through a table is known by the values only.
+            // The index of a call through a table is known only from the values.
             assert!(states == 29 && built < 10, "{level}: {built}");
         }
     });
@@ -254,7 +255,7 @@ fn snapshots_are_in_memory_where_the_file_cannot_be_written() {
     let command = (0..9).find_map(|export| call(&program, export)).unwrap();
     assert!(recorded(&at, &module, &command));
     let session = Session::open(&at).unwrap();
-    // Somebody else writes to it, so nobody can add anything.
+    // Another process writes to it, so nothing can be added.
     let mut permissions = fs::metadata(&at).unwrap().permissions();
     permissions.set_readonly(true);
     fs::set_permissions(&at, permissions).unwrap();
@@ -265,7 +266,7 @@ fn snapshots_are_in_memory_where_the_file_cannot_be_written() {
     assert!(is_root || fs::read(&at).unwrap() == before);
 }
 
-/// The file with its snapshots, of which one is changed.
+/// The file with its snapshots, one of them changed.
 fn forged(
     at: &Path,
     module: &[u8],

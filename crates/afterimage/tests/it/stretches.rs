@@ -19,7 +19,7 @@ use afterimage_wet::{Reading, Writer};
 
 use crate::snapshots::{copied, each_run_with, each_tree, one_run};
 
-/// A writer, by what does not depend on how nodes are numbered.
+/// A writer, without its node number, which may differ.
 fn told(writer: Writer) -> (u64, u64, usize, u8) {
     match writer {
         Writer::Initial => (0, 0, 0, 0),
@@ -63,7 +63,7 @@ fn bytes(
     all
 }
 
-/// Compares everything that both say about an execution.
+/// Compares everything that both report about an execution.
 fn same(full: &RecordedValues<'_>, alone: &RecordedValues<'_>, [a, b]: [Instance; 2]) -> usize {
     assert_eq!((a.time, a.number), (b.time, b.number));
     let (of_full, of_alone) = (
@@ -138,7 +138,8 @@ fn same(full: &RecordedValues<'_>, alone: &RecordedValues<'_>, [a, b]: [Instance
     code.insts.len()
 }
 
-/// Questions about some executions of operators are answered alike. How many were.
+/// Questions about some executions of operators are answered alike. Returns the number of
+/// comparisons.
 fn same_answers(full: &Session, alone: &Session, visits: &[(u64, NodeId)]) -> usize {
     let (values, mut random) = (full.values().unwrap(), SplitMix64(7));
     let mut asked = 0;
@@ -214,7 +215,8 @@ fn same_answers(full: &Session, alone: &Session, visits: &[(u64, NodeId)]) -> us
     asked
 }
 
-/// A way back that needs too many stretches begins like the whole one, and says that it goes on; or all values are needed.
+/// A way back that needs too many stretches begins like the whole one, and says that it continues;
+/// or all values are needed.
 fn begun_alike(full: &Session, few: &Session, visits: &[(u64, NodeId)]) {
     let mut random = SplitMix64(11);
     for _ in 0..QUESTIONS {
@@ -261,7 +263,7 @@ fn begun_alike(full: &Session, few: &Session, visits: &[(u64, NodeId)]) {
     }
 }
 
-/// Where little is followed, what is found is right, and what is said of the rest is.
+/// If little is followed, the accesses found are right, and so is the report about the rest.
 fn nearest_accesses(full: &Session, alone: &Session, query: &MemoryQuery, time: u64) {
     let &MemoryBytes::Range {
         memory,
@@ -318,13 +320,13 @@ fn nearest_accesses(full: &Session, alone: &Session, query: &MemoryQuery, time: 
     }
 }
 
-/// How many executions of operators are asked about.
+/// The number of executions of operators in the questions.
 const QUESTIONS: usize = 12;
 
 /// Most executions of nodes that are compared of one run.
 const MOST: usize = 1000;
 
-/// About how many stretches a run has.
+/// The approximate number of stretches of a run.
 const STRETCHES: u64 = 40;
 
 fn agree(at: &Path) -> usize {
@@ -365,7 +367,8 @@ fn agree(at: &Path) -> usize {
     compared
 }
 
-/// Variables that were written long before: by a call, before a loop, now and then within it, in activations that wait meanwhile, and in those of the same function.
+/// Variables that were written long before: by a call, before a loop, now and then within it, in
+/// activations that wait meanwhile, and in those of the same function.
 const LOOPS: &str = r#"(module
   (memory (export "memory") 1)
   (global $kept (mut i32) (i32.const 3))

@@ -32,7 +32,7 @@ impl Level {
 
 /// For each part that run `b` executed, finds the counterpart in `a`, if it is certain enough.
 ///
-/// Where both runs executed a unit of the line equally often between two calls that both make, the
+/// If both runs executed a unit of the line equally often between two calls that both make, the
 /// k-th execution in one corresponds to the k-th in the other. Otherwise the same rule applies to
 /// the whole activation, and then to the whole runs. A counterpart found in a wide scope must agree
 /// with all those found in the narrow ones inside it; otherwise there is none.
@@ -90,7 +90,7 @@ mod tests {
 
     use super::*;
 
-    /// The rules as written: count, and check the agreement with what is known.
+    /// The rules by definition: count, and check the agreement with known values.
     fn slow(a: &Trail, b: &Trail) -> Vec<Option<u32>> {
         let mut found: Vec<Option<u32>> = vec![None; b.parts.len()];
         for level in LEVELS {

@@ -15,14 +15,14 @@ pub(super) struct Calling<'a, S> {
     pub names: &'a Names,
 }
 
-/// Functions whose calls are the same in both runs, in number and, as far as checked, in order:
-/// imports, and functions of the same name that were called equally often. An optimiser inlines a
-/// function or leaves its calls alone; it does not reorder calls that have effects.
+/// Functions with the same calls in both runs, in number and, as far as checked, in order. These
+/// are imports, and functions of the same name that were called equally often. An optimiser inlines
+/// a function or leaves its calls alone; it does not reorder calls that have effects.
 #[derive(Clone, Debug, Default)]
 pub struct Anchors {
     /// Their names.
     pub names: Vec<String>,
-    /// Which of them are functions of the host.
+    /// Which of them are host functions.
     pub is_host: Vec<bool>,
     /// The number of each function of the unoptimised program, and of the optimised one.
     pub(super) of: [HashMap<FuncId, u32>; 2],

@@ -34,7 +34,7 @@ pub struct Symbols {
 
 impl Symbols {
     /// The symbols of a program. Leaves out variables without a fixed place, with a shared place,
-    /// or with a name that another one has. O(global variables · log).
+    /// or with the name of another variable. O(global variables · log).
     pub fn new(variables: &Variables<'_>) -> Self {
         let mut known = Vec::new();
         for global in variables.globals().unwrap_or_default() {
@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(check(&address(0), &address(2008)), different(""));
         assert_eq!(check(&address(0), &address(0)), Comparison::Same);
         assert_eq!(check(&address(77), &address(77)), Comparison::Same);
-        // A pointer to somewhere else cannot be told from one that was not moved.
+        // A pointer to another place cannot be distinguished from one that was not moved.
         let unknown = check(&address(77), &address(78));
         assert!(matches!(unknown, Comparison::Incomparable { .. }));
         assert_eq!(
@@ -275,7 +275,7 @@ mod tests {
             check(&pointer(None, "0x3 <f>"), &pointer(None, "0x4 <g>")),
             different("")
         );
-        // A difference takes precedence over what is unknown.
+        // A difference takes precedence over unknown parts.
         let one = |next, key| record(vec![pointer(Some("next"), next), scalar(Some("key"), key)]);
         assert_eq!(
             check(&one("0x4d", "1"), &one("0x4e", "2")),

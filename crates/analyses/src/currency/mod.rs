@@ -1,12 +1,13 @@
-//! Currency: whether a variable of an optimised run holds what the programmer expects where a
-//! debugger stops.
+//! Currency: whether a variable of an optimised run holds the value that the programmer expects
+//! where a debugger stops.
 //!
 //! The programmer thinks of the unoptimised program (Hennessy 1982; Adl-Tabatabai and Gross 1996).
 //! Here that program ran, too, on the same input, so nothing has to be predicted. The stop of the
-//! optimised run is found in the other run, and both values are read. Which assignments of the
-//! variable were moved or removed follows from their executions. Dhamdhere and Sankaranarayanan's
-//! dynamic currency determination (1998) and that of Agrawal and Zhang on timestamped paths (2001,
-//! section 4.3) work alike, but on what may have been executed instead of on what was.
+//! optimised run is found in the other run, and both values are read. The executions of the
+//! variable's assignments show which of them were moved or removed. Dhamdhere and
+//! Sankaranarayanan's dynamic currency determination (1998) and that of Agrawal and Zhang on
+//! timestamped paths (2001, section 4.3) are similar, but use possible executions instead of actual
+//! ones.
 //!
 //! [`moments`] finds which arrivals at a line correspond. It walks both runs in step, from one call
 //! that both make to the next, and counts the parts of the line in between ([`align`]).

@@ -36,7 +36,7 @@ pub struct Version<'v, 'a, S> {
     pub matched: Option<&'v MatchedStatements>,
 }
 
-/// What two runs did at a line.
+/// The events of two runs at a line.
 #[derive(Clone, Debug)]
 pub struct Moments {
     /// The unoptimised run.
@@ -47,12 +47,12 @@ pub struct Moments {
     pub pairs: Vec<Option<u32>>,
 }
 
-/// How many calls may turn out to be in a different order before only calls of the host are
+/// The number of calls that may turn out to be in a different order before only host calls are
 /// compared.
 const TRIALS: usize = 24;
 
-/// Finds which arrivals at a line correspond. `a` is the unoptimised run, `b` the optimised one. Of
-/// what is executed more than `most` times, only the beginning is considered. `progress` receives
+/// Finds which arrivals at a line correspond. `a` is the unoptimised run, `b` the optimised one.
+/// For code executed more than `most` times, only the beginning is considered. `progress` receives
 /// the current block of the optimised run.
 ///
 /// Linear in both runs; several times that if their calls turn out to be in a different order.

@@ -16,7 +16,7 @@ pub(super) struct Begin {
     pub op: OpId,
     pub column: u32,
     /// Whether the block has an operator of the column that is more than a move or a constant.
-    /// Compilers leave moves behind where everything else is gone.
+    /// Compilers leave moves behind when everything else is removed.
     pub column_counts: bool,
     /// A number for its name, if it is more than a move or a constant.
     pub name: Option<u32>,
@@ -81,8 +81,8 @@ impl LineParts {
                         .filter(|position| Line::from(*position) == line)
                         .map(|position| position.column);
                     if let Some(column) = column {
-                        // Only what the line table says about the operator itself, not what it
-                        // inherits from the one before.
+                        // Use only the line table's entry for the operator itself, not the one
+                        // inherited from the operator before.
                         let own = source.locate(operator.offset);
                         let is_own = own.is_some_and(|location| Line::from(location) == line);
                         let (name, is_test) =
@@ -122,7 +122,7 @@ impl LineParts {
         self.of.contains_key(&function)
     }
 
-    /// Where columns of the line begin in a block, in order.
+    /// Returns the beginnings of the line's columns in a block, in order.
     pub(super) fn of(&self, function: FuncId, block: BlockId) -> &[Begin] {
         let blocks = self.of.get(&function);
         let begins = blocks.and_then(|blocks| blocks.get(&block));
@@ -130,7 +130,7 @@ impl LineParts {
     }
 }
 
-/// Numbers an operator's name. What every compiler moves around freely gets no number.
+/// Numbers an operator's name. Operators that every compiler moves around freely get no number.
 fn number(name: String, names: &mut OperatorNames) -> Option<u32> {
     let moves = name.starts_with("local.")
         || name.ends_with(".const")

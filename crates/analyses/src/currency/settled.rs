@@ -92,8 +92,8 @@ fn has_test(trail: &Trail, parts: &[u32]) -> bool {
 /// Why a counted counterpart is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// An operator of the line gave something else than its counted counterpart in the unoptimised
-    /// run.
+    /// An operator of the line gave a different value from its counted counterpart in the
+    /// unoptimised run.
     Differs {
         /// The column.
         column: Option<u32>,
@@ -102,8 +102,8 @@ pub enum Refusal {
         /// The value in the unoptimised run.
         a: Value,
     },
-    /// A block has several operators of this kind, which may have been reordered, and their values
-    /// do not tell them apart.
+    /// A block has several operators of this kind, which may have been reordered and have equal
+    /// values.
     Alike {
         /// The column.
         column: Option<u32>,
@@ -113,14 +113,14 @@ pub enum Refusal {
 /// The outcome for a part.
 #[derive(Clone, Copy, Debug)]
 enum Outcome {
-    /// Its counterpart is this part, which gave the same.
+    /// Its counterpart is this part, which gave the same values.
     Confirmed(u32),
     /// It has no certain counterpart.
     Open,
     Refused(Refusal),
 }
 
-/// Which executions correspond, by counting and by values.
+/// The correspondence of executions, by counting and by values.
 #[derive(Debug)]
 pub struct Alignment<'m> {
     moments: &'m Moments,
@@ -134,13 +134,13 @@ pub struct Alignment<'m> {
     /// optimised run look them up one by one.
     given_by_unit: HashMap<u64, ByUnit>,
     all: ByActivation,
-    /// By time of a block of the optimised run with several arrivals: the values at the counted
-    /// stops of the unoptimised run.
+    /// For each block of the optimised run with several arrivals, by its time, the values at the
+    /// counted stops of the unoptimised run.
     counted: HashMap<u64, Givers>,
 }
 
-/// By a kind of operator and its value: the first stop with it, and whether all that gave it belong
-/// to that stop.
+/// For each kind of operator and value: the first stop with it, and whether all executions with it
+/// belong to that stop.
 type Givers = HashMap<(Unit, (u64, u64)), (u32, bool)>;
 
 /// Parts, ascending, by unit and activation.
@@ -442,8 +442,8 @@ impl Alignment<'_> {
             }
             return;
         };
-        // For each value in the unoptimised run: the first part that gave it, and whether all that
-        // gave it belong to one stop.
+        // For each value in the unoptimised run: the first part with it, and whether all executions
+        // with it belong to one stop.
         let mut giving: HashMap<(u64, u64), (u32, bool)> = HashMap::new();
         for ((_, other), (_, given)) in paired.iter().zip(&known) {
             let entry = giving.entry(given.value.bits).or_insert((*other, true));
@@ -596,8 +596,8 @@ enum Compared {
     Differs(Refusal),
 }
 
-/// The distance from the values of the unoptimised run to those of the optimised run, if they are
-/// the same up to order: 0, or that between addresses of objects that lie elsewhere.
+/// Returns the distance from the values of the unoptimised run to those of the optimised run, if
+/// they are the same up to order. It is 0, or the distance between addresses of moved objects.
 fn shift(known: &[(Given, Given)]) -> Option<u64> {
     let mut of_b: Vec<Given> = known.iter().map(|given| given.0).collect();
     let mut of_a: Vec<Given> = known.iter().map(|given| given.1).collect();
@@ -712,7 +712,7 @@ mod tests {
         }
     }
 
-    /// An unrolled loop of which one run executes an operator more. Only the arrivals can be
+    /// An unrolled loop in which one run executes one more operator. Only the arrivals can be
     /// counted, and an optimiser may reverse their order.
     fn unrolled(rounds: u32) -> Moments {
         let b = block(&vec![0; rounds as usize], true);

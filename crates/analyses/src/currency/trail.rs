@@ -1,4 +1,4 @@
-//! What a run did at a line.
+//! The events of a run at a line.
 
 use afterimage_ids::{FuncId, OpId};
 
@@ -23,7 +23,7 @@ pub enum Unit {
     /// A single operator of a column, by a number for its name. A block of an unrolled loop has
     /// several.
     Operator(u32, u32),
-    /// A matched statement, by the number of that of the unoptimised version.
+    /// A matched statement, by the number of its counterpart in the unoptimised version.
     Matched(u32),
     /// An arrival at the line.
     Arrival,
@@ -44,7 +44,7 @@ impl Unit {
 pub struct Part {
     /// Its unit.
     pub unit: Unit,
-    /// How many calls that both runs make came before.
+    /// The number of preceding calls that both runs make.
     pub segment: u64,
     /// The innermost activation that both runs have: the segment that began with its call.
     pub activation: u64,
@@ -54,12 +54,11 @@ pub struct Part {
     pub time: u64,
     /// Its first operator.
     pub op: OpId,
-    /// Whether that operator is a test, whose value says little, and which may be computed as its
-    /// opposite.
+    /// Whether that operator is a test, whose value says little and may be inverted.
     pub is_test: bool,
 }
 
-/// What a run did at a line, in the order of time.
+/// The events of a run at a line, in the order of time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trail {
     /// The arrivals: the k-th of the run is at index k - 1.

@@ -40,7 +40,7 @@ struct NodeFacts {
     has_parts: bool,
 }
 
-/// How many nodes to walk between reports of progress.
+/// The number of nodes to walk between reports of progress.
 const STEPS: u32 = 1 << 16;
 
 /// Walks over a run.
@@ -51,11 +51,11 @@ pub(super) struct Walker<'w, 'a, S: Segments> {
     parts: &'w LineParts,
     nodes: Vec<NodeFacts>,
     frames: Vec<Frame>,
-    /// How many calls that both runs make were passed.
+    /// The number of calls passed that both runs make.
     segment: u64,
     /// The beginning of a call that was returned, but not examined yet.
     pending: Option<Visit>,
-    /// The host function called at the end of what was examined last.
+    /// The host function called at the end of the code examined last.
     host: Option<u32>,
     /// For each column, the part of the current block.
     seen: HashMap<u32, u32>,
@@ -183,7 +183,7 @@ where
         Ok(known.enters)
     }
 
-    /// Looks for code of the line in what is executed.
+    /// Looks for code of the line in an execution.
     fn look(&mut self, visit: Visit) -> Result<(), CurrencyError<S::Error>> {
         let node = &self.path.nodes()[visit.node];
         let known = self.nodes[visit.node.as_u32() as usize];
@@ -263,7 +263,7 @@ where
         self.trail.open.dedup();
     }
 
-    /// What was found.
+    /// Returns the events found.
     pub(super) fn finish(mut self) -> Trail {
         self.trail.of_stops.sort_unstable();
         self.trail.of_stops.dedup();

@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 
 use afterimage_profile::{ProfileError, stops};
 
-/// Where the run ended inside a block.
+/// The place inside a block where the run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LastStep {
     /// The first operator of the block that was not executed. An operator that trapped was not.
@@ -25,7 +25,7 @@ pub struct LastStep {
 }
 
 impl LastStep {
-    /// The last step of a run with this end. `module` is what the program was parsed from.
+    /// The last step of a run with this end. `module` is the source of the program.
     ///
     /// # Errors
     /// If the end is at no place of the program.
@@ -68,8 +68,7 @@ const REGULAR: usize = 16 << 20;
 /// A path trace of a function.
 pub(super) struct PathOf<'a> {
     pub trace: &'a PathTrace,
-    /// Whether to scan it block by block: a graph of it would have almost as many series as it has
-    /// blocks.
+    /// Whether to scan it block by block: a graph of it would have almost as many series as blocks.
     pub is_irregular: bool,
     graph: OnceCell<Option<PathGraph>>,
 }
@@ -92,13 +91,13 @@ impl PathOf<'_> {
 /// A path trace of a function, as a graph of blocks.
 pub(super) struct PathGraph {
     pub graph: TimestampedGraph,
-    /// The blocks that the nodes stand for.
+    /// The blocks of the nodes.
     pub blocks: Vec<BlockId>,
 }
 
 /// Calls that took the same path and whose callees do the same.
 pub(super) struct Alike {
-    /// What calls from it do to each fact in question.
+    /// The effects of its calls on each fact in question.
     pub effects: Vec<CallEffects>,
     /// The steps after which the guest was called.
     pub called: Vec<Entry>,
@@ -140,7 +139,7 @@ impl RunCalls {
         }
     }
 
-    /// What all calls do to a fact.
+    /// Returns the effects of all calls on a fact.
     pub(super) fn summaries(&self, direction: Direction, events: &impl Events) -> Summaries<'_> {
         Summaries::new(&self.wpp, direction, events)
     }
@@ -155,13 +154,13 @@ impl RunCalls {
         self.innermost
     }
 
-    /// How many blocks a call executed itself.
+    /// Returns the number of blocks that a call executed itself.
     pub(super) fn blocks(&self, id: CallId) -> u64 {
         let path = self.wpp.path(self.wpp.calls.call(id));
         path.map_or(0, |path| path.trace.len())
     }
 
-    /// How often a function was called.
+    /// Returns the number of calls of a function.
     pub fn calls(&self, function: FuncId) -> u64 {
         let paths = self.wpp.function(function).map(|f| &f.paths[..]);
         paths.unwrap_or_default().iter().map(|p| p.calls).sum()

@@ -11,7 +11,7 @@ use afterimage_replay::steps::AccessSite;
 
 /// Finds how redundant some pure operators of a run are, by queries on the timestamped control-flow
 /// graphs of their functions: available expressions (Zhang and Gupta 2001, section 4). The result
-/// is in the order of the sites and leaves out those that are not pure operators.
+/// is in the order of the sites and leaves out sites that are not pure operators.
 ///
 /// Time is linear in the blocks of the functions' unique path traces, times operators and
 /// logarithms; less where the traces are regular.

@@ -30,12 +30,12 @@ enum Shape {
     Computed(String, Box<[Expression]>),
 }
 
-/// Where a value changes its meaning.
+/// The place where a value changes its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Definition {
     /// At the function's entry only.
     Entry,
-    /// Where this block begins.
+    /// The beginning of this block.
     Block(BlockId),
     /// By this operator.
     Operator(OpId),
@@ -220,7 +220,7 @@ pub(crate) fn expression_numbers(
     numbers.collect()
 }
 
-/// Where a value is defined.
+/// Returns the definition of a value.
 pub(super) fn definition(function: &Function, ssa: &Ssa, value: ValueId) -> Definition {
     match ssa.values[value].def {
         ValueDef::Param(_) | ValueDef::Initial(_) | ValueDef::Constant(_) => Definition::Entry,
@@ -230,7 +230,7 @@ pub(super) fn definition(function: &Function, ssa: &Ssa, value: ValueId) -> Defi
     }
 }
 
-/// The address that a constant stands for.
+/// Returns the address in a constant.
 fn address_of(operator: &Operator<'_>) -> Option<u64> {
     match *operator {
         Operator::I32Const { value } => Some(u64::from(value as u32)),

@@ -19,14 +19,14 @@ use super::question::{Counts, FactQuery, OwnEvents, ask};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fact {
     /// The result of a load or pure operator is already available. It was read, written or computed
-    /// in the same way before in the call, from values that were not computed anew since; and as
-    /// far as can be known without addresses, what was read was not overwritten.
+    /// in the same way before in the call, from values that were not recomputed since. As far as
+    /// can be known without addresses, the read memory was not overwritten.
     Available,
-    /// Which definition of a local reaches the operator that reads it.
+    /// The definition of a local that reaches the operator that reads it.
     Reaching,
     /// The local that the operator reads is not read again before it is set or the call ends.
     LastUse,
-    /// The latest event, in the call or its callees, is one of `gen` rather than `kill`. With
+    /// The latest event, in the call or its callees, is in `gen` rather than in `kill`. With
     /// `ahead`, the next event counts instead.
     Places {
         /// The events that make it hold.
@@ -63,21 +63,21 @@ pub enum FactError {
     NotPure,
 }
 
-/// How many executions the fact holds for, and why.
+/// The number of executions for which the fact holds, and why.
 #[derive(Clone, Debug, Default)]
 pub struct FactAnswer {
-    /// How often the operator was executed.
+    /// The number of executions of the operator.
     pub executions: u64,
-    /// How often the fact held.
+    /// The number of executions for which the fact held.
     pub holds: u64,
-    /// What decided, most frequent first; `None` stands for the beginning or the end of the call.
+    /// The deciding sites, most frequent first; `None` means the beginning or the end of the call.
     pub decided: Vec<(Option<Decider>, u64)>,
     /// The number of calls in which the operator was executed.
     pub calls: u64,
-    /// The answers by path trace, and by what was called from there: those of most calls first, as
+    /// The answers by path trace and by the decisions of its callees: those of most calls first, as
     /// many as requested.
     pub paths: Vec<PathAnswer>,
-    /// How many of these there are in total.
+    /// The total number of these.
     pub all_paths: u64,
     /// The number of queries ⟨timestamps, node⟩ raised.
     pub queries: u64,
@@ -91,20 +91,20 @@ pub struct FactAnswer {
 pub struct PathAnswer {
     /// The number of calls.
     pub calls: u64,
-    /// How many blocks each call executed itself.
+    /// The number of blocks that each call executed itself.
     pub blocks: u64,
-    /// Which of these blocks executed the operator, counted from 1.
+    /// The positions of the blocks that executed the operator, counted from 1.
     pub executions: Series,
     /// The blocks at which the fact held.
     pub holds: Series,
 }
 
-/// What decides a fact about an operator.
+/// The sites that decide a fact about an operator.
 struct Wanted {
     block: BlockId,
     /// The events of its function.
     events: OwnEvents,
-    /// What matters of the callees' events, if anything.
+    /// The relevant events of callees, if any.
     callees: Option<Callees>,
 }
 
@@ -134,7 +134,7 @@ pub struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    /// Facts of a run of a program. `module` is what the program was parsed from.
+    /// Facts of a run of a program. `module` is the source of the program.
     pub fn new(calls: &'a RunCalls, program: &'a Program, module: &'a [u8]) -> Self {
         Self {
             codes: Codes::new(program, module),
@@ -162,7 +162,7 @@ impl<'a> Facts<'a> {
         Ok(self.answer_each(function, op, fact, paths)?.0)
     }
 
-    /// Like [`answer`](Self::answer), together with what decided each execution.
+    /// Like [`answer`](Self::answer), with the deciding access of each execution.
     ///
     /// # Errors
     /// If the fact is not about such an operator.
@@ -178,7 +178,7 @@ impl<'a> Facts<'a> {
     }
 
     /// Answers for several operators of a function, in their order, going through its path traces
-    /// only once. Memory holds what is known of all their executions at once.
+    /// only once. Memory holds all of their executions at once.
     pub fn answers(
         &self,
         function: FuncId,
@@ -197,7 +197,7 @@ impl<'a> Facts<'a> {
             .iter()
             .map(|&op| self.wanted(function, op, fact, &sites));
         let wanted = Vec::from_iter(wanted);
-        // What calls decide is the same for all loads that read the same bytes.
+        // All loads that read the same bytes share the decisions of calls.
         let mut known: Vec<(Callees, Summaries<'_>)> = Vec::new();
         for callees in wanted.iter().flatten().filter_map(|wanted| wanted.callees) {
             if known.iter().all(|(of, _)| *of != callees) {
@@ -311,7 +311,7 @@ impl<'a> Facts<'a> {
         })
     }
 
-    /// What calls decide.
+    /// Returns the decisions of calls.
     fn summaries(
         &self,
         callees: Callees,
@@ -390,7 +390,7 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// Where the operator's expression is computed, and where its meaning changes.
+/// Returns where the operator's expression is computed, and where its meaning changes.
 pub(super) fn computed(code: &Code<'_>, op: OpId, sites: &Sites) -> Result<OwnEvents, FactError> {
     let expression = code.expressions.computed(&code.ssa, op);
     let expression = expression.ok_or(FactError::NotPure)?;

@@ -1,4 +1,4 @@
-//! What decided each execution of an operator, over all calls.
+//! The decision for each execution of an operator, over all calls.
 
 use afterimage_dataflow::{Outcome, Solution};
 use afterimage_wpp::twpp::{CallId, CallRun, Runs, Series};
@@ -8,7 +8,7 @@ use super::calls::{Alike, RunCalls};
 use super::listing::Listing;
 use super::memory::Decider;
 
-/// What decided each of an operator's executions, numbered from 1 in the order of time.
+/// The decision for each of an operator's executions, numbered from 1 in the order of time.
 ///
 /// Calls that are alike are stored once. Executions are found through the dynamic call graph, in
 /// which equal subtrees are shared.
@@ -62,7 +62,7 @@ impl Ranked {
         self.count
     }
 
-    /// How many timestamps are at most `t`.
+    /// Returns the number of timestamps up to `t`.
     pub fn rank(&self, t: u64) -> u64 {
         let entries = self.series.entries();
         let next = entries.partition_point(|entry| entry.first <= t);
@@ -104,7 +104,7 @@ pub struct FactInstance {
     pub time: u64,
     /// Its position among the blocks that its call executed itself, from 1.
     pub step: u64,
-    /// What decided; `None` stands for the beginning or the end of the call.
+    /// The deciding site; `None` means the beginning or the end of the call.
     pub decider: Option<Decider>,
 }
 
@@ -162,7 +162,7 @@ pub(super) fn with_last_apart(
     })
 }
 
-/// Collects what was found in calls that are alike.
+/// Collects the answers of calls that are alike.
 #[derive(Default)]
 pub(super) struct Collecting {
     own: Vec<Own>,

@@ -1,4 +1,4 @@
-//! Lists an operator's executions in order, as far as needed.
+//! Lists an operator's executions in order, on demand.
 
 use afterimage_wpp::twpp::{CallRun, Series};
 
@@ -11,11 +11,11 @@ const MOST_STEPS: u64 = 20_000_000;
 struct Frame<'i> {
     own: Option<&'i Own>,
     by: Option<&'i Series>,
-    /// How many of its own executions are done.
+    /// The number of its own executions that are done.
     done: u64,
     runs: Box<dyn Iterator<Item = (CallRun, bool)> + 'i>,
-    /// The current run of calls, how many of them are done, and whether it is the call that never
-    /// returned.
+    /// The current run of calls, the number of calls in it that are done, and whether it is the
+    /// call that never returned.
     run: Option<(CallRun, u64, bool)>,
 }
 
@@ -23,9 +23,9 @@ struct Frame<'i> {
 pub(super) struct Listing<'i> {
     instances: &'i Instances<'i>,
     decider: usize,
-    /// For each subtree, how many of its executions have this decider.
+    /// For each subtree, the number of executions with this decider.
     decided: Vec<u64>,
-    /// How many of all these are still to come.
+    /// The number of all remaining executions.
     left: u64,
     /// The number of the last execution.
     number: u64,

@@ -11,25 +11,25 @@ use super::memory::{Bytes, Code, Codes, Decider, InCallees, Sites, Touch, relati
 use super::question::{Counts, FactQuery, OwnEvents, ask};
 use afterimage_replay::steps::AccessSite;
 
-/// How many executions of an operator are redundant by the path that led there, without looking at
-/// addresses or values.
+/// The number of an operator's executions that are redundant by the preceding path alone,
+/// regardless of addresses and values.
 ///
 /// *An execution of a load* is redundant if an earlier load or store on the path, in its call or in
 /// its callees, covers all its bytes. That access's address must be the same constant, or the same
 /// expression of values that were not computed anew since. Nothing since then may have written one
-/// of the bytes: no store, bulk operation or call of the host. (A store to a constant address, or
-/// to another offset of the same expression, cannot if it does not overlap.)
+/// of the bytes: no store, bulk operation or host call. (A store to a constant address, or to
+/// another offset of the same expression, is harmless if it does not overlap.)
 ///
 /// *An execution of a pure operator* is redundant if an earlier one on the path, in its call,
-/// computed the same expression, and no value in that expression was computed anew since. This is
-/// what a compiler that knows the path may remove.
+/// computed the same expression, and no value in that expression was recomputed since. A compiler
+/// that knows the path may remove these executions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathRedundancy {
     /// The operator.
     pub site: AccessSite,
-    /// How often it was executed.
+    /// The number of executions.
     pub executions: u64,
-    /// How often it was redundant.
+    /// The number of redundant executions.
     pub redundant: u64,
     /// The operators that made it redundant, most frequent first.
     pub sources: Vec<(AccessSite, u64)>,
@@ -42,11 +42,11 @@ pub struct PathRedundancy {
 
 /// Finds how redundant some loads of a run are, by queries on the timestamped control-flow graphs
 /// of their functions (Zhang and Gupta 2001, section 4.3.1). The result is in the order of the
-/// sites and leaves out those that are not loads.
+/// sites and leaves out sites that are not loads.
 ///
 /// Time is linear in the blocks of the functions' unique path traces, times loads and logarithms,
-/// less where these are regular; and, for each constant address, in the unique path traces of the
-/// run.
+/// and less for regular traces. For each constant address it is also linear in the unique path
+/// traces of the run.
 pub fn path_redundancy(
     calls: &RunCalls,
     program: &Program,
@@ -84,7 +84,7 @@ pub fn path_redundancy(
     answers(calls, &sites, &wanted, &known)
 }
 
-/// What must be known of the operator at a site.
+/// The facts needed about the operator at a site.
 pub(super) struct Wanted {
     pub site: AccessSite,
     pub block: BlockId,
@@ -93,7 +93,7 @@ pub(super) struct Wanted {
     pub read: Option<Bytes>,
 }
 
-/// How often the wanted values are available.
+/// Returns how often the wanted values are available.
 pub(super) fn answers(
     calls: &RunCalls,
     sites: &Sites,

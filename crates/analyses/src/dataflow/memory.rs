@@ -1,4 +1,4 @@
-//! What the functions of a program do to memory, judged by their code.
+//! The effects of a program's functions on memory, judged by their code.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -107,8 +107,9 @@ pub(super) struct Bytes {
     pub bytes: u64,
 }
 
-/// What an access means for bytes at a known distance: `true` if it makes them available, `false`
-/// if it makes them unavailable. `from` is the address of the first byte minus that of the access.
+/// Returns the meaning of an access for bytes at a known distance: `true` if it makes them
+/// available, `false` if it makes them unavailable. `from` is the address of the first byte minus
+/// that of the access.
 pub(super) fn relation(access: &Access, from: i128, bytes: u64) -> Option<bool> {
     let (from, length) = (from, i128::from(access.bytes));
     let to = from + i128::from(bytes);
@@ -119,7 +120,7 @@ pub(super) fn relation(access: &Access, from: i128, bytes: u64) -> Option<bool> 
     (overlaps && access.is_store).then_some(false)
 }
 
-/// What decided a fact.
+/// The site that decided a fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Decider {
     /// This operator makes it hold.
@@ -152,7 +153,7 @@ pub(super) struct Sites {
 }
 
 impl Sites {
-    /// Gives everything that makes a fact not hold the same number, so that more calls are alike.
+    /// Gives the same number to everything that refutes a fact, so that more calls are alike.
     pub fn with_kills_alike() -> Self {
         Self {
             kills_are_alike: true,
@@ -179,7 +180,8 @@ impl Sites {
     }
 }
 
-/// What callees do to bytes of memory. If the address is not a constant, any store may write them.
+/// The effects of callees on bytes of memory. If the address is not a constant, any store may write
+/// them.
 pub(super) struct InCallees<'a, 'c> {
     pub codes: &'c Codes<'a>,
     pub sites: &'c Sites,

@@ -15,11 +15,11 @@ use super::scan::scan;
 pub(super) struct OwnEvents {
     /// For each block, positions and the sites that decide there, in order.
     blocks: FxHashMap<BlockId, Vec<(u32, Site)>>,
-    /// The sites that decide where a block ends with a call through a table that reaches the host.
+    /// The sites that decide if a block ends with a call through a table that reaches the host.
     hosts: FxHashMap<BlockId, Site>,
 }
 
-/// Where a block begins.
+/// The beginning of a block.
 const BEGIN: u32 = 0;
 
 /// The position of an operator in its block.
@@ -80,13 +80,13 @@ pub(super) struct FactQuery<'a> {
     pub block: BlockId,
     pub op: OpId,
     pub events: &'a OwnEvents,
-    /// What calls decide; `None` if they do not matter.
+    /// The decisions of calls; `None` if they do not matter.
     pub summaries: Option<&'a Summaries<'a>>,
 }
 
 /// Answers questions about one function, call by call, with calls that are alike taken together.
-/// `tell` receives the question's number, how many blocks each call executed itself, when the
-/// operator was executed, and the answer.
+/// `tell` receives the question's number, the number of blocks that each call executed itself, the
+/// times of the operator's executions, and the answer.
 pub(super) fn ask(
     calls: &RunCalls,
     function: FuncId,
@@ -243,8 +243,8 @@ impl Of<'_> {
         Effect::Differs { decided, rest }
     }
 
-    /// The effect of a block, from what it does itself and what it does by calling the host through
-    /// a table.
+    /// Returns the effect of a block, combined from its own effect and from host calls through a
+    /// table.
     fn with_call(&self, timestamps: &Series, own: Option<Site>, hosts: Option<Site>) -> Effect {
         let plain = self.effects.of_block(timestamps, own);
         let decided_before = own.is_some() && self.asked.direction == Direction::Forward;
@@ -270,7 +270,7 @@ impl Of<'_> {
     }
 }
 
-/// How many executions each site decided, over all calls that are alike.
+/// The number of executions that each site decided, over all calls that are alike.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
     pub by_outcome: FxHashMap<Outcome, u64>,

@@ -1,5 +1,5 @@
-//! Scans a path trace that is too irregular for a graph: once for all questions, keeping only what
-//! was asked about.
+//! Scans a path trace that is too irregular for a graph: once for all questions, keeping only the
+//! requested executions.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use afterimage_wpp::twpp::{Entry, Series};
 use super::calls::Alike;
 use super::question::{FactQuery, position};
 
-/// How many executions are merged at a time.
+/// The number of executions merged at a time.
 const GATHERED: usize = 1 << 12;
 
 /// Finds what decides each execution in question, in calls that are alike. The result has, for each
@@ -41,12 +41,12 @@ pub(super) fn scan(
     all.into_iter().map(|scan| scan.finish(length)).collect()
 }
 
-/// What is known about a block.
+/// The known facts about a block.
 #[derive(Clone, Copy)]
 enum BlockFacts {
     /// It was not looked at.
     Unknown,
-    /// Nothing in it decides, or is asked about.
+    /// Nothing in it decides or is in question.
     Plain,
     /// The site that decides a query through the whole block, apart from a call at its end.
     Own(Option<Site>),
@@ -55,7 +55,7 @@ enum BlockFacts {
 /// A question while the trace is scanned.
 struct Scan<'a> {
     asked: &'a FactQuery<'a>,
-    /// What calls decide, ascending, from the current step on.
+    /// The decisions of calls, ascending, from the current step on.
     calls: Pointer<'a, (Entry, Site)>,
     /// When functions of the program are called.
     called: Pointer<'a, Entry>,
@@ -221,7 +221,7 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// Series one after the other, read in ascending order.
+/// A list of series, read in ascending order.
 struct Pointer<'a, T> {
     left: &'a [T],
     entry: fn(&T) -> Entry,

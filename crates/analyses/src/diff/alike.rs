@@ -6,8 +6,8 @@ use wasmparser::{Operator, Parser, Payload};
 
 /// The differences between two modules that are alike. Such modules have the same functions of the
 /// same types, with the same locals, number of operators and control flow. So the k-th operator of
-/// a function corresponds to the k-th one in the other module, and the runs can be compared block
-/// by block.
+/// a function corresponds to the k-th in the other module, and the runs can be compared block by
+/// block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Alike {
     /// The operators that differ, in the order of the code.
@@ -32,13 +32,13 @@ pub struct OtherData {
     pub segment: u32,
     /// The offset of the first byte that differs.
     pub first: u64,
-    /// How many bytes differ.
+    /// The number of bytes that differ.
     pub bytes: u64,
 }
 
 impl Alike {
-    /// The largest number of differing operators in modules that are alike. Where code or data
-    /// moved, hundreds of constants are addresses that moved along.
+    /// The largest number of differing operators in modules that are alike. If code or data moved,
+    /// hundreds of constants are addresses that moved along.
     pub const MOST: usize = 64;
 }
 
@@ -86,8 +86,7 @@ fn others(
     let (mut x, mut y) = (a.0.operators(a.1, of_a), b.0.operators(b.1, of_b));
     while let (Some((op, from_x, first)), Some((_, from_y, second))) = (x.next(), y.next()) {
         let is_same = match (&first, &second) {
-            // The bytes say which of its targets is which; the operator also contains their
-            // position.
+            // The bytes identify its targets; the operator also contains their position.
             (Operator::BrTable { .. }, Operator::BrTable { .. }) => {
                 part(a.1, &(from_x..x.position())) == part(b.1, &(from_y..y.position()))
             }
@@ -173,7 +172,7 @@ fn part_of<'m>(module: &'m [u8], section: &Payload<'_>) -> Option<&'m [u8]> {
     }
 }
 
-/// Sections other than custom ones; `None` for what cannot be read.
+/// Sections other than custom ones; `None` for sections that cannot be read.
 fn sections(module: &[u8]) -> impl Iterator<Item = Option<(u8, Payload<'_>)>> {
     let payloads = Parser::new(0).parse_all(module);
     payloads.filter_map(|payload| match payload {

@@ -1,4 +1,4 @@
-//! Finds where the paths of two executions part.
+//! Finds where the paths of two executions diverge.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use afterimage_wpp::{Cursor, Segments, Visit, WholePath};
 
 use super::DiffError;
 
-/// Where two executions take different ways.
+/// The place where two executions take different ways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parting {
     /// The time of the first block that differs: all before are the same.
@@ -78,7 +78,7 @@ struct Blocks<'a, S: Segments> {
     position: usize,
 }
 
-/// An execution of a node of which nothing was passed yet.
+/// An execution of a node that was not processed at all.
 struct Fresh {
     node: NodeId,
     length: u64,

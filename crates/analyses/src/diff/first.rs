@@ -33,11 +33,11 @@ pub struct HostBytes {
     pub b: Vec<u8>,
 }
 
-/// How many bytes of [`HostBytes`] to keep.
+/// The number of bytes of [`HostBytes`] to keep.
 const KEPT: usize = 32;
 
-/// Finds where two executions first differ in control, a value, an address, or what the host does;
-/// `None` if they are the same to the end. Both must be of one module, or of two that are
+/// Finds where two executions first differ in control, a value, an address, or the host's actions;
+/// returns `None` if they are the same to the end. Both must be of one module, or of two that are
 /// [`alike`](super::alike); `replaced` are then the operators that differ. For operators that
 /// change tables or drop a segment, the table or segment itself is not compared.
 ///

@@ -1,8 +1,8 @@
-//! Folds everything that a run computes into one number.
+//! Hashes everything that a run computes into one number.
 //!
 //! In functions with replaced operators, the steps of the operators are folded instead, because the
 //! same registers need not mean the same there. The result does not depend on how the path is cut
-//! into nodes, which may differ between two recordings: blocks, values and accesses are three
+//! into nodes, which may differ between two recordings. Blocks, values and accesses are three
 //! sequences, each in the order of the run. Two runs with equal numbers after the same block did
 //! the same up to there, unless 128 bits collide.
 
@@ -114,7 +114,7 @@ struct Folder {
     folded: Folded,
     template: Rc<Template>,
     written: Vec<Range>,
-    /// Whether the next bytes are those that the host reads.
+    /// Whether the host reads the next bytes.
     reads: bool,
 }
 
@@ -241,7 +241,7 @@ where
         })
     }
 
-    /// How many blocks were executed.
+    /// Returns the number of executed blocks.
     pub fn time(&self) -> u64 {
         self.steps.follower.machine.time()
     }

@@ -10,12 +10,12 @@ use afterimage_wpp::{Segments, Visit};
 use super::{DiffError, Side};
 use afterimage_replay::steps::Follower;
 
-/// Where the output of two executions to one file descriptor differs.
+/// The first difference in the output of two executions to one file descriptor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputDifference {
     /// The file descriptor: 1 is standard output, 2 standard error.
     pub descriptor: u32,
-    /// How many bytes before the first difference are the same.
+    /// The number of equal bytes before the first difference.
     pub offset: u64,
     /// The last bytes before it, from the beginning of their line.
     pub before: Vec<u8>,
@@ -49,14 +49,14 @@ pub struct Outputs {
     pub any: bool,
 }
 
-/// How many bytes of a line to keep.
+/// The number of bytes of a line to keep.
 const KEPT: usize = 120;
 
 /// Finds where the output of two WASI programs first differs. Output is what `fd_write` wrote, in
 /// the order of the calls. (File descriptors are identified by their numbers alone.)
 ///
-/// Takes the time of following both to their ends. Memory is that of the machines, and of the
-/// output by which one is ahead of the other.
+/// Takes the time of following both to their ends. Memory is that of the machines, plus the output
+/// by which one is ahead of the other.
 ///
 /// # Errors
 /// If one of them cannot be followed.
@@ -71,7 +71,7 @@ where
     let mut streams = BTreeMap::<u32, Stream>::new();
     let (mut first, mut second) = (true, true);
     while first || second {
-        // The one that is behind takes the next step.
+        // The execution with the earlier time takes the next step.
         let (ta, tb) = (sides.0.time(), sides.1.time());
         if first && (ta <= tb || !second) {
             first = sides.0.advance(|chunk| take(&mut streams, chunk, false))?;
@@ -102,9 +102,9 @@ fn take(streams: &mut BTreeMap<u32, Stream>, chunk: Chunk, second: bool) {
 /// The output of both to one descriptor.
 #[derive(Default)]
 struct Stream {
-    /// What one has written and the other has not yet.
+    /// The output that one has written and the other has not yet.
     ahead: VecDeque<Written>,
-    /// How many bytes of the first chunk were seen in the other.
+    /// The number of bytes of the first chunk seen in the other.
     seen: usize,
     /// Whether the second is ahead.
     second: bool,
@@ -127,7 +127,7 @@ impl Stream {
         let mut at = 0;
         while at < chunk.bytes.len() {
             let Some(other) = self.ahead.front() else {
-                // This one is ahead now.
+                // This execution is ahead now.
                 self.second = second;
                 self.seen = at;
                 self.ahead.push_back(chunk);

@@ -59,8 +59,8 @@ where
     Ok(calls)
 }
 
-/// How often the block of an operator was executed up to and including block T: the number of the
-/// operator's execution there.
+/// Returns how often the block of an operator was executed up to and including block T: the number
+/// of the operator's execution there.
 ///
 /// # Errors
 /// If the path cannot be read.

@@ -1,11 +1,10 @@
 //! Ranks values by how well they separate failing executions from passing ones.
 //!
 //! As in statistical debugging (Liblit, Naik, Zheng, Aiken and Jordan, "Scalable statistical bug
-//! isolation", 2005, sections 2 and 3), each statement is a site with predicates: that some value
-//! had a given sign, or that some value was larger or smaller than all those of a passing
-//! execution. A predicate that says no more than that its statement was executed is left out, like
-//! those whose Increase(P) is not positive. Predicates are ranked by Ochiai's coefficient, as lines
-//! are.
+//! isolation", 2005, sections 2 and 3), each statement is a site with predicates. A predicate says
+//! that some value had a given sign, or that some value was outside the range of all passing
+//! executions. A predicate that says only that its statement was executed is left out, as are those
+//! whose Increase(P) is not positive. Predicates are ranked by Ochiai's coefficient, as lines are.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

@@ -53,7 +53,7 @@ pub struct Range {
     pub signs: [bool; 3],
 }
 
-/// What the bits of a statement's value mean.
+/// The meaning of the bits of a statement's value.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     I32,

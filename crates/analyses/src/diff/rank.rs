@@ -26,7 +26,7 @@ pub struct RankedLine {
 /// number of arrivals at each line.
 ///
 /// The measure is Ochiai's, found best of the usual ones by Abreu, Zoeteweij and van Gemund (2007,
-/// section 4): `ef / √((ef + nf) · (ef + ep))`, where `ef` and `ep` are the failing and passing
+/// section 4): `ef / √((ef + nf) · (ef + ep))`. Here `ef` and `ep` are the failing and passing
 /// executions in which the line ran, and `nf` the failing ones in which it did not. The order is
 /// computed in integers; `score` is only for display. O(lines · executions).
 pub fn rank_lines(

@@ -1,5 +1,5 @@
-//! Compares replaced operators: what they gave, and what the originals would have given in their
-//! place.
+//! Compares replaced operators: their results, and the results that the originals would have had in
+//! their place.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -18,12 +18,12 @@ use afterimage_replay::steps::{Follower, Plan, Plans, StepsError, Value};
 /// The effect of an operator in whose place another module has a different one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effect {
-    /// How often it was executed.
+    /// The number of executions.
     pub executed: u64,
-    /// For operators that compute from their operands alone: in how many executions the other one
-    /// would have given something else. `None` if unknown.
+    /// For operators that compute from their operands alone: the number of executions in which the
+    /// other operator would have had a different result. `None` if unknown.
     pub otherwise: Option<u64>,
-    /// The first such execution, if known.
+    /// The first of these executions, if known.
     pub first: Option<Otherwise>,
 }
 
@@ -168,7 +168,7 @@ impl Pure {
 struct Site {
     replaced: usize,
     block: u32,
-    /// How many of the node's instructions come before it.
+    /// The number of the node's instructions before it.
     before: usize,
     /// Whether it is an instruction itself: the next one.
     is_instruction: bool,
@@ -271,8 +271,8 @@ impl<'r> Comparing<'r> {
         Ok(sites.into())
     }
 
-    /// Evaluates an execution of an operator. Returns the difference if the other one would have
-    /// given something else.
+    /// Evaluates an execution of an operator. Returns the difference if the other operator would
+    /// have had a different result.
     fn executed(&self, site: &Site, low: &[u64], high: &[u64]) -> Option<Otherwise> {
         let compared = site.compared.as_ref()?;
         let operands = compared.operands.iter().map(|&(register, ty)| {

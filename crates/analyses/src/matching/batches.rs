@@ -15,9 +15,9 @@ use super::take::{Gave, Listen, StatementSite, Take, Taken, Taking};
 use super::walk::{Walk, Walked};
 use afterimage_replay::steps::{Run, StepsError};
 
-/// How many events a batch holds.
+/// The number of events in a batch.
 const AT_ONCE: usize = 1 << 13;
-/// How many batches may wait.
+/// The number of batches that may wait.
 const WAITING: usize = 4;
 
 /// A call of [`Listen`], except for the operands of computations.

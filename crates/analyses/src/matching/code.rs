@@ -1,4 +1,4 @@
-//! Facts about a function's operators that are known without executing them.
+//! Static facts about a function's operators.
 
 use std::hash::{Hash, Hasher};
 
@@ -72,7 +72,7 @@ fn known(program: &Program, operator: &Operator<'_>) -> OperatorFacts {
 }
 
 /// Whether its constants may be addresses of data. It may add, compare or choose between addresses,
-/// but nobody multiplies them.
+/// but not multiply them.
 fn takes_addresses(class: Class, operator: &Operator<'_>, name: &str) -> bool {
     match class {
         Class::Compute => matches!(

@@ -302,15 +302,15 @@ fn finish<S: Segments>(run: Run<'_, S>, walked: Walked<Taking<Sketches>>) -> Ske
     }
 }
 
-/// How much weight each intermediate copy leaves to the evidence that a statement wrote what
-/// another reads.
+/// The factor by which each intermediate copy weakens the evidence that a statement wrote another's
+/// input.
 const COPIED: f32 = 0.8;
 /// The largest number of writers to keep for one reader.
 const WRITERS: usize = 32;
 
-/// For each load, the stores that wrote what it reads, directly or through copies, ascending and
-/// with their weights. `written` has the stores of each load, `sources` the loads that each store
-/// copies.
+/// Returns, for each load, the stores that wrote its data, directly or through copies, ascending
+/// and with their weights. `written` has the stores of each load, `sources` the loads that each
+/// store copies.
 fn writers(
     written: &FxHashMap<u32, Vec<u32>>,
     sources: &[Vec<u32>],

@@ -1,9 +1,9 @@
 //! Views code as if it were inlined: statements by the calls through which they are executed.
 //!
-//! An optimiser inlines a small function wherever it is called, and each copy does a part of what
-//! the function did. To match the copies, the function's statements are also separated by the calls
-//! around them, up to a function that *stands alone*, that is, one that is not inlined (Ammons,
-//! Ball and Larus 1997 call these calling contexts).
+//! An optimiser inlines a small function wherever it is called, and each copy does a part of the
+//! function's work. To match the copies, the function's statements are also separated by the calls
+//! around them, up to a function that *stands alone*, that is, one that is not inlined. (Ammons,
+//! Ball and Larus 1997 call these calling contexts.)
 
 use std::collections::HashSet;
 
@@ -143,8 +143,8 @@ impl Contexts {
         std::iter::successors(Some(self.of(context)), outward)
     }
 
-    /// Where an operator of a context would be if everything were inlined: ascending in the order
-    /// of the program. Callees of one call by pointer follow one another.
+    /// Returns where an operator of a context would be if everything were inlined: ascending in the
+    /// order of the program. Callees of one call by pointer follow one another.
     pub fn position(&self, context: u32, op: OpId) -> Vec<(OpId, Option<FuncId>)> {
         let calls = self.chain(context);
         let calls = calls.filter_map(|of| Some((of.caller?.1, Some(of.function))));
@@ -219,7 +219,7 @@ mod tests {
             contexts.enter(calls_itself, op(2), 10);
             let of = contexts.of(contexts.current().unwrap());
             let root = [main, calls_itself][usize::from(depth > 0)];
-            // Within itself it stands alone, and what it then calls is itself again.
+            // Within itself it stands alone, and its recursive call begins it anew.
             assert_eq!((of.function, of.root), (calls_itself, root), "{depth}");
         }
         let open = contexts.len();

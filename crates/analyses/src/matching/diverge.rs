@@ -3,7 +3,7 @@
 //!
 //! Sketches record for the first 2ᵏ executions of two statements whether all values were the same.
 //! For a pair that differs, they give the first difference up to a factor of two. Both runs are
-//! followed again, with more kept of the executions in between, until the first that differs is
+//! followed again, and more is kept of the executions in between, until the first difference is
 //! known.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -32,16 +32,16 @@ pub struct Divergence {
     /// The statement of the second version.
     pub b: u32,
     /// The number of the execution in each version, from 1. All earlier executions gave the same in
-    /// both. Where the second version inlined the function, this holds for executions through the
-    /// same calls.
+    /// both. If the second version inlined the function, these are executions through the same
+    /// calls.
     pub numbers: [u64; 2],
     /// The two values; for calls, two arguments.
     pub values: [u64; 2],
     /// For calls, which arguments these are, from 1.
     pub arguments: Option<[u32; 2]>,
     /// For tests and branches, which one version may negate: whether each was decided differently
-    /// than in its first execution. Where the second version inlined the function, the first
-    /// execution through the same calls counts.
+    /// than in its first execution. If the second version inlined the function, the first execution
+    /// through the same calls counts.
     pub decided: Option<[bool; 2]>,
     /// The times of the two executions.
     pub times: [u64; 2],
@@ -104,8 +104,8 @@ pub enum Origin {
 const LIKELY: f32 = 0.5;
 /// The largest number of pairs to look into.
 const PAIRS: usize = 2048;
-/// How often a distance between addresses in both versions must occur to mean that an object has
-/// moved.
+/// The number of times a distance between addresses in both versions must occur to mean that an
+/// object has moved.
 const MOVED: u32 = 2;
 /// The largest number of executions kept, over all pairs.
 const KEPT: u64 = 1 << 22;
@@ -124,7 +124,7 @@ struct Open {
     differ: u64,
 }
 
-/// The pairs that correspond by what they take, but gave different values at some time. Differences
+/// Finds the pairs with corresponding operands that had different results at some time. Differences
 /// between addresses of objects that have merely moved do not count; corresponding loads and stores
 /// show which objects have.
 ///
@@ -133,7 +133,7 @@ struct Open {
 ///
 /// Candidates are the pairs that agree in at least half of the shorter sequence of values, and
 /// those whose makers correspond. Both runs are followed again, at the same time; twice if more
-/// than some thousands of executions lie between those that are known. Only the first run reports
+/// than some thousands of executions lie between the known ones. Only the first run reports
 /// progress.
 ///
 /// # Errors
@@ -223,8 +223,8 @@ where
         }
     }
     tell_origins(matching, &mut operators, &mut found);
-    // An optimiser may count from another number. A computation that differs on the same operands
-    // is no such case.
+    // An optimiser may count from another number. A computation that differs on equal operands is
+    // not affected by this.
     found.retain(|found| !is_shifted(found) || found.origin == Origin::Computed);
     found.sort_by_key(|found| {
         let mut matches = matched.matching.matches(found.b);
@@ -303,7 +303,7 @@ impl<S: Segments> Operators<'_, '_, S> {
         all.get(place.op.index()).copied()
     }
 
-    /// Whether one of two statements chooses between two values where the other computes one. An
+    /// Whether one of two statements chooses between two values and the other computes one. An
     /// optimiser turns a branch into such a choice.
     fn one_chooses(&mut self, found: &Divergence) -> bool {
         let chooses = [(0, found.a), (1, found.b)].map(|(side, statement)| {
@@ -322,7 +322,7 @@ impl<S: Segments> Operators<'_, '_, S> {
         })
     }
 
-    /// For calls, the compared values are their arguments, one after the other. Finds the argument,
+    /// For calls, the compared values are their arguments, one after another. Finds the argument,
     /// and the execution, that a value belongs to.
     fn tell_argument(&mut self, found: &mut Divergence) {
         let mut count = |side: usize, statement: u32| {
@@ -347,7 +347,7 @@ struct Moves(HashMap<u64, Moved>);
 
 /// Objects that moved by the same distance.
 struct Moved {
-    /// How many pairs of statements access them.
+    /// The number of pairs of statements that access them.
     times: u32,
     /// Their lowest address in the first version, or the lowest pointer to them.
     first: u64,
@@ -355,7 +355,8 @@ struct Moved {
     last: u64,
 }
 
-/// How far an object may extend beyond its accessed bytes: some parts and ends are never accessed.
+/// The distance that an object may extend beyond its accessed bytes: some parts and ends are never
+/// accessed.
 const AROUND: u64 = 1024;
 
 impl Moves {
@@ -363,7 +364,7 @@ impl Moves {
     /// negations of its addresses. Numbers that differ by the same distance, but lie away from the
     /// objects, do not count.
     fn lead(&self, values: [u64; 2]) -> bool {
-        // `-p & 15` is how far it is to the next multiple of 16.
+        // `-p & 15` is the distance to the next multiple of 16.
         let negative = values.map(|value| match u32::try_from(value) {
             Ok(value) => value.wrapping_neg().into(),
             Err(_) => value.wrapping_neg(),
@@ -415,8 +416,8 @@ fn moves(versions: [&Version; 2], matching: &Matching) -> Moves {
     Moves(moves)
 }
 
-/// Separates pairs that compute something else from the same operands from those that only pass a
-/// difference on.
+/// Separates pairs that compute different results from the same operands from those that only pass
+/// a difference on.
 fn tell_origins<S: Segments>(
     matching: &Matching,
     operators: &mut Operators<'_, '_, S>,
@@ -454,10 +455,10 @@ fn tell_origins<S: Segments>(
 /// Beyond it, the difference is assumed to matter.
 const FOLLOWED: usize = 64;
 
-/// Whether a different computation in the second version makes a difference. It does if it reaches,
-/// through others that also compute differently, a statement that does something else than its
-/// counterpart, or one that is no computation and has no counterpart. Otherwise an optimiser only
-/// computes an address or a condition in other steps.
+/// Whether a different computation in the second version makes a difference. It matters if it
+/// reaches, through others that also compute differently, a statement that acts differently from
+/// its counterpart, or a statement without counterpart that is not a computation. Otherwise an
+/// optimiser only computes an address or a condition in other steps.
 fn matters(
     versions: [&Version; 2],
     matching: &Matching,
@@ -495,7 +496,7 @@ fn matters(
     false
 }
 
-/// Whether a statement did what its counterpart did, as far as it was executed.
+/// Whether the executions of a statement acted like those of its counterpart.
 pub(super) fn did_the_same(a: &Statement, b: &Statement, values: Values) -> bool {
     let shorter = a.values.count.min(b.values.count);
     let same = match values {

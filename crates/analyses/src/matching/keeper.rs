@@ -39,7 +39,7 @@ pub(super) struct Keeper {
     numbers: FxHashMap<(u32, StatementSite), u32>,
     others: FxHashMap<StatementSite, u32>,
     watched: Vec<Watched>,
-    /// How often each place was executed, through any calls.
+    /// The executions of each place, through any calls.
     executed: Vec<u64>,
     kept: Vec<Vec<Kept>>,
 }
@@ -49,7 +49,7 @@ pub(super) struct Keeper {
 struct Watched {
     /// The index of its place.
     place: usize,
-    /// How often it was executed through these calls.
+    /// The number of executions through these calls.
     count: u64,
     /// The stretches that are kept of it.
     stretches: Vec<Filling>,
@@ -184,7 +184,7 @@ mod tests {
     }
 
     proptest! {
-        /// By definition: the executions of each context and place, one after the other.
+        /// By definition: the executions of each context and place, one after another.
         #[test]
         fn what_is_kept_of_a_stretch_is_what_was_executed_in_it(
             executed in prop::collection::vec((0u32..3, 0usize..3, 0u64..4), 0..60),

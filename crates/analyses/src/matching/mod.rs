@@ -2,12 +2,11 @@
 //!
 //! [`version`] follows a run once. For each executed statement it makes what
 //! [`afterimage_matching`] compares: sketches of its values and addresses, its times, and where its
-//! operands come from. It needs only values and the log, and keeps nothing of the run but the
-//! sketches.
+//! operands come from. It needs only values and the log, and keeps only the sketches of the run.
 //!
 //! [`match_runs`] finds more, but follows both runs again. It separates statements of functions
-//! that the second version inlined by the calls through which they are executed, and compares what
-//! was executed at the same time in both.
+//! that the second version inlined, by the calls through which they are executed. Then it compares
+//! the statements executed at the same time in both versions.
 //!
 //! ```no_run
 //! use afterimage_program::Program;

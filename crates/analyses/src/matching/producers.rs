@@ -104,7 +104,7 @@ impl<'a> Producers<'a> {
         found
     }
 
-    /// Where the operands of a statement may come from.
+    /// Returns the possible origins of a statement's operands.
     pub fn of(&self, context: u32, op: OpId) -> Box<[Producer]> {
         let function = self.contexts.of(context).function;
         let Some(ssa) = self.types.statements(function) else {
@@ -280,7 +280,7 @@ impl<'a> Producers<'a> {
     }
 }
 
-/// The first values, as many as are looked at.
+/// Returns the first values, as many as are examined.
 fn few(values: &[ValueId]) -> &[ValueId] {
     &values[..values.len().min(LOOKED_AT)]
 }

@@ -20,10 +20,11 @@ use afterimage_replay::steps::{Run, StepsError};
 const SHORTEST: usize = 24;
 /// The largest number of its executions.
 const LONGEST: usize = 300;
-/// How many executions of the first version are kept before the anchor that begins a stretch, and
-/// after the one that ends it.
+/// The number of executions of the first version that are kept before the anchor that begins a
+/// stretch, and after the anchor that ends it.
 const ROOM: usize = 48;
-/// After this many executions of the first version, those that no stretch will need are forgotten.
+/// After this many executions of the first version, executions that no stretch will need are
+/// dropped.
 const FORGET: usize = 4 * ROOM;
 /// The largest number of executions in its counterpart.
 const FIRST: usize = 3000;
@@ -72,7 +73,7 @@ impl Regions {
     }
 }
 
-/// An execution as it is compared.
+/// An execution in the form used for comparison.
 fn instance(statement: &Collected<()>, number: u32, given: Given) -> Instance {
     Instance {
         statement: number,
@@ -91,7 +92,7 @@ struct Chooser {
     wanted: Vec<bool>,
     /// The executions of the stretches, followed by those of the current one.
     all: Vec<Instance>,
-    /// Where the current stretch begins.
+    /// The start of the current stretch.
     current: usize,
     from: Option<(u32, u64)>,
     /// Whether the current stretch has a wanted execution.
@@ -175,11 +176,11 @@ struct Finder {
     executed: Vec<u64>,
     /// The executions of the stretches, followed by the latest ones.
     all: Vec<Instance>,
-    /// How many of them belong to stretches.
+    /// The number of these that belong to stretches.
     kept: usize,
     begins: FxHashMap<(u32, u64), Vec<usize>>,
     ends: Vec<Option<(u32, u64)>>,
-    /// How often each anchor was executed.
+    /// The executions of each anchor.
     passed: Vec<u64>,
     open: Vec<Open>,
     found: Vec<Counterpart>,
@@ -306,8 +307,8 @@ fn anchor_of(version: &Version, anchors: impl Iterator<Item = u32>) -> Vec<u32> 
     of
 }
 
-/// Follows both runs again and keeps corresponding stretches between anchors. Where functions do
-/// not stand alone, the first version's statements are separated by the calls around them.
+/// Follows both runs again and keeps corresponding stretches between anchors. If functions do not
+/// stand alone, the first version's statements are separated by the calls around them.
 ///
 /// # Errors
 /// If a run cannot be followed.

@@ -11,8 +11,8 @@ use super::diverge::OpenLog;
 use super::regions::regions;
 use afterimage_replay::steps::{Run, StepsError};
 
-/// How often stretches are compared. The second pass looks between the matches of the first, which
-/// finds one in a hundred statements more. Comparing the same stretches again finds none.
+/// The number of comparisons of stretches. The second pass looks between the matches of the first,
+/// and finds one in a hundred more statements. Comparing the same stretches again finds none.
 const PASSES: u32 = 2;
 
 /// The result of matching two runs.
@@ -33,16 +33,16 @@ pub struct Matched {
 /// first compares all executions of each statement, and then those in corresponding stretches of
 /// both runs.
 ///
-/// Each copy that the second version inlined does a part of what one function does in the first. So
-/// the first stage finds which functions of the first version stand alone in the second. Statements
-/// of the others are separated by the calls through which they are executed.
+/// Each copy that the second version inlined does a part of the work of one function in the first.
+/// So the first stage finds which functions of the first version stand alone in the second.
+/// Statements of the others are separated by the calls through which they are executed.
 ///
 /// The first run is followed three more times, the second twice. Time is linear in both, plus
 /// O(statements). Memory is bounded by the executed statements, each counted once for every
 /// sequence of calls that separates it.
 ///
 /// # Errors
-/// If a run cannot be followed, or the first one is not the one that was sketched.
+/// If a run cannot be followed, or the first one differs from the sketched one.
 pub fn match_runs<S: Segments>(
     versions: [&Sketched; 2],
     names: Option<&Names>,

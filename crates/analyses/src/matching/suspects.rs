@@ -10,8 +10,8 @@ use super::Sketched;
 use super::diverge::did_the_same;
 use super::runs::Matched;
 
-/// A suspicious computation of the second version: its operands correspond, but its first execution
-/// gave what no counterpart did. Or: another operator in a function that is otherwise the same.
+/// A suspicious computation of the second version: its operands correspond, but its first result is
+/// unlike that of any counterpart. Or: another operator in a function that is otherwise the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Suspect {
     /// The statement of the second version.
@@ -21,8 +21,8 @@ pub struct Suspect {
     /// If it is another operator in an otherwise identical function: the statement of the first
     /// version in its place.
     pub replaces: Option<u32>,
-    /// How many statements use its value, perhaps through others, have a counterpart, and are also
-    /// wrong from the first execution on.
+    /// The number of statements that use its value, perhaps through others, have a counterpart, and
+    /// are also wrong from the first execution on.
     pub wrong: usize,
 }
 
@@ -42,7 +42,7 @@ const FOLLOWED: usize = 256;
 /// an otherwise identical function, and did not do the same, come before all others.
 ///
 /// A wrong operator looks like this if its result was wrong from the first execution on (Zhang and
-/// Gupta 2005, section 6.2: what does not match anything). Steps that an optimiser computes
+/// Gupta 2005, section 6.2: statements that match nothing). Steps that an optimiser computes
 /// differently end in the same result.
 ///
 /// O(statements), plus a bounded number after each candidate. `matched` must belong to `versions`.
@@ -97,7 +97,7 @@ impl Search<'_> {
         let of_a = &self.versions[0].statements[found.a as usize];
         let of_b = &self.versions[1].statements[b as usize];
         let computes = matches!(of_b.class, Class::Compute | Class::Test);
-        // How a test was decided is known only relative to its first execution.
+        // The outcome of a test is known only relative to its first execution.
         let same = of_b.class == Class::Compute && self.began_as(b, found);
         let other = computes && found.evidence.same_code && of_a.exact != of_b.exact && !same;
         let found = self.matching.of_b[b as usize].as_ref();
@@ -125,8 +125,8 @@ impl Search<'_> {
         !makers.is_empty() && makers.iter().all(is_right)
     }
 
-    /// Of the nearest statements that follow from this one and certainly correspond, how many were
-    /// wrong from the first execution on.
+    /// Of the nearest statements that follow from this one and certainly correspond, counts those
+    /// that were wrong from the first execution on.
     fn wrong_behind(&self, b: u32) -> usize {
         let mut seen = HashSet::from([b]);
         let mut open = VecDeque::from([b]);
@@ -151,8 +151,8 @@ impl Search<'_> {
         wrong
     }
 
-    /// Whether a statement that did something else certainly has a counterpart. What may be an
-    /// address differs wherever an object lies elsewhere.
+    /// Whether a statement that did something else certainly has a counterpart. A possible address
+    /// differs whenever its object has another place.
     fn is_wrong(&self, b: u32) -> bool {
         self.apart.of_b[b as usize].as_ref().is_some_and(|found| {
             let of_a = &self.versions[0].statements[found.a as usize].values;

@@ -1,10 +1,10 @@
-//! Traits for those who take the values of a run's statements while it is followed.
+//! Traits for receivers of the values of a run's statements while it is followed.
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_machine::Range;
 use afterimage_matching::{Class, Instance};
 
-/// Where a statement is.
+/// The place of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StatementSite {
     /// Its function.
@@ -21,7 +21,7 @@ pub(crate) struct Given {
     pub compared: u64,
     /// The value to show to users.
     pub value: u64,
-    /// For tests and branches, what they compare.
+    /// For tests and branches, the compared operands.
     pub operands: Option<u64>,
     /// The operands it took, if [`Take::TAKEN`].
     pub taken: Taken,
@@ -50,7 +50,7 @@ impl Taken {
     }
 }
 
-/// A statement while the run is followed, and what is kept of it.
+/// A statement while the run is followed, and the data kept about it.
 #[derive(Debug)]
 pub(crate) struct Collected<K> {
     pub place: StatementSite,
@@ -81,7 +81,7 @@ impl<K> Collected<K> {
 
 /// Takes the values that statements give.
 pub(crate) trait Take {
-    /// What is kept of each statement, besides its place.
+    /// The data kept about each statement, besides its place.
     type Kept;
 
     /// Whether it needs the operands of computations.
@@ -120,12 +120,12 @@ pub(crate) trait Take {
     fn host_write(&mut self, _: Range) {}
 }
 
-/// What a statement gave, as the follower reports it.
+/// The result of a statement, as the follower reports it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gave {
     /// The value.
     pub value: u64,
-    /// What a test or branch compares; `None` for others.
+    /// The operands that a test or branch compares; `None` for others.
     pub operands: Option<u64>,
     /// The operands it took, if requested.
     pub taken: Taken,
@@ -150,7 +150,7 @@ pub(crate) trait Listen {
     fn host_write(&mut self, range: Range);
 }
 
-/// A taker, with what it keeps of each statement.
+/// A taker, with the data that it keeps about each statement.
 pub(crate) struct Taking<T: Take> {
     pub taker: T,
     pub(super) statements: Vec<Collected<T::Kept>>,

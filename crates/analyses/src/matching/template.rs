@@ -9,12 +9,12 @@ use super::code::OperatorFacts;
 use super::take::{Gave, Listen, StatementSite, Taken};
 use afterimage_replay::steps::{Plan, PlanKind};
 
-/// What to report about an executed statement.
+/// The data to report about an executed statement.
 #[derive(Clone, Copy, Debug)]
 enum From {
     /// The value in this register.
     Register(u32),
-    /// Whether the value in this register is 0, and what is compared.
+    /// Whether the value in this register is 0, and the compared operands.
     Truth(u32, Compared),
     /// Only that it was executed.
     Nothing,
@@ -29,8 +29,8 @@ struct Compared(u32, Option<u32>);
 struct Operands {
     registers: [u32; 3],
     count: u8,
-    /// How many of the node's first registers are variables, and how many are variables or
-    /// constants.
+    /// The number of the node's first registers that are variables, and the number that are
+    /// variables or constants.
     constants: (u32, u32),
 }
 
@@ -65,14 +65,14 @@ impl Operands {
 
 #[derive(Clone, Copy, Debug)]
 struct TemplateStep {
-    /// How many instructions must be executed before.
+    /// The number of instructions that must be executed before.
     after: u32,
     statement: u32,
     block: u32,
     from: From,
 }
 
-/// What to report about a node's statements.
+/// The data to report about a node's statements.
 #[derive(Debug, Default)]
 pub(super) struct Template {
     told: Vec<TemplateStep>,
@@ -194,8 +194,8 @@ pub(super) fn make<L: Listen>(
                 );
             }
             PlanKind::Call => {
-                // In a tail call, the caller is gone when its callee begins, so the callee stands
-                // alone.
+                // After a tail call, the caller is no longer open when its callee begins, so the
+                // callee stands alone.
                 if let NodeEnd::Call { .. } = code.end {
                     template.call = Some(item.op);
                 }
@@ -218,7 +218,7 @@ pub(super) fn make<L: Listen>(
     template
 }
 
-/// The instruction of the node that defines a register, if there is one.
+/// Returns the instruction of the node that defines a register, if any.
 fn giver(code: &NodeCode, register: u32) -> Option<&Inst> {
     let at = register.checked_sub(code.first_result())?;
     code.insts.get(at as usize)
@@ -235,8 +235,8 @@ fn operands(code: &NodeCode, test: &Inst) -> Compared {
     }
 }
 
-/// The operands of the test that decides a condition, or the condition itself if the node has no
-/// such test. Unoptimised code first turns a condition into 0 or 1, and may negate it.
+/// Returns the operands of the test that decides a condition, or the condition itself if the node
+/// has no test for it. Unoptimised code first turns a condition into 0 or 1, and may negate it.
 fn decided_by(code: &NodeCode, known: &[OperatorFacts], condition: u32) -> Compared {
     let known_of = |inst: &Inst| known.get(inst.op.index()).copied();
     let is_test = |register: u32| {

@@ -1,18 +1,18 @@
 //! Judges matches by the line tables of both versions.
 //!
 //! A statement of the second version has a *true counterpart* if the first version executed a
-//! statement from the same position that does the same. Such a statement is of the same kind and,
-//! if it computes or compares, the same operator; and it shares some value, or some difference
-//! between consecutive values (addresses may have moved). Where an optimiser computes something
-//! different at the place of what it replaced, there is no true counterpart. A match is correct if
-//! it comes from that position.
+//! statement from the same position that does the same. A counterpart is of the same kind and, if
+//! it computes or compares, has the same operator. It also shares some value, or some difference
+//! between consecutive values (addresses may have moved). If an optimiser replaces a computation by
+//! a different one, there is no true counterpart. A match is correct if it comes from that
+//! position.
 //!
 //! A *position* is a file, line and column in an instance of a function, reached through the same
 //! inlined calls. A line of generic code is compiled once for each of its types, into dozens of
 //! functions that each do something else. Code inlined into one function is likewise distinct from
 //! the same code inlined into another. Debug information names the functions that a statement was
-//! compiled from, and the places of the calls; they must agree as far as both versions inlined.
-//! Matches from the same line and column of any instance are counted separately.
+//! compiled from, and the places of the calls; they must agree for the calls that both versions
+//! inlined. Matches from the same line and column of any instance are counted separately.
 //!
 //! Functions that are the same in both modules, operator for operator, were not recompiled
 //! (libraries usually are not). Matching them is easier, so they are also counted separately. Their
@@ -50,22 +50,22 @@ pub struct Side<'a> {
 pub struct Accuracy {
     /// Statements of the second version that were executed, in functions that differ.
     pub executed: u64,
-    /// Of these, those with a known line and column.
+    /// The number of these with a known line and column.
     pub known: u64,
     /// Those for which the first version executed a statement that does the same, from the same
     /// line and column in any instance of a generic function.
     pub of_column: u64,
-    /// Of these, those matched with a statement of the same line and column in any instance.
+    /// The number of these matched with a statement of the same line and column in any instance.
     pub correct_of_column: u64,
     /// Those with a true counterpart: the denominator.
     pub true_counterpart: u64,
-    /// Of these, those that are matched.
+    /// The number of these that are matched.
     pub matched: u64,
     /// Those matched with a statement of the same position.
     pub correct: u64,
     /// Those with at least one match, of one or more, at the same position.
     pub found: u64,
-    /// How many matches these statements have in total.
+    /// The total number of matches of these statements.
     pub listed: u64,
     /// Those matched correctly, or with a statement that did exactly the same as a true
     /// counterpart.
@@ -75,15 +75,15 @@ pub struct Accuracy {
     /// Executed statements of the second version in functions that are the same in both, if the
     /// first version executed them, too.
     pub unchanged: u64,
-    /// Of these, those matched with themselves.
+    /// The number of these matched with themselves.
     pub correct_of_unchanged: u64,
-    /// Of these, those with themselves among their matches.
+    /// The number of these with themselves among their matches.
     pub found_of_unchanged: u64,
-    /// How many matches these have in total.
+    /// The total number of matches of these.
     pub listed_of_unchanged: u64,
     /// Matched statements in functions that differ, by the stated likelihood of the match: below
     /// the first of [`LIKELY`], from there to below the second, and so on. For each range, the
-    /// number of matches and how many are correct.
+    /// number of matches and the number of correct ones.
     pub by_likelihood: [[u64; 2]; LIKELY.len() + 1],
 }
 
@@ -136,8 +136,8 @@ pub struct Frame<'a> {
 pub struct Position<'a> {
     /// File, line and column.
     pub column: (&'a str, u32, u32),
-    /// The functions it was compiled from: the innermost inlined one first, the one that the module
-    /// defines last.
+    /// The functions it was compiled from: the innermost inlined function first, and the function
+    /// that the module defines last.
     pub frames: Rc<[Frame<'a>]>,
 }
 
@@ -194,7 +194,7 @@ fn positions<'a>(side: Side<'a>) -> Vec<Option<Position<'a>>> {
     found.collect()
 }
 
-/// What the line tables say about the match of a statement of the second version.
+/// The judgement of the line tables on the match of a statement of the second version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judged<'a> {
     /// The statement's position.
@@ -206,12 +206,12 @@ pub struct Judged<'a> {
     pub correct_of_column: bool,
     /// The first version's statements from this position.
     pub from_there: Vec<u32>,
-    /// Of these, those that do the same: the true counterparts.
+    /// The true counterparts among these, with the same effect.
     pub counterparts: Vec<u32>,
     /// Whether it is matched with a statement from this position.
     pub correct: bool,
     /// Whether it is matched correctly, or with a statement that did exactly the same as a true
-    /// counterpart. Where an optimiser finds a common subexpression, it keeps one of several
+    /// counterpart. If an optimiser finds a common subexpression, it keeps one of several
     /// positions.
     pub equivalent: bool,
     /// Whether it is matched with a statement from its line.
@@ -226,7 +226,7 @@ pub fn judge<'a>(a: Side<'a>, b: Side<'a>, matching: &Matching) -> Vec<Option<Ju
     let statements_of_a = &a.sketched.version.statements;
     let mut there: HashMap<(&str, u32, u32), Vec<u32>> = HashMap::new();
     // Code inlined into a function that was not recompiled belongs to that function in both
-    // versions. It is nobody else's counterpart.
+    // versions. It is no other statement's counterpart.
     let anew = recompiled(b, a);
     for ((at, position), place) in (0..).zip(&of_a).zip(&a.sketched.places) {
         if let Some(position) = position
@@ -326,9 +326,9 @@ pub fn accuracy(a: Side<'_>, b: Side<'_>, matching: &Matching) -> Accuracy {
     found
 }
 
-/// Counts the wrong matches with a copy of a true counterpart: a statement that gave the same
-/// values in the same order, through the same calls if the second version inlined them. No
-/// comparison of values can tell them apart. O(statements × those of a position).
+/// Counts the wrong matches with a copy of a true counterpart: a statement with the same values in
+/// the same order, through the same calls if the second version inlined them. No comparison of
+/// values can distinguish them. O(statements × those of a position).
 pub fn copies(a: Side<'_>, b: Side<'_>, matched: &Matched) -> u64 {
     let apart = &matched.apart;
     let mut there: HashMap<StatementSite, Vec<u32>> = HashMap::new();
@@ -354,9 +354,9 @@ pub fn copies(a: Side<'_>, b: Side<'_>, matched: &Matched) -> u64 {
     judged.filter(is_copy).count() as u64
 }
 
-/// Whether statements from the same position do the same: they have the same operator (for loads,
-/// stores and calls, the same kind), and share some value or some difference between consecutive
-/// values.
+/// Whether statements from the same position are counterparts: they have the same operator (for
+/// loads, stores and calls, the same kind), and share some value or some difference between
+/// consecutive values.
 fn is_counterpart(a: &Statement, b: &Statement) -> bool {
     let same = match b.class {
         Class::Compute | Class::Test | Class::Other => a.operator == b.operator,

@@ -16,7 +16,7 @@ use super::take::Listen;
 use super::template::{Template, make};
 use afterimage_replay::steps::{Follower, Plans, Run, StepsError};
 
-/// Translates what the machine does into events of statements.
+/// Translates the machine's actions into events of statements.
 struct Telling<L> {
     listener: L,
     template: Rc<Template>,
@@ -96,14 +96,14 @@ pub(crate) struct Walk<'a, S: Segments, L> {
     stack: u64,
 }
 
-/// What is left after following a run.
+/// The data left after following a run.
 pub(crate) struct Walked<L> {
     /// The listener.
     pub listener: L,
     pub(super) contexts: Contexts,
     /// Facts about the operators of the executed functions.
     pub(super) known: HashMap<FuncId, Vec<OperatorFacts>>,
-    /// Where the stack begins, from which it grows down; 0 if unknown.
+    /// The start of the stack, from which it grows down; 0 if unknown.
     pub(super) stack: u64,
 }
 
@@ -120,7 +120,7 @@ impl<L> Walked<L> {
     }
 }
 
-/// Where the stack begins: LLVM's linker keeps the stack pointer in the first global.
+/// Returns the start of the stack: LLVM's linker keeps the stack pointer in the first global.
 fn stack_of<S: Segments>(run: &Run<'_, S>, follower: &Follower<'_, S>) -> u64 {
     let is_pointer = run.program.globals.first() == Some(&ValType::I32);
     let first = follower.machine.state.globals.first();

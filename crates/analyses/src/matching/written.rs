@@ -1,9 +1,9 @@
-//! Records which statements wrote what others read.
+//! Records the statements that wrote the inputs of others.
 
 use afterimage_machine::{Labels, Range};
 use rustc_hash::FxHashMap;
 
-/// The words of a chunk, the chunks that lie together, and how many are open at once: 16 MiB of
+/// The words of a chunk, the chunks stored together, and the number of them open at once: 16 MiB of
 /// memory. Small in the tests, which have few words.
 const CHUNK: usize = if cfg!(test) { 2 } else { 256 };
 const CHUNKS: usize = if cfg!(test) { 2 } else { 256 };

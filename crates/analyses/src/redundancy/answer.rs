@@ -4,27 +4,28 @@ use afterimage_ids::NodeId;
 
 use afterimage_replay::steps::AccessSite;
 
-/// How many executions of an operator were redundant.
+/// The number of redundant executions of an operator.
 ///
 /// *An execution of a load* is redundant if an earlier load or store of a single value covered all
-/// its bytes, and none of them was written since: by a store, a bulk operation or the host. Its
+/// its bytes, and none of them was written since by a store, a bulk operation or the host. Its
 /// source is the latest such access.
 ///
 /// *An execution of a pure operator* is redundant if the last computation of its expression in the
 /// same call had the same operands, bit by bit. Its source is the operator that did that. Two
 /// operators of a function have the same expression if they are equal, including immediates, and
 /// their operands are the same values, constants or expressions, in the same order. (An operator
-/// with more than eight distinct leaves is an expression of its own.)
+/// with more than eight distinct leaves has an expression of its own.)
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperatorRedundancy {
     /// The operator.
     pub site: AccessSite,
-    /// How often it was executed: at least once. An execution that traps does not count.
+    /// The number of executions, at least one. An execution that traps does not count.
     pub executions: u64,
-    /// How often it was redundant.
+    /// The number of redundant executions.
     pub redundant: u64,
-    /// How often the source was executed after the operator's own activation began, by it or its
-    /// callees: what can be removed without looking at callers. For expressions, this is always so.
+    /// The number of times that the source was executed after the operator's own activation began,
+    /// by it or its callees. These can be removed without looking at callers. For expressions, this
+    /// is always the case.
     pub within: u64,
     /// The sources, most frequent first.
     pub sources: Vec<OperatorSource>,
@@ -41,11 +42,11 @@ pub struct OperatorSource {
     pub site: AccessSite,
     /// Whether it is a store.
     pub is_store: bool,
-    /// How often it was the source.
+    /// The number of times it was the source.
     pub times: u64,
 }
 
-/// How a value came to an operator: from one Ball–Larus path of its source to another of the
+/// The way of a value to an operator: from one Ball–Larus path of its source to another of the
 /// operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
@@ -57,7 +58,7 @@ pub struct Way {
     pub from: NodeId,
     /// Whether both were in the same execution of the path.
     pub same: bool,
-    /// How often this happened.
+    /// The number of times this happened.
     pub times: u64,
 }
 
@@ -66,9 +67,9 @@ pub struct Way {
 pub struct InPath {
     /// The path.
     pub path: NodeId,
-    /// How often the operator was executed in it.
+    /// The number of the operator's executions in it.
     pub executions: u64,
-    /// How often it was redundant there.
+    /// The number of redundant executions there.
     pub redundant: u64,
 }
 
@@ -77,7 +78,7 @@ pub struct InPath {
 pub struct Redundancy {
     /// The operators that were executed, in the order of the program.
     pub operators: Vec<OperatorRedundancy>,
-    /// How many instructions the run executed, as the machine counts them: moves and constants do
-    /// not count.
+    /// The number of instructions that the run executed, as the machine counts them: moves and
+    /// constants do not count.
     pub instructions: u64,
 }

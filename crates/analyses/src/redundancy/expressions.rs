@@ -108,7 +108,7 @@ where
         }
     }
 
-    /// What a new node computes.
+    /// Returns the computations of a new node.
     fn of(
         &mut self,
         node: NodeId,
@@ -164,7 +164,7 @@ where
 
 struct Watch {
     nodes: Vec<Option<Rc<[Compute]>>>,
-    /// What the current node computes.
+    /// The computations of the current node.
     computes: Rc<[Compute]>,
     table: Table,
     ways: Ways,

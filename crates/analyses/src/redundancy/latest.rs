@@ -36,7 +36,7 @@ pub(super) struct Table {
     before: Vec<(u32, Latest)>,
     /// The open calls, each with the length of `before` when it began.
     open: Vec<(u64, usize)>,
-    /// How many calls, and executions of paths, have begun.
+    /// The numbers of calls, and of executions of paths, that have begun.
     calls: u64,
     paths: u64,
 }
@@ -77,7 +77,7 @@ impl Table {
         self.paths += 1;
     }
 
-    /// Notes that an expression is computed. Returns where it is already available from, if
+    /// Records the computation of an expression. Returns where it is already available from, if
     /// anywhere.
     #[inline]
     pub fn computed(
@@ -151,7 +151,7 @@ mod tests {
             let numbers: Vec<u32> = (0..3).map(|_| table.add()).collect();
             prop_assert_eq!(numbers, [0, 1, 2]);
             table.enter();
-            // For each open call, all that it computed: expression, place, operand, and the
+            // For each open call, everything that it computed: expression, place, operand, and the
             // execution of the path.
             let mut calls: Vec<Vec<(u32, u32, u64, usize)>> = vec![Vec::new()];
             let mut path = 0;

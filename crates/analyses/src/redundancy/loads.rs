@@ -15,8 +15,8 @@ use afterimage_replay::steps::{Follower, Run, StepsError, is_access};
 
 /// Finds how redundant the loads of a run are, by following it.
 ///
-/// Time is linear in the run. Memory is linear in what the guest touches: 16 MiB hold eight bytes
-/// for each byte, the rest is packed where it is regular.
+/// Time is linear in the run. Memory is linear in the memory that the guest touches: 16 MiB hold
+/// eight bytes for each byte; the rest is packed if it is regular.
 ///
 /// # Errors
 /// If the run cannot be followed.

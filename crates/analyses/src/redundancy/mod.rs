@@ -1,5 +1,5 @@
-//! Redundant loads and expressions: those that produce again what is already available (Zhang and
-//! Gupta 2001, section 4.3.1, "degree of redundancy").
+//! Redundant loads and expressions: those whose result is already available (Zhang and Gupta 2001,
+//! section 4.3.1, "degree of redundancy").
 //!
 //! ```no_run
 //! use afterimage_program::Program;

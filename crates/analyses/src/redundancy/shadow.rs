@@ -4,19 +4,19 @@ use afterimage_machine::{Labels, Range};
 
 /// The numbers of places are below this.
 pub(super) const MOST_PLACES: u32 = 1 << 26;
-/// A larger access counts as one of this many bytes: no load reads more.
+/// A larger access counts as one of this many bytes, because no load reads more.
 const LONGEST: u64 = 16;
-/// How many bytes have their records together.
+/// The number of bytes whose records are stored together.
 const CHUNK: u64 = 256;
-/// How many of these are open at once: 16 MiB of memory.
+/// The number of these open at once: 16 MiB of memory.
 const OPEN: usize = if cfg!(test) { 4 } else { 1 << 16 };
 /// The largest number of records for a byte: their reaches, up to the longest, are all different.
 const LAYERS: usize = LONGEST as usize;
 
 /// An access that a byte is available from: `when << 32 | place << 6 | reach << 1 | more`.
 ///
-/// `reach` is how many bytes of the access, from this one on, were not written since: at least 1.
-/// `more` says that there are older accesses that reach further. Zero stands for no access.
+/// `reach` is the number of bytes of the access, from this one on, that were not written since: at
+/// least 1. `more` says that there are older accesses that reach further. Zero means no access.
 type Record = u64;
 
 #[inline(always)]
@@ -85,7 +85,7 @@ impl Shadow {
         let chunk = self.records.chunk(layer(range, 0), address / CHUNK);
         let records = &mut chunk[at..at + length as usize];
         let first = records[0];
-        // The usual case: the record reaches as far as this access, or less far and there is no
+        // The usual case: the record reaches as far as this access, or less far, and there is no
         // older one.
         let mut plain = true;
         for (k, &known) in records.iter().enumerate() {
@@ -178,7 +178,7 @@ impl Shadow {
         any
     }
 
-    /// The records of a byte, the latest first; each reaches further than the one before it.
+    /// Returns the records of a byte, latest first; each reaches further than the one before it.
     fn list(&mut self, range: Range, at: u64, list: &mut Vec<Record>) {
         list.clear();
         for older in 0..LAYERS {

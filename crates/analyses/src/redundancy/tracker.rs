@@ -7,11 +7,11 @@ use super::places::Place;
 use super::shadow::Shadow;
 use super::ways::Ways;
 
-/// Receives, in order, what a run does to memory, its executions of paths and its calls.
+/// Receives, in order, a run's effects on memory, its executions of paths and its calls.
 pub(super) struct Tracker {
     memories: Shadow,
     ways: Ways,
-    /// How many paths and activations have begun: the time of an access.
+    /// The number of paths and activations that have begun: the time of an access.
     now: u32,
     /// When each open activation began, the innermost last.
     open: Vec<u32>,
@@ -82,7 +82,7 @@ impl Tracker {
     }
 
     /// Renumbers times. At the beginning of a path, only the open activations that began before an
-    /// access matter, so as many numbers suffice.
+    /// access matter, so that many numbers suffice.
     #[cold]
     fn renumber(&mut self) {
         let open = &self.open;
@@ -94,8 +94,7 @@ impl Tracker {
         }
     }
 
-    /// The results for the loads, in the order of the program. `places` says what the numbers stand
-    /// for.
+    /// The results for the loads, in the order of the program. `places` lists the places by number.
     pub fn finish(self, places: &[Place]) -> Vec<OperatorRedundancy> {
         self.ways.finish(places)
     }
@@ -151,7 +150,7 @@ mod tests {
     }
     type Counts = BTreeMap<usize, Count>;
 
-    /// Counts by looking through everything that happened before each load.
+    /// Counts by searching all earlier events for each load.
     fn naive(events: &[Event]) -> Counts {
         let mut counts = Counts::new();
         let mut open = Vec::new();

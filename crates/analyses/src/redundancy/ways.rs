@@ -14,7 +14,7 @@ use afterimage_replay::steps::AccessSite;
 #[derive(Debug, Default)]
 pub(super) struct Ways {
     sums: Vec<Sum>,
-    /// How often a place had its value from each source.
+    /// The number of times a place had its value from each source.
     from: FxHashMap<(u32, Source), u64>,
 }
 
@@ -69,8 +69,7 @@ impl Ways {
         }
     }
 
-    /// The results by operator, in the order of the program. `places` says what the numbers stand
-    /// for.
+    /// The results by operator, in the order of the program. `places` lists the places by number.
     pub fn finish(mut self, places: &[Place]) -> Vec<OperatorRedundancy> {
         for (place, sum) in (0u32..).zip(&self.sums) {
             if sum.times > 0 {

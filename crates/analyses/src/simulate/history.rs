@@ -11,7 +11,7 @@ use super::stored::{StoredError, StoredSimulation};
 pub enum Outcome {
     /// It was predicted, or found in the first level.
     Hit,
-    /// It was mispredicted, or missed in the first level but was found in the second, if there is
+    /// It was mispredicted, or it missed the first level but was found in the second, if there is
     /// one.
     Missed,
     /// It missed in the second level, too.
@@ -23,7 +23,7 @@ pub enum Outcome {
 pub struct OutcomeRun {
     /// The number of the first execution, from 1.
     pub first: u64,
-    /// How many there are.
+    /// The number of executions.
     pub count: u64,
     /// Their outcome.
     pub outcome: Outcome,
@@ -34,7 +34,7 @@ pub struct OutcomeRun {
 pub struct OneOutcome {
     /// Its outcome.
     pub outcome: Outcome,
-    /// How many missed up to it, itself included.
+    /// The number of misses up to it, itself included.
     pub missed: u64,
     /// The last execution before it that missed.
     pub before: Option<u64>,
@@ -117,8 +117,8 @@ impl StoredSimulation {
         Ok(())
     }
 
-    /// The outcome of an execution of a site, by its number from 1; `None` if there is no such
-    /// execution.
+    /// Returns the outcome of an execution of a site, by its number from 1; `None` if there is no
+    /// such execution.
     ///
     /// # Errors
     /// If the history is damaged.

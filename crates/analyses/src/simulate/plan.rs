@@ -24,7 +24,7 @@ pub(super) struct Branch {
     pub way: Way,
 }
 
-/// Where a branch goes.
+/// The target of a branch.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Way {
     /// Whether its condition is true.
@@ -33,7 +33,7 @@ pub(super) enum Way {
     Target(u64),
 }
 
-/// What to simulate in a node.
+/// The sites to simulate in a node.
 #[derive(Debug, Default)]
 pub(super) struct NodePlan {
     /// The branches, in order.
@@ -192,7 +192,7 @@ impl<'a> NodePlans<'a> {
         Ok(plan)
     }
 
-    /// The call that ends a node, if its callee is known only at run time.
+    /// Returns the call that ends a node, if its callee is known only at run time.
     fn call(&self, node: &Node, code: &NodeCode) -> Option<OpId> {
         let (NodeEnd::Call { callee, .. } | NodeEnd::TailCall { callee, .. }) = &code.end else {
             return None;

@@ -17,8 +17,9 @@ pub enum Producer {
     Host,
 }
 
-/// Who made the first operand in these executions of an operator, and how often, most frequent
-/// first. Executions outside the part of the run whose values were kept are left out.
+/// Returns the producers of the first operand in these executions of an operator, with their
+/// counts, most frequent first. Executions outside the part of the run whose values were kept are
+/// left out.
 ///
 /// # Errors
 /// If the trace is damaged.

@@ -10,7 +10,7 @@ use afterimage_profile::{Line, ProfileError};
 use afterimage_replay::steps::{OperatorPlace, Operators};
 use serde::{Deserialize, Serialize};
 
-/// What has a row.
+/// The kind of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MissesBy {
@@ -58,7 +58,7 @@ pub struct MissesRow {
 /// functions.
 ///
 /// # Errors
-/// If the summary names what the program does not have.
+/// If the summary names something that the program does not have.
 pub fn miss_rows(
     summary: &Summary,
     operators: &Operators<'_>,

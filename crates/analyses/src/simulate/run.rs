@@ -15,13 +15,13 @@ use super::watch::{Model, Watch};
 use afterimage_profile::Stop;
 use afterimage_replay::steps::{Follower, Run, StepsError};
 
-/// Receives an epoch of a model's history: the model's position among the specs, how many blocks
-/// were executed before the epoch, and its bytes.
+/// Receives an epoch of a model's history: the model's position among the specs, the number of
+/// blocks executed before the epoch, and its bytes.
 pub type Keep<'k> = dyn FnMut(usize, u64, &[u8]) -> Result<(), Box<dyn Error + Send + Sync>> + 'k;
 
 /// Simulates a run for all specs at once, and passes on histories as they come. `stops` says where
 /// the run's activations were at its end. If the recording was cut off, the simulation goes as far
-/// as the log; the summaries say how many blocks that is. Memory does not depend on the length of
+/// as the log; the summaries state the number of blocks. Memory does not depend on the length of
 /// the run.
 ///
 /// # Errors
@@ -41,7 +41,7 @@ where
     let mut watch = Watch::new(specs.iter().copied().map(Model::new).collect());
     let mut follower = Follower::new(run, log)?;
     let mut instructions = 0u64;
-    // How many blocks were executed before each model's current epoch.
+    // The number of blocks executed before each model's current epoch.
     let mut epochs = vec![0; specs.len()];
     let mut whole = true;
     while let Some(visit) = follower.advance()? {

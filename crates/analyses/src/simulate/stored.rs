@@ -19,7 +19,7 @@ pub enum StoredError {
     History {
         /// The simulation: the section's name.
         simulation: String,
-        /// What is wrong.
+        /// The fault.
         error: HistoryError,
     },
     /// Its parts do not fit together.
@@ -27,7 +27,7 @@ pub enum StoredError {
     Inconsistent {
         /// The simulation: the section's name.
         simulation: String,
-        /// What does not fit.
+        /// The part that does not fit.
         what: &'static str,
     },
 }
@@ -96,9 +96,9 @@ pub struct StoredSimulations {
 /// A simulation that cannot be read.
 #[derive(Debug)]
 pub struct DamagedSimulation {
-    /// What was simulated, if that is still readable.
+    /// The specification, if it is still readable.
     pub spec: Option<Spec>,
-    /// What is wrong with it.
+    /// The fault in it.
     pub error: StoredError,
 }
 
@@ -220,7 +220,7 @@ impl StoredSimulation {
         Ok(())
     }
 
-    /// Passes the misses of a site to `each`, epoch by epoch: how many executions came before, the
+    /// Passes the misses of a site to `each`, epoch by epoch: the number of earlier executions, the
     /// counts in the epoch, and the executions that missed, numbered from the beginning of the run.
     /// Epochs without executions of the site are skipped. Memory: the misses of one epoch.
     ///

@@ -20,8 +20,8 @@ pub struct SimulationsReport {
     pub simulations: Vec<(String, u64)>,
 }
 
-/// Repeats the simulations in a file, one after the other, and compares every execution; `None` if
-/// there are none. `progress` receives the number of blocks executed so far.
+/// Repeats the simulations in a file, one after another, and compares every execution; returns
+/// `None` if there are none. `progress` receives the number of blocks executed so far.
 ///
 /// Takes as long as simulating.
 pub fn verify_simulations(
@@ -39,7 +39,7 @@ pub fn verify_simulations(
             return Some(report);
         }
     };
-    // Other checks report what is wrong with the path.
+    // Other checks report faults in the path.
     let path = recorded_path(file, program).ok()??;
     for position in positions {
         let stored = StoredSimulation::open(file, position);
@@ -63,15 +63,15 @@ pub fn verify_simulations(
 pub enum Followed {
     /// Everything compared is the same.
     Whole,
-    /// The run was not followed, because of a limit that does not speak against the recording.
+    /// The run was not followed, because of a limit. This is no fault of the recording.
     Refused(String),
-    /// What does not hold.
+    /// A law that does not hold.
     Wrong(String),
 }
 
 /// Follows a run along the path in the file, unless something stored in the file makes another
-/// check do so. Compares every branch with the path and every host call with the log. Returns what
-/// does not hold; `None` if there is no path, or only that of a part of the run.
+/// check do so. Compares every branch with the path and every host call with the log. Returns the
+/// violated law; `None` if there is no path, or only that of a part of the run.
 pub fn verify_followed(
     file: &TraceFile,
     program: &Program,

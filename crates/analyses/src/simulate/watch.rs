@@ -1,4 +1,4 @@
-//! Feeds models what the machine does.
+//! Feeds the machine's actions to models.
 
 use std::rc::Rc;
 

@@ -1,4 +1,4 @@
-//! Follows a run on one thread while another processes what was followed.
+//! Follows a run on one thread while another processes the stretches.
 
 use std::error::Error;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
@@ -11,13 +11,13 @@ use afterimage_wpp::Segments;
 
 use afterimage_replay::steps::{Follower, Run, StepsError};
 
-/// A stretch of the run, with all that is needed to process it.
+/// A stretch of the run, with all data needed to process it.
 #[derive(Default)]
 pub(super) struct Followed {
     pub stretch: Stretch,
     /// The nodes that were in no earlier stretch.
     pub codes: Vec<(NodeId, NodeCode)>,
-    /// How many blocks were executed before it.
+    /// The number of blocks executed before it.
     pub before: u64,
     /// The activations that are open before it, outermost first, and the node that each executed
     /// last.
@@ -56,7 +56,7 @@ pub(super) enum Wanted {
     Enough,
 }
 
-/// How many stretches exist at once: one is processed while the other is filled. They take most of
+/// The number of stretches at once: one is processed while the other is filled. They take most of
 /// the memory of a slice.
 const AT_ONCE: usize = 2;
 
@@ -125,8 +125,8 @@ impl Coming {
     }
 }
 
-/// Follows a run on this thread, as `follow` says, while another thread processes what was
-/// followed. Returns the result of `over` if the run could be followed as far as wanted.
+/// Follows a run on this thread, using `follow`, while another thread processes the stretches.
+/// Returns the result of `over` if the run could be followed to the wanted place.
 pub(super) fn ahead<'a, S: Segments, T: Send>(
     run: Run<'a, S>,
     log: LogReader,

@@ -9,11 +9,11 @@ use afterimage_wpp::Segments;
 use super::ahead::{Wanted, ahead};
 use afterimage_replay::steps::{Run, StepsError};
 
-/// How many of the remaining intervals are followed at once: a sixteenth, between 8 and 16.
+/// Returns the number of remaining intervals to follow at once: a sixteenth, between 8 and 16.
 ///
 /// With a sixteenth, the two threads wait for each other only a sixteenth of the time. With fewer
-/// than 8, most of the time would go into restoring memory; with more than 16, what was followed
-/// would take too much of it.
+/// than 8, most of the time would go into restoring memory; with more than 16, the stretches would
+/// take too much of it.
 fn most(left: u64) -> u64 {
     (left / 16).clamp(8, 16)
 }

@@ -10,8 +10,8 @@ use super::ahead::{Wanted, ahead};
 use super::backward::go_back;
 use afterimage_replay::steps::{Run, StepsError};
 
-/// The executions that depend on one of `from` and on which one of `to` depends: how the first
-/// influenced the second (Jackson and Rollins 1994). `logs` are two readers of the run's log.
+/// Finds the executions that depend on one of `from` and on which one of `to` depends: how the
+/// first influenced the second (Jackson and Rollins 1994). `logs` are two readers of the run's log.
 ///
 /// The chop is empty if no path of dependences leads from one to the other. Otherwise it may
 /// include calls and throws through which something else passed between the two.

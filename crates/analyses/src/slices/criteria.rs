@@ -7,8 +7,8 @@ use afterimage_variables::{Piece, Place};
 use afterimage_replay::state::Activation;
 use afterimage_replay::values::{Execution, Kind};
 
-/// The execution of a statement: all that it takes, and the fact that it was executed. `None` if it
-/// is no statement.
+/// The execution of a statement: all of its operands, and the fact that it was executed. `None` if
+/// it is no statement.
 pub fn of_execution(execution: &Execution) -> Option<Criterion> {
     let statement = execution.statement?;
     let want = match statement.kind {
@@ -23,7 +23,7 @@ pub fn of_execution(execution: &Execution) -> Option<Criterion> {
 }
 
 /// One operand of a statement's execution, by its number from 0. For a constant, the criterion is
-/// the place where it was moved. `None` if there is no such operand.
+/// the place where it was moved. Returns `None` if there is no such operand.
 pub fn of_operand(execution: &Execution, code: &NodeCode, number: usize) -> Option<Criterion> {
     let statement = execution.statement?;
     let operands = statement.operands(code);
@@ -37,8 +37,8 @@ pub fn of_operand(execution: &Execution, code: &NodeCode, number: usize) -> Opti
     })
 }
 
-/// All criteria that a question about an execution may have: all it takes, one operand, or that it
-/// was reached.
+/// Returns all criteria that a question about an execution may have: all operands, one operand, or
+/// that it was reached.
 pub(super) fn all_of(execution: &Execution, code: &NodeCode) -> impl Iterator<Item = Vec<Want>> {
     let statement = execution.statement;
     let operands = statement.map_or(0, |statement| statement.operands(code).len());

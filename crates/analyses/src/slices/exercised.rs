@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use super::ahead::{Wanted, ahead};
 use afterimage_replay::steps::{Run, StepsError};
 
-/// How many nodes are followed before they are processed.
+/// The number of nodes to follow before processing them.
 const NODES: usize = 1 << 19;
 
-/// Which operators depended on which others up to a time. Follows the run from its beginning.
+/// Finds which operators depended on which others up to a time. Follows the run from its beginning.
 ///
 /// Time is linear in the executed statements. Memory is the guest's, plus the edges.
 ///
@@ -61,15 +61,14 @@ where
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// From users to what they depend on.
+    /// From users to their dependences.
     Backward,
-    /// From what is depended on to its users.
+    /// From dependences to their users.
     Forward,
 }
 
-/// The operators reachable over at most `reach` edges. If the edges are those that were exercised,
-/// this is the slice of Agrawal and Horgan's second approach (1990, section 3.2). Linear in the
-/// edges.
+/// The operators reachable over at most `reach` edges. If the edges are the exercised ones, this is
+/// the slice of Agrawal and Horgan's second approach (1990, section 3.2). Linear in the edges.
 pub fn reachable(
     edges: &BTreeSet<Edge>,
     from: &[Operator],

@@ -9,11 +9,11 @@ use afterimage_wpp::Segments;
 use super::ahead::{Wanted, ahead};
 use afterimage_replay::steps::{Run, StepsError};
 
-/// How many nodes are followed before they are processed.
+/// The number of nodes to follow before processing them.
 const NODES: usize = 1 << 19;
 
-/// The forward dynamic slice from criteria: the executions whose backward slice contains one of
-/// them. Follows the run from the checkpoint before the first criterion to its end.
+/// Computes the forward dynamic slice from criteria: the executions whose backward slice contains
+/// one of them. Follows the run from the checkpoint before the first criterion to its end.
 ///
 /// Time is linear in the blocks executed after that. Memory is the guest's.
 ///

@@ -1,4 +1,4 @@
-//! Slices: what an execution depends on, and what depends on it.
+//! Slices: the dependences and the dependents of an execution.
 //!
 //! A slice consists of executions, not of statements: membership follows from this run alone
 //! (Agrawal and Horgan 1990, the third approach; Zhang and Gupta 2005, section 6.1). To compute

@@ -22,12 +22,12 @@ use afterimage_replay::values::{
 /// The largest number of parts that the host may have read in a call.
 const PARTS: u64 = 1000;
 
-/// Something in the slice, or something that leads on from it.
+/// A point in the slice, or one that leads on from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Point {
     /// An instruction of the execution that begins at this time.
     Inst(u64, usize),
-    /// The end of the node: with `true` all that it takes is wanted, otherwise only that it
+    /// The end of the node. With `true`, all of its operands are wanted; otherwise only that it
     /// happened.
     End(u64, bool),
     /// A block of the node, by its position.
@@ -111,10 +111,10 @@ impl From<ValuesError> for Stop {
     }
 }
 
-/// The slice of [`backward`](super::backward) for criteria with a limited reach. `None` if the
-/// slice has more than about `most` executions, or goes through something that must be followed.
+/// The slice of [`backward`](super::backward) for criteria with a limited reach. Returns `None` if
+/// the slice has more than about `most` executions, or needs something that must be followed.
 ///
-/// Takes some tens of microseconds per execution, plus the time to open what is stored.
+/// Takes some tens of microseconds per execution, plus the time to open stored data.
 ///
 /// # Errors
 /// If the recording is damaged.
@@ -145,7 +145,7 @@ impl Near<'_, '_> {
                 self.want(point, criterion.reach)?;
             }
         }
-        // The longest reach comes first, so that no point is looked at twice.
+        // The longest reach comes first, so that no point is examined twice.
         while let Some((left, points)) = self.waiting.pop_last() {
             for point in points {
                 if self.seen.len() > most {
@@ -468,7 +468,7 @@ impl<'n, 'a> Steps<'n, 'a> {
                 self.add(Point::End(instance.time, true), how);
             }
             Origin::Host { call } => {
-                // What the host does by itself leads nowhere.
+                // Actions of the host outside calls lead nowhere.
                 self.values.host()?.of_guest(call).ok_or(Left)?;
                 let caller = self.host.caller_of(call)?;
                 self.instances.insert(caller.time, caller);
@@ -553,7 +553,7 @@ impl<'n, 'a> Steps<'n, 'a> {
     }
 }
 
-/// How many of the first operands say where memory is accessed.
+/// Returns the number of leading operands that form a memory address.
 fn where_to(code: Code) -> usize {
     match code {
         Code::Load(_) | Code::LoadVector(_) | Code::Store(_) | Code::StoreVector(_) => 1,

@@ -8,7 +8,7 @@ use super::{Algorithm, Direction};
 /// Which slice? Places are text, resolved in the recording.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SliceQuery {
-    /// What it begins with.
+    /// Its starting point.
     pub about: SliceAbout,
     /// The direction.
     pub direction: Direction,
@@ -23,7 +23,7 @@ pub struct SliceQuery {
     pub depth: Option<u8>,
 }
 
-/// What a slice begins with.
+/// The starting point of a slice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SliceAbout {

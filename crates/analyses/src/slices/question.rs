@@ -36,9 +36,9 @@ pub struct Question {
     pub direction: Direction,
     /// The dependences to follow.
     pub follows: Follows,
-    /// Where the slice begins. Their reach also limits slices by statements.
+    /// The starting criteria of the slice. Their reach also limits slices by statements.
     pub criteria: Vec<Criterion>,
-    /// Where a slice by statements begins: the statements that the criteria are executions of, or
+    /// The start of a slice by statements: the statements that the criteria are executions of, or
     /// those that [made](by_statements) the value in question.
     pub operators: Vec<Operator>,
     /// For a chop, what everything in the slice must also depend on.
@@ -64,16 +64,16 @@ impl Question {
         }
     }
 
-    /// How many dependences a slice by statements follows.
+    /// Returns the number of dependences that a slice by statements follows.
     pub(super) fn reach(&self) -> Reach {
         let reaches = self.criteria.iter().map(|criterion| criterion.reach);
         reaches.max().unwrap_or(Reach::ALL)
     }
 }
 
-/// Converts a question about something that is not a statement, such as the value of a variable,
-/// for slices by statements. The new question begins with the statements at most one dependence
-/// away: those that made the value or, forward, those that used it. Its reach shrinks accordingly.
+/// Converts a question about something other than a statement, such as the value of a variable, for
+/// slices by statements. The new question begins with the statements at most one dependence away:
+/// the makers of the value or, forward, its users. Its reach shrinks accordingly.
 ///
 /// Takes as long as [`backward`] or [`forward`].
 ///
@@ -96,7 +96,7 @@ where
     Ok(question)
 }
 
-/// The statements at most `depth` dependences away that made what the question is about or,
+/// Returns the statements at most `depth` dependences away that made the value in question or,
 /// forward, used it.
 pub(super) fn makers<S: Segments>(
     run: Run<'_, S>,

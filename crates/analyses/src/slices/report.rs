@@ -18,11 +18,11 @@ pub struct SliceCounts {
     pub operators: Vec<SlicedOperator>,
     /// Their source lines, by file and number.
     pub lines: Vec<SlicedLine>,
-    /// How many executions of operators are in the slice.
+    /// The number of executions of operators in the slice.
     pub executions: u64,
-    /// How many lines the run executed, wholly or in part.
+    /// The number of lines that the run executed, wholly or in part.
     pub executed_lines: usize,
-    /// How many initial bytes of memory it depends on: bytes of the module, or zeros.
+    /// The number of initial bytes of memory that it depends on: bytes of the module, or zeros.
     pub initial: u64,
 }
 
@@ -37,9 +37,9 @@ pub struct SlicedOperator {
     pub offset: OrigOffset,
     /// Its source line.
     pub line: Option<Line>,
-    /// How many of its executions are in the slice.
+    /// The number of its executions in the slice.
     pub sliced: u64,
-    /// How often it was executed.
+    /// The number of its executions.
     pub executed: u64,
 }
 
@@ -48,11 +48,11 @@ pub struct SlicedOperator {
 pub struct SlicedLine {
     /// The line.
     pub line: Line,
-    /// How many of its operators are in the slice.
+    /// The number of its operators in the slice.
     pub operators: usize,
-    /// The largest number of executions that one of its operators has in the slice.
+    /// The largest number of executions in the slice of one of its operators.
     pub sliced: u64,
-    /// How often that operator was executed.
+    /// The number of executions of that operator.
     pub executed: u64,
 }
 
@@ -115,7 +115,7 @@ impl SliceCounts {
     }
 }
 
-/// How often operators were executed in the whole run.
+/// Returns the executions of operators in the whole run.
 pub(super) fn executions<S: Segments>(
     operators: &BTreeSet<Operator>,
     program: &Program,
@@ -133,7 +133,7 @@ where
     operators.iter().map(count).collect()
 }
 
-/// How often each block was executed.
+/// Returns the executions of each block.
 fn executed_blocks<S: Segments>(path: &WholePath<S>) -> HashMap<(FuncId, BlockId), u64> {
     let mut nodes: HashMap<_, u64> = HashMap::new();
     for summary in path.segments().summaries() {
@@ -152,7 +152,7 @@ fn executed_blocks<S: Segments>(path: &WholePath<S>) -> HashMap<(FuncId, BlockId
     blocks
 }
 
-/// How many lines have an operator in an executed block.
+/// Returns the number of lines with an operator in an executed block.
 fn executed_lines(
     program: &Program,
     blocks: &HashMap<(FuncId, BlockId), u64>,

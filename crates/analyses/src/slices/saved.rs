@@ -31,7 +31,7 @@ pub struct SavedSlice {
     pub about: String,
     /// The operators in question, or those at the place in question.
     pub offsets: Vec<OrigOffset>,
-    /// How many blocks the run executed, and over how many different paths. They identify the path
+    /// The number of blocks that the run executed, and of different paths. They identify the path
     /// that the question is about.
     pub path: (u64, u64),
     /// The slice.
@@ -124,7 +124,7 @@ fn read(file: &TraceFile, position: usize, program: &Program) -> Result<SavedSli
         ));
     }
     let mut saved = SavedSlice::try_from(stored)?;
-    // The question does not determine where a variable or memory was asked about.
+    // The question does not determine the place at which it asks about a variable or memory.
     if saved.question.algorithm != Algorithm::Full || saved.question.operators.is_empty() {
         saved.offsets.clear();
     }
@@ -194,7 +194,7 @@ pub fn in_words(question: &Question, offsets: &[OrigOffset]) -> String {
     }
 }
 
-/// What some of a question's criteria are about.
+/// Describes the subject of some of a question's criteria.
 fn subject(question: &Question, criteria: &[Criterion], offsets: &[OrigOffset]) -> String {
     let wants = criteria.iter().flat_map(|criterion| &criterion.wants);
     let mut all = Vec::new();
@@ -241,7 +241,7 @@ fn subject(question: &Question, criteria: &[Criterion], offsets: &[OrigOffset]) 
     }
 }
 
-/// How many places are listed.
+/// The number of places listed.
 const SHOWN: usize = 4;
 
 #[derive(Serialize, Deserialize)]
@@ -288,7 +288,7 @@ enum StoredWant {
     Inst(usize),
     End,
     Variable(u32),
-    /// Memory, address, length, and how many instructions were executed before.
+    /// Memory, address, length, and the number of instructions executed before.
     Bytes(u32, u64, u64, usize),
     Global(u32, usize),
     Block(usize),

@@ -44,7 +44,7 @@ pub fn verify_slices(
             return Some(report);
         }
     };
-    // Other checks report what is wrong with the path.
+    // Other checks report faults in the path.
     let path = recorded_path(file, program).ok()??;
     let identity = (path.length(), path.nodes().len() as u64);
     // No report shows a slice where the path has gaps.
@@ -174,7 +174,7 @@ fn begin(
                 statement: Statement::find(run.program, code, position, op, is_last),
             };
             let begins = criteria::all_of(&execution, code).any(|wants| wants == criterion.wants);
-            // An operator that is no statement stands beside others of its line.
+            // An operator that is not a statement appears beside others of its line.
             if begins || execution.statement.is_none() {
                 left.remove(operator);
             }

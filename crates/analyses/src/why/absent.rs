@@ -1,4 +1,4 @@
-//! Why a block was not executed: its control dependences, upward to something that was executed.
+//! Why a block was not executed: its control dependences, up to something that was executed.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -17,7 +17,7 @@ use afterimage_replay::values::{Instance, ValuesError};
 /// A block of a function.
 pub type CodeBlock = (FuncId, BlockId);
 
-/// A step from what was not executed to what it depends on.
+/// A step from code that was not executed to a place that it depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hop {
     /// It is executed only if this block, which was not executed, ends in a certain way.
@@ -36,9 +36,9 @@ pub enum Cause {
         place: CodeBlock,
         /// The way.
         edge: EdgeId,
-        /// How often it was executed after the given time.
+        /// The number of executions after the given time.
         times: u64,
-        /// How often it was executed in the whole run.
+        /// The number of executions in the whole run.
         executions: u64,
         /// The execution to report: the last one, or the first after the given time.
         execution: BranchOutcome,
@@ -48,7 +48,7 @@ pub enum Cause {
     Ended {
         /// The block that was executed.
         place: CodeBlock,
-        /// How often control went that way.
+        /// The number of times that control went that way.
         times: u64,
         /// The last time.
         time: u64,
@@ -61,13 +61,13 @@ pub enum Cause {
         place: CodeBlock,
         /// The function that it did not call.
         function: FuncId,
-        /// How often it was executed after the given time.
+        /// The number of executions after the given time.
         times: u64,
-        /// How often it was executed in the whole run.
+        /// The number of executions in the whole run.
         executions: u64,
         /// The execution to report.
         execution: BranchOutcome,
-        /// The function it called then, unless it was one of the host.
+        /// The function it called then, unless it was a host function.
         called: Option<FuncId>,
     },
     /// Only the host could have called the function.
@@ -83,7 +83,7 @@ pub struct BranchOutcome {
     pub instance: Instance,
     /// The time of its block.
     pub time: u64,
-    /// Where it went in the function; `None` if the run ended.
+    /// The block it went to in the function; `None` if the run ended.
     pub to: Option<BlockId>,
 }
 
@@ -92,16 +92,16 @@ pub struct BranchOutcome {
 pub struct Absent {
     /// The steps from the place to the cause.
     pub hops: Vec<Hop>,
-    /// What kept it.
+    /// The cause of its absence.
     pub cause: Cause,
 }
 
 /// Finds out why blocks were not executed after a time.
 ///
-/// A block depends on edges (Ferrante, Ottenstein and Warren 1987). Where the block of an edge was
-/// executed, the edge is a cause. Otherwise the same question is asked about that block. Some
-/// blocks are reached whenever their function is entered, such as the body of a loop that depends
-/// only on its own end. For these, the question continues with the calls of the function.
+/// A block depends on edges (Ferrante, Ottenstein and Warren 1987). If the block of an edge was
+/// executed, the edge is a cause. Otherwise, the search continues with that block. Some blocks are
+/// reached whenever their function is entered, such as the body of a loop that depends only on its
+/// own end. For these, the question continues with the calls of the function.
 pub struct Absence<'v, 'a> {
     walk: Walk<'v, 'a>,
     after: u64,
@@ -119,7 +119,7 @@ struct Dependence {
     post_dominators: PostDominatorTree,
 }
 
-/// Which blocks call which functions.
+/// The blocks that call each function.
 #[derive(Default)]
 struct Callers {
     direct: HashMap<FuncId, Vec<CodeBlock>>,
@@ -134,7 +134,7 @@ struct PlaceQuery {
     hop: Option<(Hop, usize)>,
 }
 
-/// The steps from the first place to one that it depends on.
+/// Returns the steps from the first place to a place that it depends on.
 fn way(queue: &[PlaceQuery], mut this: usize) -> Vec<Hop> {
     let mut hops = Vec::new();
     while let Some((hop, before)) = queue[this].hop {
@@ -145,7 +145,7 @@ fn way(queue: &[PlaceQuery], mut this: usize) -> Vec<Hop> {
     hops
 }
 
-/// How many causes to report.
+/// The number of causes to report.
 const TOLD: usize = 10;
 
 impl<'v, 'a> Absence<'v, 'a> {
@@ -187,7 +187,7 @@ impl<'v, 'a> Absence<'v, 'a> {
         found.map_err(|error| WhyError::Values(error.into()))
     }
 
-    /// How often a block was begun after the time.
+    /// Returns the number of times a block was begun after the time.
     ///
     /// # Errors
     /// If it cannot be counted.
@@ -197,8 +197,7 @@ impl<'v, 'a> Absence<'v, 'a> {
         Ok(all.count() - before)
     }
 
-    /// How often a block was executed after the time, including the execution that was under way
-    /// then.
+    /// Returns the executions of a block after the time, including the execution in progress then.
     fn executed(&self, place: CodeBlock) -> Result<u64, WhyError> {
         if self.nodes.contains_key(&place) {
             self.later(&self.runs(place)?)
@@ -217,7 +216,7 @@ impl<'v, 'a> Absence<'v, 'a> {
         both.any(|(stop, end)| stop.next < end.ops.end)
     }
 
-    /// How often a block was executed to its end after the time.
+    /// Returns the number of times a block was executed to its end after the time.
     fn times_to_end(&self, place: CodeBlock) -> Result<u64, WhyError> {
         let times = self.executed(place)?;
         Ok(times - u64::from(times > 0 && self.is_cut(place)))
@@ -233,8 +232,8 @@ impl<'v, 'a> Absence<'v, 'a> {
         self.after.saturating_sub(1)
     }
 
-    /// The nearest causes for places that were not executed: all that are the fewest steps away.
-    /// Looks at each block once.
+    /// Returns the nearest causes for places that were not executed: all that are the fewest steps
+    /// away. Looks at each block once.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -388,7 +387,7 @@ impl<'v, 'a> Absence<'v, 'a> {
         Rc::clone(found)
     }
 
-    /// Where control goes from a block of a node, within its function.
+    /// Returns where control goes from a block of a node, within its function.
     fn next(&self, (node, position): (NodeId, u64)) -> Result<Option<BlockId>, WhyError> {
         let blocks = &self.walk.values.path().nodes()[node].blocks;
         Ok(match blocks.get(position as usize + 1) {
@@ -428,7 +427,8 @@ impl<'v, 'a> Absence<'v, 'a> {
         })
     }
 
-    /// How often a block was executed to its end in the whole run, and the execution to report.
+    /// Returns the number of times a block was executed to its end in the whole run, and the
+    /// execution to report.
     fn told(&self, place: CodeBlock) -> Result<(u64, BranchOutcome), WhyError> {
         let all = self.runs(place)?;
         let executions = all.count() - u64::from(self.is_cut(place));
@@ -465,8 +465,8 @@ impl<'v, 'a> Absence<'v, 'a> {
         cursor.seek(execution.time).map_err(path)?;
         let before = cursor.depth();
         let next = cursor.next().map_err(path)?;
-        // A host function has no activation. Whatever follows a call of one in place of an
-        // activation belongs to the caller, or to the host's next call.
+        // A host function has no activation. If another activation replaced this one, the next step
+        // belongs to the caller, or to the host's next call.
         let replaced = self.walk.values.replaced(execution.instance)?;
         let entered = next.filter(|_| cursor.depth() > before || replaced);
         let called = entered.map(|visit| self.walk.values.path().nodes()[visit.node].function);

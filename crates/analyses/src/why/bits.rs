@@ -1,5 +1,5 @@
 //! Tracks which bits of a value are followed back: those of a member that shares its bytes with
-//! others, or those that a mask or a shift leaves.
+//! others, or those kept by a mask or a shift.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use wasmparser::ValType;
 use super::{At, Bytes, Computed, End, Move, Operand, StepBack, Walk, WhyError};
 use afterimage_replay::values::Instance;
 
-/// A value to follow back, and which of its bits.
+/// A value to follow back, and the bits of interest.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BitsQuery {
     pub at: At,
@@ -121,7 +121,7 @@ pub(super) fn within(bits: u64, bytes: Range<u64>) -> u64 {
     shifted_down(bits, 8 * bytes.start) & low(8 * (bytes.end - bytes.start))
 }
 
-/// How many links to go back to find bits that are zero for all values.
+/// The number of links to go back to find bits that are zero for all values.
 const ASKED: u32 = 12;
 
 impl Walk<'_, '_> {

@@ -11,11 +11,11 @@ use super::nearest::{Choice, Part, nearest};
 use super::{At, Computed, End, Move, StepBack, Walk, WhyError};
 use afterimage_replay::values::{Bits, Controller, Controllers, Execution, Instance};
 
-/// How many links to look at in total when searching for operands that lead to host input.
+/// The total number of links to examine when searching for operands that lead to host input.
 const LOOKED_AT: u32 = 1000;
-/// How many moves of a step to list; further moves are only counted.
+/// The number of moves of a step to list; further moves are only counted.
 const TOLD: usize = 8;
-/// How many moves to follow to an operand's maker.
+/// The number of moves to follow to an operand's maker.
 const MOVES: usize = 64;
 
 /// An operator of an execution.
@@ -36,7 +36,7 @@ pub struct Spot {
 pub struct Step {
     /// The moves since it was made, the latest first.
     pub moves: Vec<Moved>,
-    /// How many earlier moves were left out, between those listed and the maker.
+    /// The number of earlier moves left out, between the listed ones and the maker.
     pub more_moves: u64,
     /// The maker of the value.
     pub link: Link,
@@ -51,7 +51,7 @@ pub struct Moved {
     pub spot: Spot,
     /// The value there, if it is one.
     pub value: Option<Bits>,
-    /// How many other parts were read. Only one part is followed.
+    /// The number of other parts read. Only one part is followed.
     pub besides: u64,
     /// Whether it was read from an address that is not a constant.
     pub address_computed: bool,
@@ -99,7 +99,7 @@ pub struct Operand {
     pub register: Register,
 }
 
-/// How much more of a run may be built.
+/// The remaining amount of the run that may be built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Room {
     /// Enough to also search for operands that lead to host input.
@@ -114,13 +114,13 @@ pub enum Room {
 ///
 /// Among several operands, it follows the first that exists of these:
 ///
-/// 1. Of operands that lead to host input within a thousand links: the one on the shortest way to
-///    it, counted in computing operators.
-/// 2. Of operands that were computed: the one that was computed first.
+/// 1. Among operands that lead to host input within a thousand links: the one on the shortest way
+///    to it, counted in computing operators.
+/// 2. Among computed operands: the one that was computed first.
 /// 3. An operand that is not a constant.
 ///
-/// Constants are not followed if there are other operands. If only some bits are asked about, such
-/// as those that a mask leaves, only operands that these bits depend on are followed. On the way to
+/// Constants are not followed if there are other operands. If only some bits are in question, such
+/// as those kept by a mask, only operands that these bits depend on are followed. On the way to
 /// host input, a read of a table that nothing ever wrote counts as computed from its address.
 pub struct Chain<'v, 'a> {
     walk: Walk<'v, 'a>,
@@ -174,7 +174,7 @@ impl<'v, 'a> Chain<'v, 'a> {
         Self { asked, ..self }
     }
 
-    /// How many moves and computations were followed.
+    /// Returns the number of moves and computations followed.
     pub fn links(&self) -> u64 {
         self.links
     }
@@ -195,7 +195,7 @@ impl<'v, 'a> Chain<'v, 'a> {
         };
         match self.link(asked, &mut step) {
             Ok(link) => step.link = link,
-            // What was found before is still returned.
+            // Links found before are still returned.
             Err(error) if error.is_too_many() && (self.room)() == Room::Nothing => {}
             Err(error) => return Err(error),
         }
@@ -339,9 +339,9 @@ impl<'v, 'a> Chain<'v, 'a> {
         Ok((made, from))
     }
 
-    /// Chooses among constants one that was passed, returned, or set in another block, since
-    /// something led there. Constants that a branch of their own led to come first, then those that
-    /// were returned.
+    /// Chooses among constants one that was passed, returned, or set in another block, since a
+    /// decision led there. Constants that their own branch led to come first, followed by returned
+    /// ones.
     fn chosen_before(
         &self,
         computed: Computed,

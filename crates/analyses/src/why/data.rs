@@ -17,7 +17,7 @@ pub struct DataPart {
     pub bytes: Vec<u8>,
 }
 
-/// How many bytes of a segment to show.
+/// The number of bytes of a segment to show.
 const SHOWN: usize = 16;
 
 /// The part of a data segment that initializes bytes of memory: of the last segment that covers the

@@ -26,17 +26,17 @@ enum Number {
         magnitude: u64,
         is_negative: bool,
     },
-    /// The number of digits of the significand after the point, and the exponent if there is one.
+    /// The number of digits of the significand after the point, and the exponent, if any.
     Decimal {
         places: usize,
         exponent: Option<i32>,
     },
 }
 
-/// A value that may be the one that was printed.
+/// A value that may be the printed one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Printed {
-    /// The execution that has it.
+    /// The execution that has the value.
     pub instance: Instance,
     /// Its register there.
     pub register: Register,
@@ -60,7 +60,7 @@ impl Digits {
     /// The number with a digit, sign or point at `position` in a text. O(text).
     pub fn around(text: &[u8], position: usize) -> Option<Self> {
         let mut at = 0;
-        // A sign stands before its digits.
+        // A sign precedes its digits.
         while at < text.len() && at <= position + 1 {
             if !text[at].is_ascii_digit() {
                 at += 1;
@@ -158,7 +158,7 @@ impl Digits {
         }
     }
 
-    /// Whether this text was printed, or the shortest text that stands for the value.
+    /// Whether this text was printed, or the shortest text for the value.
     fn reads(&self, text: String, float: &f64) -> Option<Agrees> {
         let shortest = float.to_string();
         if text == self.text || shortest == self.text {
@@ -217,12 +217,12 @@ fn read(text: &[u8], at: usize) -> (usize, Option<Number>) {
     }
 }
 
-/// How many links back to look at.
+/// The number of links back to examine.
 const LOOKED_AT: u32 = 20_000;
 
-/// Finds the value that the digits stand for: the nearest, by links, among the values that the
-/// digits were made from. Constants of the code are skipped, since they may match by chance. `None`
-/// if none is near.
+/// Finds the value of the digits: the nearest, by links, among the values from which the digits
+/// were made. Constants of the code are skipped, since they may match by chance. Returns `None` if
+/// none is near.
 ///
 /// # Errors
 /// If the trace is damaged.

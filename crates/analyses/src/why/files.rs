@@ -1,4 +1,4 @@
-//! Tracks open files, as far as host calls show.
+//! Tracks open files from the host calls.
 
 use std::collections::HashMap;
 
@@ -45,7 +45,7 @@ pub(super) enum Who {
 #[derive(Debug)]
 pub(super) struct Files {
     open: HashMap<u32, Open>,
-    /// How many bytes were output to the stream of interest.
+    /// The number of bytes output to the stream of interest.
     pub put: u64,
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Calls<'p> {
     log: LogReader,
     imports: &'p [Import],
     number: u64,
-    /// The open files. Whoever takes a call must pass it to them.
+    /// The open files. A caller that takes a call must pass it to them.
     pub files: Files,
 }
 
@@ -213,7 +213,7 @@ impl Files {
         }
     }
 
-    /// Whether a file descriptor stands for a stream.
+    /// Whether a file descriptor refers to a stream.
     pub fn is(&self, fd: u32, stream: &Stream) -> bool {
         let open = self.open.get(&fd);
         open.is_some_and(|open| matches!(&open.named, Named::Stream(found) if found == stream))

@@ -18,17 +18,17 @@ pub enum Entry {
     Step(Step),
     /// The preceding steps again, further back in time: the same operators.
     Again {
-        /// How many steps repeat.
+        /// The number of steps that repeat.
         period: usize,
-        /// How many more times they repeat.
+        /// The number of further repetitions.
         times: u64,
         /// The last of these steps, which is the first in time.
         last: Step,
     },
 }
 
-/// What makes steps equal: the operator that made the value, and the operand that is followed. Ends
-/// are equal to nothing.
+/// The key by which steps are equal: the operator that made the value, and the operand that is
+/// followed. Ends are equal to nothing.
 type Key = Option<(FuncId, OpId, Option<usize>)>;
 
 /// Folds steps, keeping no more than a few of them.

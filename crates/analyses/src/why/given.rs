@@ -1,4 +1,4 @@
-//! Identifies bytes that the host wrote: which byte of which file, or of which argument.
+//! Identifies bytes that the host wrote: the byte and the file, or the argument.
 
 use afterimage_machine::Range;
 use afterimage_program::Import;
@@ -13,7 +13,7 @@ use afterimage_replay::values::HostReads;
 pub enum Given {
     /// Bytes of a file.
     File {
-        /// Which file.
+        /// The file.
         file: Stream,
         /// The offset of the first byte, from 0; `None` if the file was not read from its
         /// beginning, and the start is unknown.
@@ -45,14 +45,14 @@ pub enum Given {
     Other {
         /// The function, as `module.name`.
         function: String,
-        /// A description of what it gives, if known.
+        /// A description of its data, if known.
         what: Option<&'static str>,
         /// The file that it describes.
         file: Option<Stream>,
     },
 }
 
-/// What a file descriptor stands for.
+/// The meaning of a file descriptor.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Stream {
     /// Standard input.
@@ -187,7 +187,7 @@ impl Files {
     }
 }
 
-/// What a WASI function writes to memory.
+/// Describes the data that a WASI function writes to memory.
 fn what_of(name: &str) -> Option<&'static str> {
     Some(match name {
         "args_sizes_get" => "the number and the size of the arguments",

@@ -132,7 +132,7 @@ pub(super) fn moved(
     }
 }
 
-/// Where bytes of a loaded vector come from.
+/// The origin of bytes of a loaded vector.
 pub(super) enum Loaded {
     /// From these bytes in memory, counted from the address.
     Memory(Range<u64>),
@@ -140,8 +140,8 @@ pub(super) enum Loaded {
     Kept(Bytes),
 }
 
-/// Where some bytes of a load's result come from; `part` selects them, `None` for all. For bytes
-/// that are zero or extend a sign, everything else that the load read.
+/// Returns the origin of some bytes of a load's result; `part` selects them, `None` for all. For
+/// bytes that are zero or extend a sign, everything else that the load read.
 pub(super) fn loaded(load: VectorLoad, lane: u64, part: Option<Bytes>) -> Loaded {
     let size = load.bytes() as u64;
     let Some(part) = part else {

@@ -10,7 +10,7 @@ use afterimage_replay::values::{Bits, Instance};
 pub enum At {
     /// The contents of a register in an execution of a node.
     Register(Instance, Register),
-    /// Some bytes of a register in an execution of a node, if less than all of it is in question.
+    /// Some bytes of a register in an execution of a node, if not all of it is in question.
     Part(Instance, Register, Bytes),
     /// A result of the call that ends an execution.
     Result(Instance, u32),
@@ -36,7 +36,7 @@ pub struct Bytes {
     pub length: u64,
 }
 
-/// Where a way back ends.
+/// The end of a way back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// A constant of the code.
@@ -85,7 +85,7 @@ pub enum End {
     /// The result of a call that did not return: nothing. The call ends this execution.
     Open(Instance),
     /// It came with the exception that this execution threw. It is a reference to the exception, or
-    /// one of several values that it carries.
+    /// one of the values that it carries.
     Thrown(Instance),
 }
 
@@ -131,9 +131,9 @@ pub enum StepBack {
         instance: Instance,
         /// The instruction's position.
         inst: usize,
-        /// Where it was before.
+        /// Its previous place.
         next: At,
-        /// How many other parts were read. Only one part is followed.
+        /// The number of other parts read. Only one part is followed.
         besides: u64,
     },
     /// An instruction computed it.

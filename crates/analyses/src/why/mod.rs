@@ -1,4 +1,4 @@
-//! Why a value is what it is: follows the run back to where the value came from, one execution at a
+//! Why a value is what it is: follows the run back to the origin of the value, one execution at a
 //! time.
 //!
 //! [`Walk`] goes back one link at a time: a value was moved, was computed, or has no earlier

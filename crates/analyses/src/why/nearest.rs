@@ -14,11 +14,11 @@ use super::{At, Computed, End, StepBack, Walk, WhyError};
 pub(super) enum Choice {
     /// Back through this operand.
     Operand(usize),
-    /// Back through the address, since what was read is constant.
+    /// Back through the address, because the read value is constant.
     Address,
 }
 
-/// A computation, and which of its bits are in question; `None` for all.
+/// A computation, and its bits in question; `None` for all.
 pub(super) type Part = (Computed, Option<u64>);
 
 /// A node of the search.
@@ -50,7 +50,7 @@ const INPUT: [&str; 9] = [
 /// The choices on the shortest way from some operands of an instruction to host input, counted in
 /// computing operators (Dijkstra). `None` if there is none.
 ///
-/// `left` is how many links may still be looked at; `room` is asked before each one.
+/// `left` is the number of links that may still be examined; `room` is called before each one.
 pub(super) fn nearest(
     walk: &Walk<'_, '_>,
     of: Part,

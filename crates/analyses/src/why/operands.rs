@@ -102,7 +102,7 @@ impl Walk<'_, '_> {
             block: 0,
         };
         let mut operands = statement.operands(&compiled.code);
-        // For a read the address matters; for a copy, the address of what is read.
+        // For a read the address matters; for a copy, the address of its source.
         match compiled.code.insts[inst].code {
             Code::Load(_) | Code::LoadVector(_) => operands.truncate(1),
             Code::MemoryCopy => operands.retain(|operand| operand.role == "from"),

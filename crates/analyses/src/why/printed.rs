@@ -14,13 +14,13 @@ use afterimage_replay::values::{HostPart, HostReads, HostReadsError, Instance, O
 pub struct Put {
     /// The number of the host call, from 1.
     pub call: u64,
-    /// How many bytes were output before.
+    /// The number of bytes output before.
     pub before: u64,
-    /// How many bytes it output.
+    /// The number of bytes it output.
     pub bytes: u64,
     /// The source ranges, in order. They may be longer than the output.
     pub from: Vec<Range>,
-    /// How many bytes the host read before these: the list of the ranges.
+    /// The number of bytes the host read before these: the list of the ranges.
     list: u64,
     /// The CRC-32 of everything it read.
     digest: u32,
@@ -29,7 +29,7 @@ pub struct Put {
 /// The output of a call, as it was in memory.
 pub struct PutBytes {
     call: u64,
-    /// The time of the call and what the host read, if the file has it.
+    /// The time of the call and the bytes that the host read, if the file has them.
     read: Option<(u64, Vec<u8>)>,
 }
 
@@ -48,7 +48,7 @@ impl PutBytes {
 }
 
 impl Put {
-    /// The output of the call, as far as the file has it.
+    /// Returns the part of the call's output that the file has.
     ///
     /// # Errors
     /// If the recording is damaged.
@@ -89,8 +89,8 @@ impl Put {
         Ok(host.bytes(opened.caller(host)?, &ranges)?.concat())
     }
 
-    /// Where the bytes from `byte` on were in memory: at most `most` of them, within one of the
-    /// ranges.
+    /// Returns where the bytes from `byte` on were in memory: at most `most` of them, within one of
+    /// the ranges.
     pub fn range(&self, byte: u64, most: u64) -> Option<Range> {
         let mut skip = byte.checked_sub(self.before)?;
         let mut left = self.bytes.checked_sub(skip)?;
@@ -173,8 +173,8 @@ pub fn written_before(
 }
 
 /// Finds who last wrote some bytes of memory before the given instruction of an execution of a
-/// node. If several wrote parts, chooses the first part with a byte other than zero; `held` are the
-/// bytes, as far as known. Also returns whether there are several.
+/// node. If several statements wrote parts, chooses the first part with a byte other than zero;
+/// `held` contains the bytes, as far as known. Also returns whether there are several.
 ///
 /// # Errors
 /// If the recording is damaged.
@@ -207,7 +207,7 @@ pub fn written_until(
     first.ok_or(WhyError::Damaged("bytes that nobody put there"))
 }
 
-/// Finds who wrote the first of some bytes, and how many of them at once.
+/// Finds the writer of the first of some bytes, and the number of them that it wrote at once.
 fn first_until(
     walk: &Walk<'_, '_>,
     host: &HostReads<'_, '_>,

@@ -1,4 +1,4 @@
-//! Where a chain begins: at a statement's value, or at one of its operands.
+//! The start of a chain: a statement's value, or one of its operands.
 
 use afterimage_ids::OpId;
 use afterimage_machine::{Code, Range};
@@ -8,8 +8,8 @@ use super::{At, Walk, WhyError};
 use afterimage_replay::values::{Instance, Kind, Statement};
 
 impl Walk<'_, '_> {
-    /// The value of a statement in an execution of its node: what it computed, read, wrote or
-    /// returned, or the condition it decided by. `None` if it has none.
+    /// Returns the value of a statement in an execution of its node: the value that it computed,
+    /// read, wrote or returned, or the condition that decided it. `None` if it has none.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.

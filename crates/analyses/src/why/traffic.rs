@@ -15,13 +15,13 @@ use super::given::Stream;
 pub struct Traffic {
     /// The stream; `None` for an opened file whose path is unknown without values.
     pub stream: Option<Stream>,
-    /// How many bytes the program read; for a folder, those of its listing.
+    /// The number of bytes that the program read; for a folder, those of its listing.
     pub read: u64,
-    /// How many bytes the program wrote.
+    /// The number of bytes that the program wrote.
     pub written: u64,
 }
 
-/// How many files have their paths looked up, which takes one look at memory each.
+/// The number of files whose paths are looked up, which takes one look at memory each.
 const NAMED: usize = 100;
 
 /// The traffic between a run and the host's streams and files, in the order of first use. `host`
@@ -38,7 +38,7 @@ pub fn traffic(
     let mut known: HashMap<Who, usize> = HashMap::new();
     let mut all: Vec<Traffic> = Vec::new();
     while let Some(call) = calls.next()? {
-        // The call says here how many bytes it moved.
+        // The call stores here the number of bytes that it moved.
         let (reads, word) = match call.name {
             "fd_read" => (true, 3),
             "fd_pread" | "fd_readdir" | "sock_recv" => (true, 4),

@@ -10,14 +10,14 @@ use super::lanes::{self, Loaded};
 use super::{At, Bytes, Computed, End, Move, StepBack, WhyError};
 use afterimage_replay::values::{Instance, RecordedValues};
 
-/// The range of what is not in memory.
+/// The range of things outside memory.
 const NOTHING: Range = Range {
     memory: 0,
     address: 0,
     length: 0,
 };
 
-/// Some bytes of a value, and which of their bits, if not all.
+/// Some bytes of a value, and their bits in question, if not all.
 #[derive(Clone, Copy)]
 struct Part {
     bytes: Bytes,
@@ -34,7 +34,7 @@ pub struct Walk<'v, 'a> {
 }
 
 impl Walk<'_, '_> {
-    /// Where a value was before. Takes a few look-ups in the trace.
+    /// Returns the previous place of a value. Takes a few look-ups in the trace.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -254,7 +254,7 @@ impl Walk<'_, '_> {
         let mut parts = Vec::with_capacity(readings.len());
         let mut first = 0;
         for reading in &readings {
-            // Length 0 stands for all of it.
+            // Length 0 means all of it.
             let length = if reading.length == 0 {
                 range.length
             } else {

@@ -1,4 +1,4 @@
-//! Bits, the last of which are taken first.
+//! A stack of bits: last in, first out.
 
 /// A stack of bits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -8,12 +8,12 @@ pub(super) struct BitStack {
 }
 
 impl BitStack {
-    /// How many bits there are.
+    /// Returns the number of bits.
     pub(super) fn len(&self) -> u64 {
         self.len
     }
 
-    /// Puts `count` bits on top, `count <= 64`, the others of `bits` being 0.
+    /// Pushes the low `count` bits of `bits`; `count <= 64`, and the higher bits are 0.
     pub(super) fn push(&mut self, bits: u64, count: u32) {
         debug_assert!(count == 64 || bits >> count == 0);
         if count == 0 {
@@ -30,7 +30,7 @@ impl BitStack {
         self.len += u64::from(count);
     }
 
-    /// Takes `count` bits from the top; `None` if there are fewer.
+    /// Pops `count` bits, or returns `None` if there are fewer.
     pub(super) fn pop(&mut self, count: u32) -> Option<u64> {
         let start = self.len.checked_sub(count.into())?;
         let (word, used) = ((start / 64) as usize, (start % 64) as u32);

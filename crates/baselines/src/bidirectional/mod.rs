@@ -1,18 +1,22 @@
 //! Bidirectional prediction: the stream compression of Zhang and Gupta 2005, section 4.
 //!
-//! A stream is held as two stacks of bits with a window of some values between them: what lies left of the window is coded
-//! by its right context, what lies right of it by its left context. A step pops a value from one stack and pushes the one
-//! that leaves the window on the other. A predicted value takes a bit, any other the bit and its width: the paper's 1 and 33.
+//! A stream is two stacks of bits with a window of a few values between them. Values left of the
+//! window are coded by their right context, values right of it by their left context. A step pops a
+//! value from one stack and pushes the value that leaves the window onto the other. A predicted
+//! value takes one bit; any other takes one bit plus its width. In the paper these are 1 and 33
+//! bits.
 //!
-//! **A correction.** Figure 9 as printed stores on a miss the value itself, and cannot run backward, because the table
-//! entry that the miss overwrote is lost. What is stored here is that *evicted entry*, as the prose's "prediction v" has it, and
-//! decoding puts it back: the value is always what the table holds. Coding is then undone exactly, step by step. A test
-//! keeps the printed version, and that it fails.
+//! **A correction.** Figure 9 as printed stores the value itself on a miss. That cannot run
+//! backward, because the table entry that the miss overwrote is lost. This implementation stores
+//! the *evicted entry* instead, as "prediction v" in the paper's text says. Decoding restores the
+//! entry: the value is always what the table holds. So each step of coding can be undone exactly. A
+//! test implements the printed version and shows that it fails.
 //!
-//! **Departures.** Figure 13 gives only the main cases of last n, with one table for both directions; here each direction has its own, so
-//! that every step is the exact inverse of its opposite. Values of more than 32 bits are told in 64. The paper tells
-//! neither the sizes of contexts and tables nor the number of instances that selection takes; see [`METHODS`],
-//! [`TABLE_LOG`] and [`TRIAL`].
+//! **Departures.** Figure 13 gives only the main cases of last n, with one table for both
+//! directions. Here each direction has its own table, so every step is the exact inverse of its
+//! opposite. Streams with values above 32 bits store all values in 64. The paper specifies neither
+//! the sizes of contexts and tables nor the number of values that selection examines; see
+//! [`METHODS`], [`TABLE_LOG`] and [`TRIAL`].
 
 mod bit_stack;
 mod predictor;

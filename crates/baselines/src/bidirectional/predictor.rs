@@ -1,35 +1,38 @@
-//! The predictors of section 4, each reversible: a value is looked up, put in, and taken out again.
+//! The predictors of section 4. Each is reversible: it looks up a value, adds it, and can remove it
+//! again.
 
-/// The tables of FCM and differential FCM have 2^this entries.
+/// Log2 of the number of entries in the tables of FCM and differential FCM.
 pub const TABLE_LOG: u32 = 12;
 
-/// How values are predicted.
+/// A prediction method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Method {
-    /// The value that followed the same `context` values the last time (Sazeides and Smith 1997).
+    /// Predicts the value that last followed the same `context` values (Sazeides and Smith 1997).
     Fcm {
-        /// How many values, at least 1.
+        /// The number of values, at least 1.
         context: usize,
     },
-    /// The difference that followed the same `context` differences (Goeman, Vandierendonck and De Bosschere 2001).
+    /// Predicts the difference that last followed the same `context` differences (Goeman,
+    /// Vandierendonck and De Bosschere 2001).
     DifferentialFcm {
-        /// How many differences, at least 1.
+        /// The number of differences, at least 1.
         context: usize,
     },
-    /// One of the last `n` values that no other predicted (Lipasti and Shen 1996; Burtscher and Zorn 1999).
+    /// Predicts one of the last `n` mispredicted values (Lipasti and Shen 1996; Burtscher and Zorn
+    /// 1999).
     LastN {
-        /// A power of two.
+        /// The table size, a power of two.
         n: usize,
     },
-    /// The same of differences.
+    /// Predicts one of the last `n` mispredicted differences.
     LastNStride {
-        /// A power of two.
+        /// The table size, a power of two.
         n: usize,
     },
 }
 
 impl Method {
-    /// How many values the window holds.
+    /// Returns the number of values in the window.
     pub(super) fn window(self) -> usize {
         match self {
             Self::Fcm { context } => context,
@@ -38,7 +41,7 @@ impl Method {
         }
     }
 
-    /// Whether differences to the nearest value of the context are predicted.
+    /// Whether the method predicts differences from the nearest value of the context.
     fn is_differential(self) -> bool {
         matches!(
             self,
@@ -47,23 +50,23 @@ impl Method {
     }
 }
 
-/// What is stored of a value.
+/// The stored form of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token {
-    /// The prediction at this place was right. Only last n has more than one.
+    /// The entry at this index predicted the value. The index is always 0 except in last n.
     Hit(u64),
-    /// None was; this is what had to leave the table.
+    /// No prediction was right; this is the evicted table entry.
     Miss(u64),
 }
 
-/// The table of one direction.
+/// The prediction table of one direction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Predictor {
     method: Method,
     /// Numbers are taken modulo 2^width.
     mask: u64,
     table: Vec<u64>,
-    /// Of last n: where the next miss goes.
+    /// In last n: the index of the entry that the next miss evicts.
     next: usize,
 }
 
@@ -84,7 +87,7 @@ impl Predictor {
         }
     }
 
-    /// How many bits the place of a hit takes.
+    /// Returns the bits needed for the index of a hit.
     pub(super) fn hit_bits(&self) -> u32 {
         match self.method {
             Method::Fcm { .. } | Method::DifferentialFcm { .. } => 0,
@@ -92,7 +95,8 @@ impl Predictor {
         }
     }
 
-    /// Puts in a value that stands beside its context, whose nearest value comes first.
+    /// Adds a value next to its context, and returns its stored form. The nearest context value
+    /// comes first.
     pub(super) fn put(&mut self, value: u64, context: &[u64]) -> Token {
         let number = if self.method.is_differential() {
             value.wrapping_sub(context[0]) & self.mask
@@ -119,7 +123,7 @@ impl Predictor {
         Token::Miss(std::mem::replace(&mut self.table[place], number))
     }
 
-    /// Undoes [`put`](Self::put): the value, the table being as it was before.
+    /// Undoes [`put`](Self::put): restores the table and returns the value.
     pub(super) fn take(&mut self, token: Token, context: &[u64]) -> u64 {
         let place = match (self.method, token) {
             (Method::Fcm { .. } | Method::DifferentialFcm { .. }, _) => self.place(context),
@@ -142,7 +146,7 @@ impl Predictor {
         }
     }
 
-    /// Where the table keeps what stands beside a context.
+    /// The table index for a context.
     fn place(&self, context: &[u64]) -> usize {
         let mix = |hash: u64, number: u64| {
             (hash.rotate_left(23) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15)

@@ -1,9 +1,9 @@
-//! Which method a stream takes (section 4.4).
+//! Selects the method for a stream (section 4.4).
 
 use super::predictor::Method;
 use super::walk::Bidirectional;
 
-/// Every kind of method, in three sizes.
+/// The candidates: every kind of method, in three sizes.
 pub const METHODS: [Method; 12] = [
     Method::Fcm { context: 1 },
     Method::Fcm { context: 2 },
@@ -19,10 +19,10 @@ pub const METHODS: [Method; 12] = [
     Method::LastNStride { n: 8 },
 ];
 
-/// After so many values the best method so far is chosen.
+/// The number of values on which methods are compared.
 pub const TRIAL: usize = 10_000;
 
-/// Compresses a stream by the method that makes its first [`TRIAL`] values shortest.
+/// Compresses a stream with the method that makes its first [`TRIAL`] values smallest.
 pub fn select(values: &[u64]) -> (Method, Bidirectional) {
     let trial = &values[..values.len().min(TRIAL)];
     let best = METHODS

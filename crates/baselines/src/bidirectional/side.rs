@@ -1,9 +1,9 @@
-//! One side of the window: FR and BL of section 4.1.
+//! One side of the window: FR or BL of section 4.1.
 
 use super::bit_stack::BitStack;
 use super::predictor::{Method, Predictor, Token};
 
-/// The bits of a side and the table that they are undone with.
+/// The bits of a side, and the table needed to undo them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Side {
     bits: BitStack,
@@ -20,14 +20,15 @@ impl Side {
         }
     }
 
-    /// How many bits there are.
+    /// Returns the number of bits.
     pub(super) fn bits(&self) -> u64 {
         self.bits.len()
     }
 
-    /// FORWARD_COMPRESS and BACKWARD_COMPRESS of Figure 9, corrected. The nearest value of the context comes first.
+    /// FORWARD_COMPRESS and BACKWARD_COMPRESS of Figure 9, corrected. The nearest context value
+    /// comes first.
     pub(super) fn compress(&mut self, value: u64, context: &[u64]) {
-        // What tells hit from miss is put last, since it is wanted first.
+        // The hit bit goes last because decoding needs it first.
         match self.predictor.put(value, context) {
             Token::Hit(place) => {
                 self.bits.push(place, self.predictor.hit_bits());
@@ -40,7 +41,8 @@ impl Side {
         }
     }
 
-    /// FORWARD_UNCOMPRESS and BACKWARD_UNCOMPRESS of Figure 9, corrected; `None` if nothing is left.
+    /// FORWARD_UNCOMPRESS and BACKWARD_UNCOMPRESS of Figure 9, corrected. Returns `None` if the
+    /// side is empty.
     pub(super) fn uncompress(&mut self, context: &[u64]) -> Option<u64> {
         let token = match self.bits.pop(1)? {
             1 => Token::Hit(self.bits.pop(self.predictor.hit_bits())?),

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::super::{METHODS, select};
 use super::*;
 
-/// Walks to the end, to the beginning, and now and then turns round.
+/// Walks to the end and back to the beginning, turning round at `turns`.
 fn check(values: &[u64], method: Method, turns: &[usize]) {
     let mut stream = Bidirectional::new(values, method);
     let start = stream.clone();
@@ -45,7 +45,7 @@ fn check(values: &[u64], method: Method, turns: &[usize]) {
         }
     }
     while stream.step_backward().is_some() {}
-    // The same bits and tables again, and no more bits than were set aside.
+    // The bits and tables are the same as before, and no more bits were used than allocated.
     assert!(stream == start, "{method:?}");
 }
 
@@ -71,13 +71,13 @@ proptest! {
 
 #[test]
 fn a_hit_takes_a_bit_and_a_miss_33() {
-    // From left to right, 9 is predicted once its right context, 9, was seen before it.
+    // From left to right, 9 is predicted once a 9 was seen with right context 9.
     let constant = Bidirectional::new(&[9; 1000], Method::Fcm { context: 1 });
     assert_eq!(constant.bits(), 32 + 33 + 998);
     let strange: Vec<u64> = (0..1000).map(|i| 1 + i * i * 7919 % 1_000_003).collect();
     let mut misses = Bidirectional::new(&strange, Method::LastN { n: 2 });
     assert_eq!(misses.bits(), 32 + 999 * 33);
-    // Wide values are told in 64 bits.
+    // Wide values take 64 bits.
     misses = Bidirectional::new(&[1, 1 << 40, 3], Method::LastN { n: 2 });
     assert_eq!(misses.bits(), 64 + 2 * 65);
 }

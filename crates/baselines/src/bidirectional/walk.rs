@@ -1,25 +1,25 @@
-//! Steps over a compressed stream, in both directions.
+//! Steps through a compressed stream, in both directions.
 
 use std::collections::VecDeque;
 
 use super::predictor::Method;
 use super::side::Side;
 
-/// A compressed stream with a window of uncompressed values in it.
+/// A compressed stream that contains a window of uncompressed values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bidirectional {
-    /// What lies left of the window, coded by right contexts.
+    /// The values left of the window, coded by right contexts.
     left: Side,
     window: VecDeque<u64>,
-    /// What lies right of it, coded by left contexts.
+    /// The values right of the window, coded by left contexts.
     right: Side,
     width: u32,
-    /// The most bits that both sides ever took.
+    /// The largest size of both sides together so far, in bits.
     peak: u64,
 }
 
 impl Bidirectional {
-    /// Compresses a stream and walks back to its beginning, as Figure 12 does. Time: linear.
+    /// Compresses a stream and walks back to its beginning, as in Figure 12. Time: linear.
     pub fn new(values: &[u64], method: Method) -> Self {
         let width = if values.iter().all(|&value| value <= u32::MAX.into()) {
             32
@@ -47,12 +47,13 @@ impl Bidirectional {
         stream
     }
 
-    /// The uncompressed values, in order.
+    /// Returns the uncompressed values, in order.
     pub fn window(&self) -> impl DoubleEndedIterator<Item = u64> {
         self.window.iter().copied()
     }
 
-    /// Moves the window a place to the right: the value that enters it, or `None` at the end. O(1).
+    /// Moves the window right by one place and returns the value that enters it, or `None` at the
+    /// end. Time: O(1).
     pub fn step_forward(&mut self) -> Option<u64> {
         let context: Vec<_> = self.window().rev().collect();
         let entering = self.right.uncompress(&context)?;
@@ -63,7 +64,8 @@ impl Bidirectional {
         Some(entering)
     }
 
-    /// Moves the window a place to the left: the value that enters it, or `None` at the beginning. O(1).
+    /// Moves the window left by one place and returns the value that enters it, or `None` at the
+    /// beginning. Time: O(1).
     pub fn step_backward(&mut self) -> Option<u64> {
         let entering = self.left.uncompress(self.window.make_contiguous())?;
         self.window.push_front(entering);
@@ -74,13 +76,14 @@ impl Bidirectional {
         Some(entering)
     }
 
-    /// The bits of both sides where the window is now, and of the window. Tables do not count, as in the paper.
+    /// Returns the current size in bits of both sides and the window. As in the paper, tables do
+    /// not count.
     pub fn bits(&self) -> u64 {
         self.left.bits() + self.right.bits() + self.window.len() as u64 * u64::from(self.width)
     }
 
-    /// The bits that are set aside so that the window can go anywhere: the paper's `Strm` with its buffer, and the window. It
-    /// is the exact need; Figure 12 rounds it up.
+    /// Returns the bits to allocate so that the window can go anywhere: the paper's `Strm` with its
+    /// buffer, and the window. This is the exact need; Figure 12 rounds it up.
     pub fn allocated_bits(&self) -> u64 {
         self.peak + self.window.len() as u64 * u64::from(self.width)
     }

@@ -1,6 +1,7 @@
 //! A grammar as a plain file: 32-bit words, little-endian.
 //!
-//! A terminal is itself, the use of rule n is 2³¹ + n, and 2³² − 1 ends a rule. Rules follow each other by number.
+//! A terminal is stored as itself, a use of rule n as 2³¹ + n; 2³² − 1 ends a rule. Rules are in
+//! order of their numbers.
 
 use super::{Grammar, Symbol};
 use crate::MAX_TERMINAL;
@@ -10,10 +11,11 @@ const USE: u32 = MAX_TERMINAL + 1;
 const RULE_END: u32 = u32::MAX;
 
 impl Grammar {
-    /// Writes the grammar in [`GrammarSize::word_bytes`](crate::GrammarSize::word_bytes) bytes. A sink that is not memory is best buffered.
+    /// Writes the grammar in [`GrammarSize::word_bytes`](crate::GrammarSize::word_bytes) bytes.
+    /// Buffer a sink that is not memory.
     ///
     /// # Errors
-    /// The sink's.
+    /// If the sink fails.
     pub fn write_to(&self, mut sink: impl Write) -> io::Result<()> {
         for rule in 0..self.rules() {
             for &symbol in &self.symbols[self.range(rule)] {
@@ -28,10 +30,11 @@ impl Grammar {
         sink.flush()
     }
 
-    /// Reads what [`Self::write_to`] wrote, to the end.
+    /// Reads the output of [`Self::write_to`], to the end.
     ///
     /// # Errors
-    /// The source's; `InvalidData` if it does not hold a grammar whose rules name only rules of larger numbers.
+    /// If the source fails; `InvalidData` if it does not hold a grammar whose rules name only rules
+    /// with larger numbers.
     pub fn read_from(mut source: impl Read) -> io::Result<Self> {
         let mut bytes = Vec::new();
         source.read_to_end(&mut bytes)?;

@@ -12,41 +12,44 @@ use std::ops::Range;
 pub enum Symbol {
     /// A symbol of the string.
     Terminal(u32),
-    /// A rule, by its number.
+    /// A use of a rule, by number.
     Rule(u32),
 }
 
-/// A grammar without choices or cycles, so that it generates exactly one string: a straight-line grammar.
+/// A straight-line grammar: it has no choices or cycles, so it generates exactly one string.
 ///
 /// Rule 0 is the start rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grammar {
-    /// All right-hand sides, one after the other. Each names only rules of larger numbers than its own, so there is no cycle.
+    /// All right-hand sides, concatenated. Each names only rules with larger numbers than its own,
+    /// so there is no cycle.
     symbols: Vec<Symbol>,
-    /// Where each rule's right-hand side ends in `symbols`; it begins where the one before ends.
+    /// The end of each rule's right-hand side in `symbols`; it begins where the previous one ends.
     ends: Vec<usize>,
 }
 
 impl Grammar {
-    /// The grammar with these right-hand sides, of which the caller knows that each names only rules of larger numbers.
+    /// Creates a grammar from right-hand sides. The caller guarantees that each names only rules
+    /// with larger numbers.
     pub(crate) fn new(symbols: Vec<Symbol>, ends: Vec<usize>) -> Self {
         Self { symbols, ends }
     }
 
-    /// How many rules there are, the start rule included.
+    /// Returns the number of rules, including the start rule.
     pub fn rules(&self) -> usize {
         self.ends.len()
     }
 
-    /// A rule's right-hand side.
+    /// Returns a rule's right-hand side.
     ///
     /// # Panics
-    /// If there is no rule of that number.
+    /// If there is no rule with that number.
     pub fn rule(&self, rule: u32) -> &[Symbol] {
         &self.symbols[self.range(rule as usize)]
     }
 
-    /// The string, in constant time a symbol on average if rules have at least two symbols, as Sequitur's do.
+    /// Iterates over the string. The average time per symbol is constant if rules have at least two
+    /// symbols, as Sequitur's do.
     pub fn expand(&self) -> Expansion<'_> {
         Expansion {
             grammar: self,
@@ -54,11 +57,12 @@ impl Grammar {
         }
     }
 
-    /// The grammar of the same string with only the terminals that `keep` accepts, without rules that generate nothing of it; linear
-    /// in the size of this grammar. This is how one function's trace is extracted from a whole program path
-    /// without expanding all of it (Zhang and Gupta 2001, section 3, Table 5: "process").
+    /// Returns a grammar for the same string, reduced to the terminals that `keep` accepts. Rules
+    /// that generate none of them are dropped. Time: linear in the size of this grammar. This
+    /// extracts one function's trace from a whole program path without expanding all of it (Zhang
+    /// and Gupta 2001, section 3, Table 5: "process").
     pub fn restricted(&self, mut keep: impl FnMut(u32) -> bool) -> Self {
-        // The last rule first, so that rules come before those that name them.
+        // Visit the last rule first, so each rule comes before those that name it.
         let mut generates = vec![false; self.rules()];
         let mut kept = vec![false; self.symbols.len()];
         for rule in (0..self.rules()).rev() {
@@ -95,11 +99,11 @@ impl Grammar {
     }
 }
 
-/// The string of a [`Grammar`], symbol by symbol. Holds no more than the grammar's depth.
+/// The string of a [`Grammar`], symbol by symbol. Its memory is bounded by the grammar's depth.
 #[derive(Clone, Debug)]
 pub struct Expansion<'a> {
     grammar: &'a Grammar,
-    /// What is left of each rule that is being expanded, the innermost last. Those of which nothing is left are not held.
+    /// The unread rest of each rule being expanded, innermost last. Empty rests are not kept.
     open: Vec<&'a [Symbol]>,
 }
 
@@ -109,7 +113,7 @@ impl Iterator for Expansion<'_> {
     fn next(&mut self) -> Option<u32> {
         while let Some(rest) = self.open.last_mut() {
             let Some((&symbol, after)) = rest.split_first() else {
-                // The rule was empty to begin with.
+                // The rule was empty from the start.
                 self.open.pop();
                 continue;
             };

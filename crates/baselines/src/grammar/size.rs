@@ -1,12 +1,12 @@
-//! How large a grammar is as a file.
+//! The size of a grammar as a file.
 
 use super::{Grammar, Symbol};
 use crate::branch_trace::ceil_log2;
 
-/// What a grammar's size depends on.
+/// The numbers that determine a grammar's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GrammarSize {
-    /// Rules, the start rule included.
+    /// Rules, including the start rule.
     pub rules: u64,
     /// Symbols on the right-hand sides of all rules.
     pub symbols: u64,
@@ -15,7 +15,7 @@ pub struct GrammarSize {
 }
 
 impl Grammar {
-    /// What the size depends on; linear in the size, but for sorting the alphabet.
+    /// Computes these numbers. Time: linear in the grammar, apart from sorting the alphabet.
     pub fn size(&self) -> GrammarSize {
         let mut terminals: Vec<u32> = Vec::new();
         for &symbol in &self.symbols {
@@ -34,21 +34,23 @@ impl Grammar {
 }
 
 impl GrammarSize {
-    /// Bytes of the grammar as a plain file: 4 for each symbol, and 4 that end each rule.
+    /// Returns the bytes of the grammar as a plain file: 4 for each symbol and 4 for the end of
+    /// each rule.
     pub fn word_bytes(&self) -> u64 {
         4 * (self.symbols + self.rules)
     }
 
-    /// Bits that tell all terminals and rules apart. The start rule, which no right-hand side names, has the code that
-    /// ends a rule.
+    /// Returns the bits needed to distinguish all terminals and rules. No right-hand side names the
+    /// start rule, so its code marks the end of a rule.
     pub fn symbol_bits(&self) -> u32 {
         let codes = self.alphabet + self.rules;
-        // Both counts are of 32-bit names, but their sum may be larger.
+        // Each count fits in 32 bits, but their sum may not.
         u32::try_from(codes).map_or(33, ceil_log2)
     }
 
-    /// Bytes of the grammar with as few bits for each symbol, and for each rule's end, as tell them all apart. What
-    /// says which terminal has which code is not counted, which favours the baseline.
+    /// Returns the bytes of the grammar when each symbol and rule end takes
+    /// [`symbol_bits`](Self::symbol_bits). The table that maps codes to terminals is not counted,
+    /// which favours the baseline.
     pub fn packed_bytes(&self) -> u64 {
         ((self.symbols + self.rules) * u64::from(self.symbol_bits())).div_ceil(8)
     }
@@ -68,7 +70,7 @@ mod tests {
         let size = grammar.size();
         assert_eq!((size.rules, size.symbols, size.alphabet), (2, 5, 3));
         assert_eq!(size.word_bytes(), 28);
-        // Five codes take 3 bits; seven of them are 21 bits.
+        // Five codes need 3 bits each; seven symbols take 21 bits.
         assert_eq!((size.symbol_bits(), size.packed_bytes()), (3, 3));
     }
 }

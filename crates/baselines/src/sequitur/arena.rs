@@ -1,18 +1,19 @@
-//! The right-hand sides: doubly linked rings of nodes, each closed by its rule's guard.
+//! Right-hand sides as doubly linked rings of nodes, each closed by its rule's guard.
 
-/// A node, by its place in the arena.
+/// The index of a node in the arena.
 pub(super) type NodeId = u32;
 
-/// No node, and no rule.
+/// Means no node, or no rule.
 pub(super) const END: u32 = u32::MAX;
 
-/// What a node is: a terminal (the number itself), the use of a rule, a rule's guard, or nothing.
+/// The content of a node: a terminal (the number itself), the use of a rule, a rule's guard, or
+/// nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Code(pub(super) u32);
 
 impl Code {
     pub(super) const MAX_TERMINAL: u32 = USE - 1;
-    /// A node that is not in use. It reads as the guard of a rule that cannot be.
+    /// Marks an unused node. It would read as the guard of an impossible rule.
     const FREE: Self = Self(u32::MAX);
 
     pub(super) fn terminal(symbol: u32) -> Option<Self> {
@@ -27,17 +28,17 @@ impl Code {
         Self(GUARD | rule)
     }
 
-    /// Whether it is a terminal or the use of a rule.
+    /// Whether this is a terminal or the use of a rule.
     pub(super) fn is_symbol(self) -> bool {
         self.0 < GUARD
     }
 
-    /// The rule that it uses.
+    /// Returns the rule that this node uses.
     pub(super) fn used_rule(self) -> Option<u32> {
         (USE..GUARD).contains(&self.0).then(|| self.0 - USE)
     }
 
-    /// The rule whose guard it is.
+    /// Returns the rule whose guard this is.
     pub(super) fn guarded_rule(self) -> Option<u32> {
         (self.0 >= GUARD && self != Self::FREE).then(|| self.0 - GUARD)
     }
@@ -55,16 +56,16 @@ struct Node {
 
 #[derive(Clone, Copy, Debug)]
 struct Rule {
-    /// The node between the last symbol and the first; the next free rule if this one is.
+    /// The node between the last symbol and the first. For a free rule, the next free rule.
     guard: NodeId,
     uses: u32,
 }
 
-/// All nodes and rules. What is released is used again, so that memory is that of the largest grammar so far.
+/// All nodes and rules. Released ones are reused, so memory is that of the largest grammar so far.
 #[derive(Clone, Debug)]
 pub(super) struct Arena {
     nodes: Vec<Node>,
-    /// The first of the nodes not in use, chained by `next`.
+    /// The first unused node; they are chained by `next`.
     free_node: NodeId,
     rules: Vec<Rule>,
     free_rule: u32,
@@ -76,7 +77,7 @@ impl Arena {
     /// The guard of rule 0, the start rule.
     pub(super) const START_GUARD: NodeId = 0;
 
-    /// The start rule, empty.
+    /// Creates an arena with an empty start rule.
     pub(super) fn new() -> Self {
         let guard = Self::START_GUARD;
         Self {
@@ -109,22 +110,22 @@ impl Arena {
         self.rules[rule as usize].guard
     }
 
-    /// How often right-hand sides use the rule.
+    /// Returns the number of uses of a rule on right-hand sides.
     pub(super) fn uses(&self, rule: u32) -> u32 {
         self.rules[rule as usize].uses
     }
 
-    /// How many symbols there are on right-hand sides.
+    /// Returns the number of symbols on right-hand sides.
     pub(super) fn symbols(&self) -> usize {
         self.live_symbols
     }
 
-    /// How many rules there are.
+    /// Returns the number of rules.
     pub(super) fn rules(&self) -> usize {
         self.live_rules
     }
 
-    /// One more than the largest name a rule has.
+    /// Returns one more than the largest rule number.
     pub(super) fn rule_names(&self) -> usize {
         self.rules.len()
     }
@@ -134,28 +135,28 @@ impl Arena {
         self.nodes[right as usize].prev = left;
     }
 
-    /// A node of its own for a symbol, not linked to any.
+    /// Adds an unlinked node for a symbol.
     pub(super) fn add_node(&mut self, code: Code) -> NodeId {
         self.live_symbols += 1;
         self.use_rule(code);
         self.take_node(code)
     }
 
-    /// The node becomes that of another symbol.
+    /// Replaces the symbol of a node.
     pub(super) fn rename(&mut self, node: NodeId, code: Code) {
         let old = std::mem::replace(&mut self.nodes[node as usize].code, code);
         self.unuse_rule(old);
         self.use_rule(code);
     }
 
-    /// Gives back the node of a symbol; its neighbours are the caller's to link.
+    /// Releases the node of a symbol. The caller must link its neighbours.
     pub(super) fn release_node(&mut self, node: NodeId) {
         self.live_symbols -= 1;
         self.unuse_rule(self.code(node));
         self.give_node(node);
     }
 
-    /// A rule with two symbols on its right-hand side.
+    /// Adds a rule with two symbols on its right-hand side.
     pub(super) fn add_rule(&mut self, first: Code, second: Code) -> u32 {
         let rule = if self.free_rule == END {
             self.rules.push(Rule {
@@ -178,7 +179,7 @@ impl Arena {
         rule
     }
 
-    /// Gives back a rule that nothing uses, and its guard, but not the nodes of its symbols.
+    /// Releases an unused rule and its guard, but not the nodes of its symbols.
     pub(super) fn release_rule(&mut self, rule: u32) {
         debug_assert_eq!(self.uses(rule), 0);
         self.give_node(self.guard(rule));

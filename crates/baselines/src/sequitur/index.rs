@@ -1,4 +1,4 @@
-//! Where each pair of neighbours occurs.
+//! The index of known pairs of neighbours.
 
 use super::arena::{Arena, Code, NodeId};
 use hashbrown::HashTable;
@@ -6,15 +6,16 @@ use hashbrown::hash_table::Entry;
 use rustc_hash::FxBuildHasher;
 use std::hash::BuildHasher;
 
-/// A hash table of the nodes with which pairs begin. The pairs themselves are read from the nodes, so an entry is 4 bytes; an entry
-/// must be removed before its pair changes.
+/// A hash table of nodes, one for each known pair that begins there. The pairs are read from the
+/// nodes, so an entry takes 4 bytes. Remove an entry before its pair changes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DigramIndex {
     table: HashTable<NodeId>,
 }
 
 impl DigramIndex {
-    /// The occurrence of `digram` that is known; if none is, `node` is from now on.
+    /// Returns the known occurrence of `digram`. If there is none, `node` becomes the known
+    /// occurrence.
     pub(super) fn find_or_insert(
         &mut self,
         digram: (Code, Code),
@@ -35,7 +36,7 @@ impl DigramIndex {
         }
     }
 
-    /// Removes `node` if it is the known occurrence of its `digram`.
+    /// Removes `node` if it is the known occurrence of `digram`.
     pub(super) fn remove(&mut self, digram: (Code, Code), node: NodeId) {
         if let Ok(known) = self.table.find_entry(hash(digram), |&other| other == node) {
             known.remove();

@@ -1,27 +1,31 @@
-//! Sequitur: a grammar for a string, built as the string is read.
+//! Sequitur: builds a grammar for a string while reading it.
 //!
-//! Source: C. Nevill-Manning and I. Witten, *Identifying hierarchical structure in sequences: a linear-time algorithm*,
-//! JAIR 7, 1997, sections 2 and 3. J. Larus, *Whole program paths*, PLDI 1999, stores control-flow traces so. His variant, which looks one
-//! symbol ahead before it makes a rule, is not built.
+//! Source: C. Nevill-Manning and I. Witten, *Identifying hierarchical structure in sequences: a
+//! linear-time algorithm*, JAIR 7, 1997, sections 2 and 3. J. Larus, *Whole program paths*, PLDI
+//! 1999, stores control-flow traces in this form. His variant, which looks one symbol ahead before
+//! making a rule, is not implemented.
 //!
-//! The grammar keeps two properties, between calls:
-//! - *digram uniqueness*: no pair of neighbours occurs twice without overlap on all right-hand sides together;
-//! - *rule utility*: every rule but the start rule is used at least twice.
+//! Between calls, the grammar has two properties:
+//! - *digram uniqueness*: no pair of neighbours occurs twice without overlap on all right-hand
+//!   sides together;
+//! - *rule utility*: every rule except the start rule is used at least twice.
 //!
 //! # Linear time
-//! Let Φ be twice the symbols on right-hand sides less the rules; it is never negative, since each rule has two symbols. A symbol read adds
-//! 2 to Φ. Using a rule that is there takes a symbol away (Φ − 2), making a rule leaves as many symbols and one rule more (Φ − 1), and
-//! dissolving a rule that is used once takes away a symbol and a rule (Φ − 1). So there are at most two such steps for each symbol read, on average,
-//! and each takes constant time.
+//! Let Φ be twice the number of symbols on right-hand sides, less the number of rules. It is never
+//! negative, because each rule has at least two symbols. Reading a symbol adds 2 to Φ. Reusing a
+//! rule removes a symbol (Φ − 2). Making a rule leaves the number of symbols and adds a rule (Φ −
+//! 1). Dissolving a rule that is used once removes a symbol and a rule (Φ − 1). So, on average,
+//! there are at most two of these steps for each symbol read, and each takes constant time.
 //!
-//! # What differs from the published program
-//! - No recursion: pairs that have to be looked at wait on a stack.
-//! - Runs. In `aaa` the pair `aa` occurs twice, but overlaps, so only one occurrence is in the index. Two things can go wrong: the one in
-//!   the index disappears and the other is forgotten, or the run grows on the far side of the one in the index, so that two occurrences that are
-//!   apart each overlap with it. Here every link that is removed has its neighbours in a run looked at again, and a pair that overlaps with the
-//!   one in the index is looked at as a run of up to four.
-//! - Both symbols of a rule that was just matched are examined for rules that have become underused, and both new pairs around a rule that is dissolved
-//!   for repetitions.
+//! # Differences from the published program
+//! - No recursion: pairs that need examining wait on a stack.
+//! - Runs. In `aaa` the pair `aa` occurs twice with overlap, so only one occurrence is in the
+//!   index. Two things can go wrong. The indexed occurrence may disappear while the other is
+//!   forgotten. Or the run may grow on the far side of the indexed occurrence, so that two separate
+//!   occurrences each overlap with it. So when a link is removed, its neighbours in a run are
+//!   examined again. A pair that overlaps with the indexed one is examined as a run of up to four.
+//! - Both symbols of a newly matched rule are checked for rules that became underused. Both new
+//!   pairs around a dissolved rule are checked for repetitions.
 
 mod arena;
 mod index;
@@ -32,14 +36,14 @@ use crate::{Grammar, Symbol};
 use arena::{Arena, Code, END, NodeId};
 use index::DigramIndex;
 
-/// The largest symbol that [`Sequitur`] takes: the upper half of the numbers names rules.
+/// The largest symbol that [`Sequitur`] accepts; the upper half of the numbers names rules.
 pub const MAX_TERMINAL: u32 = Code::MAX_TERMINAL;
 
-/// The most symbols that right-hand sides may hold together: with a guard for each rule, of which there are at most half as many,
-/// they stay well below 2³² nodes, and rules below the 2³⁰ that a [`Code`] can name.
+/// The most symbols on all right-hand sides. With one guard per rule, and at most half as many
+/// rules, they stay well below 2³² nodes. Rules stay below the 2³⁰ that a [`Code`] can name.
 const MAX_SYMBOLS: usize = 1 << 30;
 
-/// Why [`Sequitur`] did not take a symbol. The grammar is as it was before.
+/// Why [`Sequitur`] rejected a symbol. The grammar is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SequiturError {
     /// The symbol is too large.
@@ -48,15 +52,15 @@ pub enum SequiturError {
     /// The grammar has grown to its limit.
     #[error("the grammar has {limit} symbols on its right-hand sides, the most it may have")]
     GrammarFull {
-        /// The most symbols that right-hand sides may hold together.
+        /// The most symbols permitted on all right-hand sides.
         limit: usize,
     },
 }
 
-/// The Sequitur algorithm: symbols in, one at a time, and a grammar that generates them.
+/// Reads symbols one at a time and maintains a grammar that generates them.
 ///
-/// Time is linear in the number of symbols read, memory in the size of the grammar: about 20 to 40 bytes a symbol on
-/// right-hand sides.
+/// Time is linear in the number of symbols read. Memory is linear in the size of the grammar: about
+/// 20 to 40 bytes per symbol on right-hand sides.
 ///
 /// ```
 /// use afterimage_baselines::Sequitur;
@@ -72,10 +76,12 @@ pub enum SequiturError {
 #[derive(Clone, Debug)]
 pub struct Sequitur {
     arena: Arena,
-    /// For each distinct pair of neighbours, its occurrence; of occurrences that overlap, one.
+    /// One occurrence of each distinct pair of neighbours. Of overlapping occurrences, only one is
+    /// included.
     index: DigramIndex,
-    /// Nodes with which pairs begin that may be missing in the index or be repetitions. Some are no longer in use, or are for another
-    /// purpose: looking at a pair once more changes nothing. Empty between calls.
+    /// Nodes at which a pair begins that may be missing from the index or may be a repetition. Some
+    /// may since have been released or reused; examining a pair again changes nothing. Empty
+    /// between calls.
     pending: Vec<NodeId>,
     len: u64,
     limit: usize,
@@ -88,12 +94,13 @@ impl Default for Sequitur {
 }
 
 impl Sequitur {
-    /// The grammar of the empty string.
+    /// Creates the grammar of the empty string.
     pub fn new() -> Self {
         Self::with_limit(MAX_SYMBOLS)
     }
 
-    /// As [`Self::new`], but refusing to grow beyond `limit` symbols on right-hand sides, or 2³⁰ if that is less.
+    /// Like [`Self::new`], with at most `limit` symbols on right-hand sides, or 2³⁰ if that is
+    /// less.
     pub fn with_limit(limit: usize) -> Self {
         Self {
             arena: Arena::new(),
@@ -104,17 +111,18 @@ impl Sequitur {
         }
     }
 
-    /// Reads the string's next symbol; amortised constant time.
+    /// Reads the next symbol of the string, in amortised constant time.
     ///
     /// # Errors
-    /// The symbol is larger than [`MAX_TERMINAL`], or the grammar is full. The symbol is then not part of the string.
+    /// If the symbol is larger than [`MAX_TERMINAL`], or the grammar is full. The symbol is then
+    /// not part of the string.
     pub fn push(&mut self, symbol: u32) -> Result<(), SequiturError> {
         self.append(symbol)?;
         self.settle();
         Ok(())
     }
 
-    /// Links the symbol to the start rule's end.
+    /// Links the symbol to the end of the start rule.
     fn append(&mut self, symbol: u32) -> Result<(), SequiturError> {
         let code = Code::terminal(symbol).ok_or(SequiturError::SymbolTooLarge(symbol))?;
         if self.arena.symbols() >= self.limit {
@@ -129,34 +137,35 @@ impl Sequitur {
         Ok(())
     }
 
-    /// Looks at all that is pending. The result has the two properties whatever the order, but it is not the same grammar.
+    /// Examines all pending pairs. Any order restores the two properties, but the resulting grammar
+    /// depends on the order.
     fn settle(&mut self) {
         while let Some(node) = self.pending.pop() {
             self.look_at(node);
         }
     }
 
-    /// How many symbols were read.
+    /// Returns the number of symbols read.
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether none was.
+    /// Whether no symbol was read.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// How many rules the grammar has, the start rule included.
+    /// Returns the number of rules, including the start rule.
     pub fn rules(&self) -> usize {
         self.arena.rules()
     }
 
-    /// How many symbols the right-hand sides of all rules have.
+    /// Returns the number of symbols on all right-hand sides.
     pub fn symbols(&self) -> usize {
         self.arena.symbols()
     }
 
-    /// The pair of neighbours that begins at `node`, if there is one.
+    /// Returns the pair of neighbours that begins at `node`, if there is one.
     fn digram(&self, node: NodeId) -> Option<(Code, Code)> {
         let first = self.arena.code(node);
         if !first.is_symbol() {
@@ -166,7 +175,7 @@ impl Sequitur {
         second.is_symbol().then_some((first, second))
     }
 
-    /// Enters the pair that begins at `node` into the index, or removes a repetition.
+    /// Adds the pair that begins at `node` to the index, or removes a repetition.
     fn look_at(&mut self, node: NodeId) {
         let Some(digram) = self.digram(node) else {
             return;
@@ -185,7 +194,8 @@ impl Sequitur {
             self.merge(known, node);
             return;
         };
-        // A run of three begins at `run`. If it is one of four, it has two pairs that are apart.
+        // A run of three begins at `run`. If it is part of a run of four, that holds two separate
+        // pairs.
         let middle = self.arena.next(run);
         let last = self.arena.next(middle);
         let before = self.arena.prev(run);
@@ -196,10 +206,11 @@ impl Sequitur {
         }
     }
 
-    /// The pairs that begin at `first` and `second` are equal and do not overlap: a rule takes their place.
+    /// Replaces the equal, non-overlapping pairs that begin at `first` and `second` by a rule.
     ///
-    /// Both may be whole rules. The second is then left with one symbol, the first, and all else holds. That takes an order of looking at
-    /// pairs that is not [`Self::push`]'s: its grammars of ten million short strings have no such rule.
+    /// Both pairs may be whole rules. The second rule then keeps a single symbol, the first rule,
+    /// and the invariants still hold. This needs an order of examining pairs that [`Self::push`]
+    /// does not use: its grammars of ten million short strings contain no such rule.
     fn merge(&mut self, first: NodeId, second: NodeId) {
         let rule = match (self.whole_rule(first), self.whole_rule(second)) {
             (Some(rule), _) => {
@@ -226,8 +237,9 @@ impl Sequitur {
         self.dissolve_if_underused(b);
     }
 
-    /// The rule whose whole right-hand side is the pair that begins at `node`. If the pair also occurs elsewhere, that is not the start
-    /// rule: all rules are reached from the pair's two symbols then, and one of them would contain itself.
+    /// Returns the rule whose whole right-hand side is the pair that begins at `node`. If the pair
+    /// also occurs elsewhere, this is not the start rule. Otherwise the pair's two symbols would
+    /// lead to all rules, and one rule would contain itself.
     fn whole_rule(&self, node: NodeId) -> Option<u32> {
         let before = self.arena.prev(node);
         let after = self.arena.next(self.arena.next(node));
@@ -236,7 +248,7 @@ impl Sequitur {
             .flatten()
     }
 
-    /// Puts `rule` in the place of the pair that begins at `node`, which becomes the node of the rule.
+    /// Replaces the pair that begins at `node` by a use of `rule`, in the same node.
     fn substitute(&mut self, node: NodeId, rule: u32) {
         let second = self.arena.next(node);
         let (before, after) = (self.arena.prev(node), self.arena.next(second));
@@ -250,7 +262,7 @@ impl Sequitur {
         self.pending.push(before);
     }
 
-    /// Dissolves the rule that `node` uses, if it is a rule and this is its only use: its right-hand side takes the node's place.
+    /// If `node` is the only use of a rule, replaces it by the rule's right-hand side.
     fn dissolve_if_underused(&mut self, node: NodeId) {
         let Some(rule) = self.arena.code(node).used_rule() else {
             return;
@@ -267,11 +279,12 @@ impl Sequitur {
         self.arena.link(last, after);
         self.arena.release_node(node);
         self.arena.release_rule(rule);
-        // The pair that begins at `before`, if there is one, is pending already: see `merge`.
+        // The pair that begins at `before`, if any, is already pending; see `merge`.
         self.pending.push(last);
     }
 
-    /// The pair that begins at `node` is about to disappear. If it overlaps with equal pairs, those may have to take its place in the index.
+    /// Prepares for the disappearance of the pair that begins at `node`. An equal pair that
+    /// overlaps with it may have to replace it in the index.
     fn forget(&mut self, node: NodeId) {
         let Some(digram) = self.digram(node) else {
             return;
@@ -283,7 +296,7 @@ impl Sequitur {
         }
     }
 
-    /// The grammar as it is now; linear in its size.
+    /// Returns the current grammar. Time: linear in its size.
     pub fn grammar(&self) -> Grammar {
         let order = self.topological_order();
         let mut numbers = vec![END; self.arena.rule_names()];
@@ -308,12 +321,13 @@ impl Sequitur {
         Grammar::new(symbols, ends)
     }
 
-    /// All rules, each before those that its right-hand side names: depth-first postorder backwards. Right-hand sides are searched from
-    /// their ends, so that of rules that do not depend on each other those to the left come first.
+    /// Returns all rules, each before the rules that it names: reversed depth-first postorder.
+    /// Right-hand sides are searched from their ends, so independent rules keep their order from
+    /// left to right.
     fn topological_order(&self) -> Vec<u32> {
         let mut seen = vec![false; self.arena.rule_names()];
         let mut order = Vec::with_capacity(self.arena.rules());
-        // Rules that are open, and how far each right-hand side has been searched.
+        // The open rules, and the position reached in each right-hand side.
         let mut open = vec![(0, Arena::START_GUARD)];
         while let Some((rule, node)) = open.last_mut() {
             *node = self.arena.prev(*node);

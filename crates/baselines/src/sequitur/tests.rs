@@ -1,4 +1,4 @@
-//! Sequitur's grammars generate their strings, and have the two properties that define them.
+//! Tests that Sequitur's grammars generate their strings and have the two defining properties.
 
 use super::{MAX_TERMINAL, Sequitur, SequiturError};
 use crate::{Grammar, Symbol};
@@ -19,7 +19,8 @@ fn rules(grammar: &Grammar) -> Vec<&[Symbol]> {
         .collect()
 }
 
-/// No pair of neighbours occurs twice without overlap, by comparing the places of all its occurrences.
+/// Checks that no pair of neighbours occurs twice without overlap, by comparing the places of all
+/// its occurrences.
 fn digrams_are_unique(grammar: &Grammar) -> Result<(), String> {
     let mut places: HashMap<(Symbol, Symbol), Vec<(usize, usize)>> = HashMap::new();
     for (rule, symbols) in rules(grammar).into_iter().enumerate() {
@@ -42,7 +43,8 @@ fn digrams_are_unique(grammar: &Grammar) -> Result<(), String> {
     Ok(())
 }
 
-/// Every rule but the start rule, which nothing uses, is used at least twice, and only by rules of smaller numbers.
+/// Checks that every rule except the start rule is used at least twice, and only by rules with
+/// smaller numbers.
 fn rules_are_useful(grammar: &Grammar) -> Result<(), String> {
     let mut uses = vec![0; grammar.rules()];
     for (number, rhs) in (0..).zip(rules(grammar)) {
@@ -94,7 +96,7 @@ fn check_built(string: &[u32], sequitur: &Sequitur) -> Result<(), String> {
         .map_err(|e| format!("{string:?}: {e}"))
 }
 
-/// The grammar, with letters for terminals and capitals for rules other than S.
+/// Formats the grammar, with letters for terminals and capitals for rules other than S.
 fn shown(string: &str) -> String {
     let string: Vec<u32> = string.bytes().map(u32::from).collect();
     let grammar = build(&string).grammar();
@@ -115,7 +117,7 @@ fn shown(string: &str) -> String {
     rules.collect::<Vec<_>>().join(" ")
 }
 
-/// Nevill-Manning and Witten 1997, Figure 1 (a) and (b), with our names for the rules.
+/// Nevill-Manning and Witten 1997, Figure 1 (a) and (b), with our rule names.
 #[test]
 fn published_examples() {
     assert_eq!(shown("abcdbc"), "S→aAdA A→bc");
@@ -129,11 +131,11 @@ fn runs_and_overlaps() {
     assert_eq!(shown("aaa"), "S→aaa");
     assert_eq!(shown("aaaa"), "S→AA A→aa");
     assert_eq!(shown("aaaaa"), "S→AAa A→aa");
-    // The pair bb of bbb is known by the occurrence that disappears.
+    // In bbb, the index knows the occurrence of bb that disappears.
     assert_eq!(shown("abbbabcbb"), "S→ABAcB A→ab B→bb");
 }
 
-/// Every string over two letters up to one length and over three up to another.
+/// Covers every string over two letters and over three, each up to a maximum length.
 #[test]
 fn all_short_strings() {
     for (letters, longest) in [(2u32, 15u32), (3, 9)] {
@@ -190,7 +192,7 @@ fn what_cannot_be_taken_is_refused_and_changes_nothing() {
     assert_eq!(sequitur.len(), 4);
 }
 
-/// Repetitions within repetitions, as loops and calls make them: a list of phrases, each made of earlier ones.
+/// Nested repetitions, as made by loops and calls: a list of phrases, each built from earlier ones.
 fn nested() -> impl Strategy<Value = Vec<u32>> {
     let phrase = prop::collection::vec((any::<prop::sample::Index>(), 1usize..5), 1..5);
     prop::collection::vec(phrase, 1..7).prop_map(|phrases| {
@@ -207,7 +209,7 @@ fn nested() -> impl Strategy<Value = Vec<u32>> {
     })
 }
 
-/// A string with letters changed here and there.
+/// A string with a few changed letters.
 fn disturbed(string: impl Strategy<Value = Vec<u32>>) -> impl Strategy<Value = Vec<u32>> {
     let changes = prop::collection::vec((any::<prop::sample::Index>(), 0u32..4), 0..4);
     (string, changes).prop_map(|(mut string, changes)| {
@@ -221,14 +223,14 @@ fn disturbed(string: impl Strategy<Value = Vec<u32>>) -> impl Strategy<Value = V
     })
 }
 
-/// A short string over and over.
+/// A short string, repeated.
 fn periodic() -> impl Strategy<Value = Vec<u32>> {
     (prop::collection::vec(0u32..3, 1..12), 1usize..60)
         .prop_map(|(period, times)| period.repeat(times))
 }
 
-/// A rule is used again also where the index knows its pair by another place, though reading symbol by symbol
-/// does not bring that about.
+/// A rule is also reused if the index knows its pair by another place. Reading symbol by symbol
+/// never causes this.
 #[test]
 fn a_whole_rule_is_used_again_from_either_side() {
     let mut sequitur = build(&[1, 2, 1, 2]);
@@ -264,8 +266,8 @@ proptest! {
         prop_assert_eq!(check(&string), Ok(()));
     }
 
-    /// Reading symbol by symbol hardly ever, if at all, makes a run grow at its front or leaves the second symbol of a rule
-    /// underused. Looking at the pairs of the whole string in any order does.
+    /// Reading symbol by symbol rarely, if ever, makes a run grow at its front or leaves the second
+    /// symbol of a rule underused. Examining the pairs of the whole string in arbitrary order does.
     #[test]
     fn any_order_will_do(
         string in prop_oneof![

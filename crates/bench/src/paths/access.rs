@@ -34,13 +34,13 @@ pub(crate) struct Access {
     select_ns: f64,
 }
 
-/// How many positions are looked up in a path that was just opened.
+/// The number of positions looked up in a path that was just opened.
 const COLD: usize = 4;
 /// The largest number of nodes to walk over.
 const STEPS: u64 = 10_000_000;
-/// How long to keep asking questions.
+/// The time to keep asking questions.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// For how many nodes to ask about occurrences.
+/// The number of nodes whose occurrences are requested.
 const ASKED: usize = 5;
 
 type StepResult = Result<Option<Visit>, PathError<PathFileError>>;

@@ -9,7 +9,7 @@ use afterimage_program::{BlockEnd, Program};
 pub(crate) struct Branches {
     /// As many bits for each branch as distinguish its targets.
     pub packed: u64,
-    /// What remains if each branch is coded by the entropy of its own outcomes.
+    /// The remaining size if each branch is coded by the entropy of its own outcomes.
     pub entropy: f64,
 }
 

@@ -30,7 +30,7 @@ impl From<Sample> for Cell {
     }
 }
 
-/// Which of two values is worse.
+/// The worse of two values.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Worse {
     Larger,

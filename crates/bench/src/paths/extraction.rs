@@ -45,21 +45,21 @@ pub(crate) struct Extraction {
     pub file: Milliseconds,
     /// Also decoding and checking every series of every trace.
     pub checked: Milliseconds,
-    /// How many times faster [`Self::file`] is than the scan: the geometric mean over all
+    /// The factor by which [`Self::file`] is faster than the scan: the geometric mean over all
     /// functions.
     pub faster: f64,
     /// Reading it there and expanding all its traces to blocks.
     pub expanded: Milliseconds,
     /// Finding its traces in the recording, with its segments open and their calls listed.
     pub recording: Milliseconds,
-    /// How many functions were expanded, and how many were called.
+    /// The number of functions expanded, and the number called.
     read: usize,
     called: usize,
 }
 
-/// How many functions to measure in every way, from the most to the least frequently called.
+/// The number of functions to measure in every way, most frequently called first.
 const READ: usize = 20;
-/// How many of these to search for in the raw trace: it takes the same time for all.
+/// The number of these to search for in the raw trace: it takes the same time for all.
 const SCANNED: usize = 3;
 /// Functions whose unique path traces have more blocks than this in total are skipped: expanded,
 /// they would not fit into memory.
@@ -97,7 +97,7 @@ pub(crate) fn measure(
         let traces = stored_traces(file, function)?.check()?;
         let blocks = expand(&traces, &numbers)?;
         expanded.push(milliseconds(start));
-        // Segments list their calls on first use. Like opening, that is not measured.
+        // Segments list their calls on first use. This is not measured, nor is opening the file.
         function_paths(&subject.path, function)?;
         let start = Instant::now();
         let paths = function_paths(&subject.path, function)?;

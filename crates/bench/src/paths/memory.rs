@@ -15,22 +15,22 @@ use crate::corpus::{Entry, entries};
 /// The peak resident memory in MiB, including the guest's.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(crate) struct Memory {
-    /// Of a recording without the path.
+    /// The memory of a recording without the path.
     pub without: f64,
-    /// Of a recording with the path.
+    /// The memory of a recording with the path.
     pub recording: f64,
-    /// Of compacting what that recording wrote.
+    /// The memory of compacting that recording's words.
     pub compaction: f64,
 }
 
-/// What the process that is measured is told.
+/// The arguments of the measured process.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     #[arg(long)]
     corpus: PathBuf,
     #[arg(long)]
     name: String,
-    /// Where the compiled modules are and the recordings go
+    /// The folder of compiled modules and recordings
     #[arg(long)]
     folder: PathBuf,
 }
@@ -53,7 +53,7 @@ pub(crate) fn measure(corpus: &Path, entry: &Entry, folder: &Path) -> Result<Mem
     serde_json::from_slice(&output.stdout).context("the memory's measure is not what was asked for")
 }
 
-/// Records and compacts, and prints how much memory that took.
+/// Records and compacts, and prints the memory taken.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let all = entries(&crate::Arguments {
         corpus: arguments.corpus.clone(),
@@ -93,7 +93,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Resets the peak memory of the process, so that [`peak_mib`] covers only what follows.
+/// Resets the peak memory of the process, so that [`peak_mib`] covers only later work.
 pub(crate) fn forget_peak() {
     // If this is not possible, the peak also covers what came before, and is no smaller.
     let _ = std::fs::write("/proc/self/clear_refs", "5");

@@ -1,5 +1,5 @@
-//! Compares the beginning of a run in other forms and in ours, for what would take too long on a
-//! whole run.
+//! Compares the beginning of a run in other forms and in ours, if the whole run would take too
+//! long.
 
 mod report;
 
@@ -20,9 +20,9 @@ use super::raw::BlockNumbers;
 use super::subject::Subject;
 use super::tape::Tape;
 
-/// How many executed paths Sequitur reads.
+/// The number of executed paths that Sequitur reads.
 pub(crate) const PATHS: usize = 1 << 24;
-/// How many blocks of the raw trace zstd compresses.
+/// The number of blocks of the raw trace that zstd compresses.
 const BLOCKS: u64 = 1 << 23;
 /// The compression level of zstd.
 const LEVEL: i32 = 19;

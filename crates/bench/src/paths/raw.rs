@@ -10,7 +10,7 @@ use super::tape::Tape;
 /// The first word that is not a block. This word plus a function's number is the function's entry.
 pub(super) const ENTER: u32 = 1 << 31;
 pub(super) const LEAVE: u32 = u32::MAX;
-/// How many words are made before they are scanned: few enough to stay in the cache, which favours
+/// The number of words made before they are scanned: few enough to stay in the cache, which favours
 /// the scan.
 const CHUNK: usize = 1 << 15;
 

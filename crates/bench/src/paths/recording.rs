@@ -188,8 +188,8 @@ impl Recording {
         [of(BRANCHES), of(SCHEMES[0].name)]
     }
 
-    /// How many times more the way that writes every branch's outcome writes than recordings do,
-    /// and how many times longer it takes.
+    /// Returns the factors by which writing every branch's outcome produces more data than
+    /// recordings, and takes longer.
     pub(crate) fn branches_to_ours(&self) -> (f64, f64) {
         let [old, new] = self.branches_and_ours();
         (old.0 / new.0, old.1 / new.1)

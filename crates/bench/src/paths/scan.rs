@@ -13,7 +13,7 @@ pub(crate) struct Scan {
     pub function: FuncId,
     /// For each open activation, whether it is of the function.
     open: Vec<bool>,
-    /// For those that are, what they have executed.
+    /// For these, the blocks that they have executed.
     own: Vec<Vec<u32>>,
     /// Whether the innermost activation is of the function.
     inside: bool,

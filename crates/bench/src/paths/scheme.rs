@@ -20,7 +20,7 @@ pub(crate) struct Scheme {
     plan: fn(&Program, &Counts) -> Result<Plan, PlanError>,
 }
 
-/// What is written, and where.
+/// The words to write, and their places.
 enum Plan {
     Paths(PathPlan),
     Witnesses(WitnessPlan),
@@ -103,7 +103,7 @@ impl Scheme {
 }
 
 impl Prepared {
-    /// Runs it. `words` receives what it writes, on another thread.
+    /// Runs it. `words` receives the written words, on another thread.
     pub(crate) fn run(
         &self,
         command: &Command,
@@ -123,7 +123,7 @@ impl Prepared {
         Ok(regenerator)
     }
 
-    /// Counts the blocks that the words stand for, if these are path numbers.
+    /// Counts the blocks in the words, if these are path numbers.
     pub(crate) fn counter<'a>(&'a self, program: &'a Program) -> Result<Counter<'a>> {
         let Plan::Paths(plan) = &self.plan else {
             bail!("{} are no numbers of paths", self.name);

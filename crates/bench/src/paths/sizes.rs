@@ -11,11 +11,11 @@ use super::{Row, name};
 /// Sizes in bits for the whole run.
 #[derive(Debug, Serialize)]
 pub(crate) struct Sizes {
-    /// What the run wrote.
+    /// The data written by the run.
     pub recorded: u64,
     segments: u64,
     directory: u64,
-    /// What the path added to the file, overhead included.
+    /// The growth of the file due to the path, overhead included.
     pub file: u64,
     /// A bit for each branch, and the entropy of each branch's outcomes.
     branches: u64,

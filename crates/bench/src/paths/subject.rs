@@ -33,7 +33,7 @@ pub(crate) struct Subject {
     pub counts: Counts,
     pub file: TraceFile,
     pub built: BuiltPaths,
-    /// How many bytes the path added to the file.
+    /// The number of bytes that the path added to the file.
     pub growth: u64,
     /// Seconds to build it: compiling, re-executing, regenerating, coding and writing.
     pub build_seconds: f64,

@@ -9,7 +9,7 @@ use afterimage_paths::{ExecutedPath, Sink};
 pub(crate) struct Tally {
     nodes: u32,
     pub paths: u64,
-    /// Only if it receives blocks.
+    /// 0 if it receives paths.
     pub blocks: u64,
 }
 

@@ -3,12 +3,12 @@
 use afterimage_ids::{BlockId, FuncId, NodeId};
 use afterimage_paths::{ExecutedPath, Sink};
 
-/// What a sink received first, up to a number of executed paths.
+/// The first events that a sink received, up to a number of executed paths.
 #[derive(Default)]
 pub(crate) struct Tape {
     paths: Vec<Path>,
     told: Vec<TapeEvent>,
-    /// How many more executed paths to keep.
+    /// The number of further executed paths to keep.
     room: usize,
     whole: bool,
 }
@@ -46,8 +46,8 @@ impl Tape {
         self.whole
     }
 
-    /// Passes a sink all of it, or only until at least `blocks` blocks have been executed. Returns
-    /// their number.
+    /// Passes all of it to a sink, or only until at least `blocks` blocks have been executed.
+    /// Returns their number.
     pub(crate) fn play(&self, blocks: u64, sink: &mut impl Sink) -> u64 {
         let mut fresh = self.paths.iter();
         let mut names = Vec::new();

@@ -22,7 +22,7 @@ pub(crate) struct Traces {
     calls: u64,
     functions: u64,
     paths: u64,
-    /// The dynamic call graph, the path traces, and what the transformations make of them.
+    /// The dynamic call graph, the path traces, and their sizes after the transformations.
     call_graph: u64,
     pub original: u64,
     pub unique: u64,
@@ -56,7 +56,7 @@ impl Traces {
         self.call_graph_compressed + self.timestamped + self.dictionaries
     }
 
-    /// How many times smaller the whole is, in words of four bytes.
+    /// Returns the factor by which the whole is smaller, in words of four bytes.
     pub(crate) fn factor(&self) -> f64 {
         self.original_total() as f64 / self.compacted_total() as f64
     }
@@ -140,7 +140,7 @@ fn megabytes<'a>(title: &str, of: impl Fn(&Traces) -> u64 + 'a) -> Column<'a, Ro
     Column::fact(title, 2, move |row: &Row| of(&row.traces) as f64 / 1e6)
 }
 
-/// A column for how many times smaller something became.
+/// Returns a column of factors by which something became smaller.
 fn factor<'a>(
     title: &str,
     before: impl Fn(&Traces) -> u64 + 'a,

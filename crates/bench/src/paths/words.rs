@@ -7,7 +7,7 @@ use afterimage_paths::witness::TokenReader;
 pub(crate) struct WordReader<'a> {
     rest: &'a [u64],
     word: u64,
-    /// How many bits of it are left; 0 only at the end.
+    /// The number of its remaining bits; 0 only at the end.
     left: u32,
 }
 

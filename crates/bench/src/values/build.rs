@@ -23,13 +23,13 @@ pub(crate) struct Built {
     pub seconds: f64,
     /// Processor time of all threads.
     pub processor_seconds: f64,
-    /// How many bytes it added to the file.
+    /// The number of bytes it added to the file.
     pub growth: u64,
-    /// How many of these are checkpoints.
+    /// The number of these that are checkpoints.
     pub checkpoints: u64,
-    /// How many of these are the opened grammars of the whole path.
+    /// The number of these that are the opened grammars of the whole path.
     pub grammars: u64,
-    /// How many of these are program output.
+    /// The number of these that are program output.
     pub printed: u64,
     /// The progress by epoch.
     pub epochs: Vec<Grown>,

@@ -19,7 +19,7 @@ struct Row {
     blocks: u64,
     /// The number of executed statements in these.
     statements: u64,
-    /// Seconds of the plain program for as many blocks.
+    /// Seconds of the plain program for the same number of blocks.
     plain: f64,
     /// Wall-clock seconds to build it.
     seconds: Sample,

@@ -1,5 +1,5 @@
-//! Counts which dependences need no label, and why: the optimizations of section 3, as far as they
-//! apply here.
+//! Counts the dependences that need no label, and why: the optimizations of section 3, as far as
+//! they apply here.
 
 use afterimage_streams::Stream;
 use afterimage_wet::{Content, Epochs, FileEpochs, Index, InputForm, Origin, Part, Role};
@@ -30,7 +30,7 @@ impl Group {
     }
 }
 
-/// Dependences by what determines them.
+/// Dependences, by the fact that determines them.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Dependences {
     /// Operands that are results of the same block (OPT-1a).
@@ -41,12 +41,12 @@ pub(crate) struct Dependences {
     again: u64,
     /// The first use of a variable as an operand.
     variables: Uses,
-    /// Definitions of variables that are stored explicitly: those that are far away, where they
-    /// change.
+    /// Explicitly stored definitions of variables: distant ones, where they change.
     far: Group,
-    /// Reads of what the same execution of the node wrote, without exception in the epoch (OPT-1b).
+    /// Reads of data that the same execution of the node wrote, without exception in the epoch
+    /// (OPT-1b).
     same: Group,
-    /// Reads of what nobody wrote, without exception in the epoch.
+    /// Reads of unwritten data, without exception in the epoch.
     initial: Group,
     /// Reads for which one rule holds in the epoch: always the same writer, at a fixed distance or
     /// execution by execution.
@@ -55,7 +55,7 @@ pub(crate) struct Dependences {
     shared: Group,
     /// Reads with a label each.
     explicit: Group,
-    /// The part of these that says which of several writers it was.
+    /// The part of these that selects one of several writers.
     choices: u64,
     /// Runs of elements that memory copies read.
     copies: Group,
@@ -78,7 +78,7 @@ impl Dependences {
         self.in_block + self.in_node + self.again + variables
     }
 
-    /// Parts of what is read from memory and globals.
+    /// Returns the parts read from memory and globals.
     fn memory(&self) -> u64 {
         let groups = [self.same, self.initial, self.rule, self.shared];
         let known: u64 = groups.iter().map(|group| group.count).sum();

@@ -139,7 +139,7 @@ impl Facts {
         })
     }
 
-    /// The totals of what was executed.
+    /// Returns the totals of the execution.
     pub(crate) fn totals(&self, observed: &Observed) -> Totals {
         let mut totals = Totals::default();
         for (node, of) in self.nodes.iter() {

@@ -13,9 +13,9 @@ use super::{Row, name};
 use crate::paths::columns::{Column, table};
 use crate::paths::subject::Subject;
 
-/// How many times a buffer of timestamps holds.
+/// The capacity of a buffer of timestamps.
 const TIMES: usize = 1 << 14;
-/// How many numbers of one instruction are collected before they are used.
+/// The number of numbers of one instruction that are collected before use.
 const COLUMN: usize = 256;
 
 /// Speeds in megabytes (10⁶) per second, with 4 bytes for each time, value and address, as the

@@ -35,7 +35,7 @@ impl Memory {
     }
 }
 
-/// What the process that is measured is told.
+/// The arguments of the measured process.
 #[derive(Debug, clap::Args)]
 pub(crate) struct MemoryOptions {
     /// A recording with its path
@@ -66,7 +66,7 @@ pub(crate) fn measure(subject: &Subject, last: u64, observed: &Observed) -> Resu
     })
 }
 
-/// Builds without keeping anything, and prints how much memory that took.
+/// Builds without keeping anything, and prints the memory taken.
 pub(crate) fn run(arguments: &MemoryOptions) -> Result<()> {
     forget_peak();
     let file = TraceFile::open(&arguments.at)?;

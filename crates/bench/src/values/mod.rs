@@ -28,12 +28,12 @@ use crate::machine::Machine;
 use crate::paths::subject::Subject;
 use crate::publish::publish;
 
-/// What to measure.
+/// The options of the measurement.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     #[command(flatten)]
     common: crate::Arguments,
-    /// Trace only the first so many million blocks of each run; all of it without this
+    /// Trace only the first millions of blocks of each run, this many; all of it without this
     #[arg(long, value_name = "MILLIONS")]
     blocks: Option<u64>,
 }

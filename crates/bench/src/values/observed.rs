@@ -14,7 +14,7 @@ use super::variables::{Uses, Variables};
 use crate::paths::random::Random;
 use crate::paths::subject::Subject;
 
-/// How many values to compare.
+/// The number of values to compare.
 const SAMPLES: u64 = 3_000;
 
 /// The observations.
@@ -29,7 +29,7 @@ pub(crate) struct Observed {
     /// The builder's shadow of them.
     pub shadow: u64,
     pub samples: Vec<Sample>,
-    /// How many statements were executed until the beginning of each epoch, and until the end.
+    /// The number of statements executed until the beginning of each epoch, and until the end.
     pub statements: Vec<u64>,
 }
 

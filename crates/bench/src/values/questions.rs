@@ -20,7 +20,7 @@ use super::{Row, name};
 use crate::paths::columns::{Column, table};
 use crate::paths::subject::Subject;
 
-/// How many questions to ask about a file that was just opened.
+/// The number of questions about a file that was just opened.
 const COLD: usize = 20;
 
 /// Times of one kind of question.
@@ -65,7 +65,7 @@ pub(crate) struct Questions {
     pub data: Times,
     /// The decision that let it be executed.
     pub control: Times,
-    /// How many values were compared with the machine's. All were equal.
+    /// The number of values compared with the machine's. All were equal.
     compared: usize,
 }
 
@@ -193,7 +193,7 @@ fn block_of(subject: &Subject, sample: &Computed) -> Result<u64> {
     Ok(sample.time + position as u64)
 }
 
-/// Looks up the value of an execution, which must equal the one that the machine computed.
+/// Looks up the value of an execution, which must equal the machine's.
 fn ask<'a>(
     values: &RecordedValues<'a>,
     executions: &Executions<'a>,

@@ -19,7 +19,7 @@ const ORIGINAL: f64 = 9588.99 * MIB / 646.9e6;
 const ORIGINAL_LABELS: f64 = 5390.12 * MIB / 646.9e6;
 const MIB: f64 = (1 << 20) as f64;
 
-/// The bytes that are needed to answer questions without the engine.
+/// The bytes needed to answer questions without the engine.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Sizes {
     labels: u64,
@@ -27,7 +27,7 @@ pub(crate) struct Sizes {
     values: u64,
     copies: u64,
     directory: u64,
-    /// The index and what the file adds to every chunk.
+    /// The index and the file's overhead for every chunk.
     frame: u64,
     /// Memory at a time, and last writers.
     checkpoints: u64,
@@ -48,13 +48,13 @@ impl Sizes {
         path + self.of_values() + self.of_labels() + beside as f64
     }
 
-    /// The size of values: those that are stored, and those from the host.
+    /// Returns the size of values: stored ones, and those from the host.
     pub(crate) fn of_values(&self) -> f64 {
         self.values as f64 + self.log
     }
 
-    /// The size of dependences: everything but the path, opened or not, the values and the
-    /// checkpoints.
+    /// Returns the size of dependences: everything except the path, opened or not, the values and
+    /// the checkpoints.
     pub(crate) fn of_labels(&self) -> f64 {
         (self.labels + self.far + self.copies + self.directory + self.frame) as f64
     }
@@ -98,7 +98,7 @@ pub(crate) fn measure(
 /// The share of the log that covers the first `calls` host calls, by the contents of events before
 /// compression.
 fn read_share(subject: &Subject, calls: u64) -> Result<f64> {
-    /// About the size of an event, besides what was written.
+    /// The approximate size of an event, besides its written bytes.
     const EVENT: u64 = 16;
     let (mut seen, mut read, mut all) = (0, 0u64, 0u64);
     for event in subject.file.log()? {
@@ -140,8 +140,8 @@ impl Row {
         self.original(by_block) / self.sizes.total()
     }
 
-    /// The factor by the original bytes per statement in the paper's Table I, with as many values
-    /// and dependences as there.
+    /// Returns the factor by the original bytes per statement in the paper's Table I, with the same
+    /// numbers of values and dependences.
     pub(super) fn factor_by_table(&self) -> f64 {
         ORIGINAL * self.statements() / self.sizes.total()
     }

@@ -44,8 +44,7 @@ struct Sample {
     stretches: u64,
     numbers: u64,
     ours: u64,
-    /// By the paper's bidirectional predictors, each stretch by the one that does best on its
-    /// beginning.
+    /// By the paper's bidirectional predictors, each stretch by the best one on its beginning.
     bidirectional: u64,
     /// All in one frame, with 4 or 8 bytes per number, as each stretch needs.
     zstd: u64,
@@ -221,7 +220,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
 }
 
 impl Row {
-    /// How many times larger the paper's predictors make the sample of all classes.
+    /// Returns the factor by which the paper's predictors make the sample of all classes larger.
     pub(super) fn predictors_to_ours(&self) -> f64 {
         let tier2 = &self.tier2;
         let samples = [&tier2.labels, &tier2.values, &tier2.copies].map(|class| class.sample);

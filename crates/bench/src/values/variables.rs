@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-/// How far the path is searched for a definition; more distant ones are stored explicitly.
+/// The distance to which the path is searched for a definition; more distant ones are stored
+/// explicitly.
 const NEAR: u64 = 64;
 
 /// The last writer of a variable.

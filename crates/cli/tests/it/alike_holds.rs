@@ -1,6 +1,6 @@
 //! The answers of `diff` for programs that are alike. Operators of random programs are replaced,
-//! and the first execution that gave something else must be where the two runs, followed in step,
-//! first differ.
+//! and the first execution with a different result must be the first difference of the two runs,
+//! followed in step.
 
 use std::collections::HashMap;
 
@@ -30,7 +30,8 @@ fn alike_to(line: &str) -> Option<Vec<&'static str>> {
     families.find(|family| family.contains(&line.trim()))
 }
 
-/// A module, and one in which some of its operators are replaced by others of the same types, or other constants, and how many.
+/// Returns a module, one in which some of its operators are replaced by others of the same types or
+/// other constants, and the number of replacements.
 fn planted(module: &[u8], random: &mut SplitMix64) -> Option<([Vec<u8>; 2], usize)> {
     let text = wasmprinter::print_bytes(module).ok()?;
     let module = wat::parse_str(&text).ok()?;
@@ -41,7 +42,7 @@ fn planted(module: &[u8], random: &mut SplitMix64) -> Option<([Vec<u8>; 2], usiz
     for _ in 0..1 + random.below(4) {
         let at = *places.get(random.below(places.len().max(1)))?;
         let new = match alike_to(&lines[at]) {
-            // A longer constant moves what follows.
+            // A longer constant moves the following code.
             None => format!(
                 "i32.const {}",
                 random.next() as u32 as i32 >> random.below(32)
@@ -71,7 +72,7 @@ fn compare(modules: &[Vec<u8>; 2], count: usize, words: &str, tried: &mut Tried)
     let sides = modules.each_ref().map(|module| {
         let sandbox = Sandbox::new();
         sandbox.write("a.wasm", module);
-        // A replaced operator may let a loop go on for ever.
+        // A replaced operator may make a loop endless.
         let ran = sandbox.run(&format!("record --timeout 1 -o run.aft {words}"));
         if ran.code == Some(124) {
             return None;
@@ -113,7 +114,8 @@ fn compare(modules: &[Vec<u8>; 2], count: usize, words: &str, tried: &mut Tried)
             tried.executions += effect.executed;
         }
     }
-    // No other operator gives something else of the same, so long as nothing differs.
+    // No other operator gives a different result from the same operands before the first
+    // difference.
     for effects in [&of_a, &of_b] {
         let pairs = found.replaced.iter().zip(effects);
         let firsts = pairs.filter_map(|(at, effect)| Some((effect.first.as_ref()?.time, at)));
@@ -123,7 +125,7 @@ fn compare(modules: &[Vec<u8>; 2], count: usize, words: &str, tried: &mut Tried)
             (None, None) => tried.same += 1,
             (Some(found), Some((time, at))) => {
                 let step = found.a.as_ref().or(found.b.as_ref()).expect("a step");
-                // What takes a constant is the first statement that differs, if anything does.
+                // The user of a constant is the first statement that differs, if any does.
                 if constant(at) {
                     assert!(step.time >= time)
                 } else {
@@ -150,7 +152,7 @@ fn is_constant(program: &Program, module: &[u8], at: &Replaced) -> bool {
     matches!(operator, wasmparser::Operator::I32Const { .. })
 }
 
-/// How often statements occur in the trace of a run.
+/// Returns the occurrences of statements in the trace of a run.
 fn counted<S: afterimage_wpp::Segments>(side: Side<'_, S>, replaced: &[Replaced]) -> Vec<u64>
 where
     S::Error: std::error::Error + 'static,

@@ -1,9 +1,9 @@
 //! Every way to an answer leads to the same answer.
 //!
-//! A run is stored in several files: with only its path, so that it is followed from its beginning;
-//! with values and checkpoints as usual; with epochs and intervals so short that most questions
-//! span several; with the answers to other questions added; and with the values of one window after
-//! the other. Each question is put to all of them, as text and as JSON, and all must agree. Their
+//! A run is stored in several files. One has only its path, so that it is followed from its
+//! beginning. Others have values and checkpoints as usual; epochs and intervals so short that most
+//! questions span several; the answers to other questions added; and the values of one window after
+//! another. Each question is put to all of them, as text and as JSON, and all must agree. Their
 //! answers are compared with a naive reading of the run's whole trace, entry by entry.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,7 +29,7 @@ const USUAL: &str = "usual.aft";
 const TINY: &str = "tiny.aft";
 const MORE: &str = "more.aft";
 const WINDOWS: &str = "windows.aft";
-/// Values of a part of the run only: what it answers is the same, or less.
+/// Values of only a part of the run: its answers are the same, or less complete.
 const PART: &str = "part.aft";
 const STORED: [&str; 4] = [USUAL, TINY, MORE, WINDOWS];
 const ALL: [&str; 5] = [FOLLOWED, USUAL, TINY, MORE, WINDOWS];
@@ -74,17 +74,18 @@ fn files(sandbox: &Sandbox, recorded: &Recorded, sizes: (usize, u64)) {
     }
 }
 
-/// The times of which [`PART`] has values.
+/// The times for which [`PART`] has values.
 fn part(length: u64) -> (u64, u64) {
     (1 + length / 3, (2 * length).div_ceil(3))
 }
 
-/// Puts a question, in which FILE is the file, to some files. What all of them say: the exit code, standard output and error.
+/// Puts a question, in which FILE is the file, to some files. Returns the common answer of all of
+/// them: the exit code, standard output and standard error.
 #[track_caller]
 fn asked(sandbox: &Sandbox, words: &str, names: &[&str]) -> (Option<i32>, String) {
     let mut said: Option<(Option<i32>, String, String)> = None;
     for name in names {
-        // What is asked may build what it needs: the next question finds the file as it was.
+        // A question may build the data it needs: the next question finds the file unchanged.
         fs::copy(sandbox.path(name), sandbox.path("asked.aft")).unwrap();
         let ran = sandbox.run(&words.replace("FILE", "asked.aft"));
         assert!(!ran.stderr.contains("panicked"), "{words}: {}", ran.stderr);
@@ -102,7 +103,8 @@ fn asked(sandbox: &Sandbox, words: &str, names: &[&str]) -> (Option<i32>, String
     (code, out)
 }
 
-/// The same as text, whose content is not looked at further, and as JSON, line by line.
+/// Runs a command as text, whose content is not checked further, and as JSON. Returns the JSON,
+/// line by line.
 #[track_caller]
 fn json(sandbox: &Sandbox, words: &str, names: &[&str]) -> Option<Vec<Json>> {
     let text = asked(sandbox, words, names);
@@ -112,7 +114,8 @@ fn json(sandbox: &Sandbox, words: &str, names: &[&str]) -> Option<Vec<Json>> {
     (code == Some(0)).then(|| lines.collect())
 }
 
-/// Puts a question to the file of a part of the run: it says what the others say, or what it lacks. Whether it answered.
+/// Puts a question to the file of a part of the run: it answers like the others, or reports missing
+/// data. Whether it answered.
 #[track_caller]
 fn partly(sandbox: &Sandbox, words: &str) -> bool {
     let words = format!("{words} --format json");
@@ -126,7 +129,7 @@ fn partly(sandbox: &Sandbox, words: &str) -> bool {
     for (found, whole) in found.lines().zip(whole.lines()) {
         let [found, whole]: [Json; 2] =
             [found, whole].map(|line| serde_json::from_str(line).unwrap());
-        // Where a way back leads out of what is kept, it ends there; so do steps that are folded.
+        // A way back that leaves the kept part ends there; so do folded steps.
         if is_cut && (found["step"] == "again" || found["step"] == "end") {
             break;
         }
@@ -185,7 +188,7 @@ fn addresses(access: &Json) -> Range<u64> {
     first..first + number(&access["bytes"])
 }
 
-/// What an entry reads, and what it writes.
+/// Returns the ranges that an entry reads and writes.
 fn touched(entry: &Json) -> [Range<u64>; 2] {
     let access = || addresses(&entry["access"]);
     match entry["kind"].as_str().expect("a kind") {
@@ -209,13 +212,13 @@ fn byte(entry: &Json, address: u64) -> Option<u8> {
     }
 }
 
-/// A run as its whole trace tells it.
+/// A run, as given by its whole trace.
 struct Naive {
     /// All steps, in order.
     steps: Vec<Json>,
-    /// Those that access memory 0.
+    /// The steps that access memory 0.
     accesses: Vec<Json>,
-    /// What each of these reads and writes.
+    /// The ranges that each of these reads and writes.
     ranges: Vec<[Range<u64>; 2]>,
     /// The addresses that were accessed.
     touched: BTreeSet<u64>,
@@ -258,7 +261,7 @@ impl Naive {
     }
 }
 
-/// How much was compared.
+/// The amount of data compared.
 #[derive(Debug, Default)]
 struct Compared {
     runs: u64,
@@ -269,7 +272,7 @@ struct Compared {
     uses: u64,
 }
 
-/// What memory held, byte by byte.
+/// Compares the contents of memory, byte by byte.
 fn memory(sandbox: &Sandbox, naive: &Naive, (at, before): (&str, usize), compared: &mut Compared) {
     let mut rest = naive.touched.clone();
     while let Some(first) = rest.pop_first() {
@@ -387,7 +390,7 @@ fn values(sandbox: &Sandbox, naive: &Naive, compared: &mut Compared) {
     }
 }
 
-/// Who wrote what loads read: as dependences, and as the first links back.
+/// Compares the writers of loaded data: as dependences, and as the first links back.
 fn loads(sandbox: &Sandbox, naive: &Naive, random: &mut SplitMix64, compared: &mut Compared) {
     let loads = (0..naive.accesses.len()).filter(|&at| naive.accesses[at]["kind"] == "load");
     let loads = Vec::from_iter(loads);
@@ -444,7 +447,7 @@ fn loads(sandbox: &Sandbox, naive: &Naive, random: &mut SplitMix64, compared: &m
     }
 }
 
-/// Who read what a store wrote, and that what uses something depends on it.
+/// Compares the readers of a store's data, and checks that users depend on it.
 fn uses(sandbox: &Sandbox, naive: &Naive, random: &mut SplitMix64, compared: &mut Compared) {
     let stores = (0..naive.accesses.len()).filter(|&at| naive.accesses[at]["kind"] == "store");
     let stores = Vec::from_iter(stores);
@@ -542,7 +545,8 @@ fn cells(line: &str) -> Vec<String> {
     cells
 }
 
-/// How often instructions were executed: by the counts, by the values and by the trace; and the tables as JSON and as CSV.
+/// Compares the executions of instructions, by the counts, by the values and by the trace, and the
+/// tables as JSON and as CSV.
 fn counts(sandbox: &Sandbox, naive: &Naive) {
     let words = "profile FILE --by instruction --format json";
     let (code, out) = asked(sandbox, words, &ALL);
@@ -713,8 +717,9 @@ fn programs_that_use_memory_have_one_answer() {
     assert!(compared.uses > 3, "{compared:?}");
 }
 
-/// Stores of every kind, of values and to addresses that are constants which the same code uses again and again; the host; several entries, of which the first ones end deeper
-/// than the last begins; exceptions; a loop that writes to nothing of it for many intervals.
+/// Stores of every kind, of values and to addresses that are constants reused by the same code;
+/// host calls; several entries, the first of which end deeper than the last begins; exceptions; a
+/// loop that does not write to any of this for many intervals.
 const BY_HAND: &str = r#"(module
   (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
   (memory (export "memory") 1 4)
@@ -772,7 +777,7 @@ fn a_program_made_by_hand_has_one_answer() {
     assert!(compared.states > 3, "{compared:?}");
 }
 
-/// Variables in memory of every kind, some of which change in every call and some of which do not for long.
+/// Variables of every kind in memory. Some change in every call, and some stay unchanged for long.
 const SOURCE: &str = "\
 static int table[8], sum, seldom;
 static double half;
@@ -799,7 +804,7 @@ int run(int n) {
 }
 ";
 
-/// The variables that are asked about, and whether `state` shows them as they are written here.
+/// The variables in the questions, and whether `state` shows them in this notation.
 const VARIABLES: [(&str, bool); 10] = [
     ("a", true),
     ("b", true),

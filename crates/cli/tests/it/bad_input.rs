@@ -319,7 +319,7 @@ fn options_with_values_that_mean_nothing() {
             "{words}: {ran:?}"
         );
     }
-    // What follows the program is the guest's, with and without the dashes.
+    // Everything after the program belongs to the guest, with and without the dashes.
     for words in [
         "record --force hello.wat --unknown",
         "record --force hello.wat -- --unknown",
@@ -507,7 +507,7 @@ fn a_path_is_not_replaced_by_nothing() {
     assert!(sandbox.ok("verify hello.aft").stdout.contains("sound"));
 }
 
-/// Nothing can be added to what nobody may write, and it is said what to do.
+/// Nothing can be added to a write-protected file; the message names the remedy.
 #[test]
 fn recordings_that_cannot_be_written() {
     let sandbox = Sandbox::new();
@@ -526,14 +526,14 @@ fn recordings_that_cannot_be_written() {
     }
 }
 
-/// It is said once that lines may be missing, and the rest is told all the same.
+/// One message says that lines may be missing, and the rest is reported anyway.
 #[test]
 fn debug_information_that_cannot_be_read() {
     let sandbox = Sandbox::new();
     let mut module = wat::parse_str(HELLO).unwrap();
     for (name, content) in [
         (".debug_abbrev", &[1, 0x11, 0, 0, 0, 0][..]),
-        // A unit of 64 bytes, of which there are none.
+        // A unit of 64 bytes, which are missing.
         (".debug_info", &[64, 0, 0, 0, 5, 0][..]),
     ] {
         let name = [&[name.len() as u8], name.as_bytes()].concat();
@@ -588,7 +588,7 @@ fn what_is_no_file_is_refused_and_not_waited_for() {
             ran.is_refusal(&words, 125, &[file]);
         }
     }
-    // Reports go to pipes that somebody reads, who may not have begun.
+    // Reports may go to pipes whose reader has not begun yet.
     for words in ["profile hello.aft -o pipe", "instrument hello.wat -o pipe"] {
         let ran = sandbox.shell(&format!("exec timeout 60 $AFTERIMAGE {words}"));
         ran.is_refusal(words, 125, &["pipe", "nobody reads"]);
@@ -599,7 +599,7 @@ fn what_is_no_file_is_refused_and_not_waited_for() {
         assert_eq!(ran.code, Some(0), "{ran:?}");
         assert!(sandbox.read("read").len() > 50);
     }
-    // A guest reads from a pipe when somebody writes to it, and until then a signal and the time limit end the waiting.
+    // A guest that reads from a pipe waits for a writer; a signal or the time limit ends the wait.
     let ran = sandbox.shell("echo x >pipe & $AFTERIMAGE record --force --stdin pipe hello.wat; code=$?; wait; exit $code");
     assert_eq!(ran.code, Some(3), "{ran:?}");
     let ran =
@@ -652,7 +652,7 @@ fn options_that_the_guest_gets_are_said() {
     }
 }
 
-/// Who wants to hear nothing of what goes well hears of what does not.
+/// Even with `--quiet`, failures are reported.
 #[test]
 fn a_quiet_recording_that_fails_says_why() {
     let sandbox = Sandbox::new();

@@ -1,8 +1,8 @@
-//! No command takes memory out of proportion to what the guest touches.
+//! No command takes memory out of proportion to the memory that the guest touches.
 //!
 //! The system supplies the peak of a command's memory while it runs. Each guest here once made a
-//! command take many times as much: it tracked a range of memory byte by byte, or wrote memory that
-//! had only grown, or each activation's locals.
+//! command take many times as much. The command tracked a range of memory byte by byte, or wrote
+//! memory that had only grown, or each activation's locals.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::common::Sandbox;
 
 const MIB: u64 = 1 << 20;
-/// What a command may take beyond what the guest touches: itself, its buffers and caches.
+/// The memory that a command may take beyond the guest's: itself, its buffers and caches.
 const OWN: u64 = 512 * MIB;
 
 /// The peak so far; `None` if the system does not tell.
@@ -21,7 +21,7 @@ fn peak(process: u32) -> Option<u64> {
     Some(kib << 10)
 }
 
-/// Runs a command; its exit code, what it says, and the most memory that it was seen to take.
+/// Runs a command. Returns its exit code, its output, and the most memory observed.
 fn measured(sandbox: &Sandbox, words: &str) -> (Option<i32>, String, u64) {
     let errors = sandbox.path("errors.txt");
     let mut child = sandbox
@@ -41,7 +41,7 @@ fn measured(sandbox: &Sandbox, words: &str) -> (Option<i32>, String, u64) {
     (code, std::fs::read_to_string(errors).unwrap(), most)
 }
 
-/// What is asked of every recording.
+/// The questions for every recording.
 const COMMANDS: &[&str] = &[
     // Before there are values: by snapshots.
     "state --at 50% run.aft",
@@ -74,7 +74,7 @@ const COMMANDS: &[&str] = &[
     "export --format collapsed run.aft",
 ];
 
-/// Asks everything of a guest that touches so much.
+/// Puts all questions to a guest that touches this much memory.
 fn bounded(name: &str, text: &str, touched: u64) {
     bounded_in(COMMANDS, name, text, touched);
 }
@@ -126,7 +126,8 @@ fn what_is_copied_at_once_is_one_range() {
     bounded("copy", text, 256 * MIB);
 }
 
-/// How memory is written one by one: here and there, or each byte by itself. What is known of one byte may take more than the byte.
+/// How memory is written one by one: here and there, or each byte by itself. The data about one
+/// byte may take more than the byte.
 struct OneByOne {
     name: &'static str,
     /// A store to the address in local `$at`.
@@ -177,7 +178,7 @@ fn a_byte_of_each_line_is_not_told_apart_for_ever() {
 
 #[test]
 fn words_that_are_written_one_by_one_are_not_told_apart_for_ever() {
-    // What takes longest is asked about bytes, of which fewer are written.
+    // The slowest questions use fewer written bytes.
     let long = ["slice --forward", "slice --chop", "match"];
     let is_short = |words: &&str| !long.iter().any(|long| words.starts_with(long));
     let commands = COMMANDS.iter().copied().filter(is_short);
@@ -201,7 +202,7 @@ fn bytes_that_are_written_one_by_one_are_not_told_apart_for_ever() {
     .bounded(COMMANDS);
 }
 
-/// Of those that take longest, what takes most memory.
+/// Among the slowest, the one that takes most memory.
 #[test]
 fn most_of_memory_that_is_written_one_by_one_is_not_told_apart_for_ever() {
     let some = &[

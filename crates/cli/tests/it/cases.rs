@@ -9,7 +9,7 @@
 //! ;; = the exit code, unless 0
 //! ```
 //!
-//! The commands run one after the other in one folder. `BLESS=1` writes their present output into
+//! Runs the commands one after another in one folder. `BLESS=1` writes their present output into
 //! the cases.
 
 use std::fmt::Write as _;
@@ -49,7 +49,7 @@ fn cases_say_what_they_must() {
     );
 }
 
-/// The case with what its commands say now.
+/// The case with the present output of its commands.
 fn answered(name: &str, case: &str) -> String {
     let sandbox = Sandbox::new();
     let end = case.find("\n;; $ ").expect("a case has commands") + 1;
@@ -123,7 +123,8 @@ fn run(sandbox: &Sandbox, command: &str) -> Ran {
     }
 }
 
-/// Takes out what differs from run to run: times, and sizes, which depend on how well a time compresses.
+/// Takes out what differs from run to run: times, and sizes, which depend on how well a time
+/// compresses.
 fn steady(text: &str) -> String {
     let mut out = String::new();
     for line in text.lines() {
@@ -135,7 +136,7 @@ fn steady(text: &str) -> String {
             "\"bytes\":",
             "size      ",
             "sound: ",
-            // How far apart its parts are depends on time.
+            // The distance of its parts depends on time.
             "the path of the run, in ",
             ".aft (",
         ] {
@@ -157,7 +158,7 @@ fn steady(text: &str) -> String {
         if line.starts_with("recorded  ") {
             line = "recorded  WHEN".to_owned();
         }
-        // How many there are depends on how fast the machine is.
+        // Their number depends on the speed of the machine.
         if let Some(at) = line.find(" of the run, with its path, in ") {
             line = format!("afterimage: SNAPSHOTS{}", &line[at..]);
             line.truncate(line.rfind(" in ").unwrap_or(line.len()));
@@ -168,7 +169,7 @@ fn steady(text: &str) -> String {
     out
 }
 
-/// The lines that differ, with the ones that they should be.
+/// Returns the differing lines, with the expected ones.
 fn difference(wanted: &str, found: &str) -> String {
     let (wanted, found): (Vec<_>, Vec<_>) = (wanted.lines().collect(), found.lines().collect());
     let same = wanted

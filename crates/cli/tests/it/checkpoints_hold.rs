@@ -26,7 +26,7 @@ use crate::common::Sandbox;
 use crate::common::generated::{each_recording, seeds};
 use crate::common::recorded::Recorded;
 
-/// How many seeds to try.
+/// The number of seeds to try.
 const SEEDS: u64 = 6;
 
 /// More blocks would take long.
@@ -58,7 +58,7 @@ impl Recorded {
     }
 }
 
-/// Writes vertices to a file, and opens what can be used of them.
+/// Writes vertices to a file, and opens the usable part of them.
 fn write(
     sandbox: &Sandbox,
     (nodes, interval): (u32, u64),
@@ -147,7 +147,7 @@ fn states(recorded: &Recorded, from: Option<&FileCheckpoints>, halts: &[Halt]) -
     shown
 }
 
-/// Slices backward and forward, and what is between the first and the last criterion.
+/// Slices backward and forward, and between the first and the last criterion.
 fn slices(
     recorded: &Recorded,
     from: Option<&FileCheckpoints>,
@@ -162,7 +162,7 @@ fn slices(
     ]
 }
 
-/// How much was compared.
+/// The amount of data compared.
 #[derive(Default)]
 struct Compared {
     runs: u64,
@@ -190,7 +190,7 @@ fn compare(sandbox: &Sandbox, interval: u64, compared: &mut Compared) {
             recorded.build(window, interval).0
         }
     });
-    // A node that begins in one window and ends in the next one is in both.
+    // A node that begins in one window and ends in the next is in both.
     let mut joined = windows.concat();
     joined.dedup();
     assert_eq!(joined, whole, "windows are other than the whole");
@@ -340,7 +340,8 @@ fn answers(recorded: &Recorded, checkpoints: &FileCheckpoints, compared: &mut Co
     }
 }
 
-/// Values that are counted by following are those that are asked for one by one. How many statements were compared.
+/// Checks that values counted by following equal those looked up one by one. Returns the number of
+/// statements compared.
 fn assert_counts<'a>(recorded: &'a Recorded, values: &RecordedValues<'a>) -> u64 {
     let (program, module) = (recorded.program(), recorded.bytes());
     let types = Types::new(program, module);
@@ -400,8 +401,9 @@ fn checkpoints_of_generated_programs_hold() {
     assert!(compared.counted > 50, "few counts: {}", compared.counted);
 }
 
-/// Memory that the host writes, in parts and as a whole; that grows, is copied, filled and set byte by byte; tables and segments that change; a
-/// recursion that is deep at many checkpoints. Pages that are filled, copied, initialised by the host or read as a whole, and then in part.
+/// Memory that the host writes, in parts and as a whole, and that is grown, copied, filled and set
+/// byte by byte; tables and segments that change; a recursion that is deep at many checkpoints.
+/// Pages that are filled, copied, initialised by the host or read as a whole, and then in part.
 const BUSY: &str = r#"(module
   (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
   (memory (export "memory") 1 8)

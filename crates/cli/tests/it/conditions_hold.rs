@@ -29,7 +29,7 @@ int run(void)
 }
 "#;
 
-/// As they are written, and what awk calls them.
+/// The expressions as we write them, and their names in awk.
 const VARIABLES: [(&str, &str); 6] = [
     ("a", "a"),
     ("b", "b"),
@@ -39,7 +39,8 @@ const VARIABLES: [(&str, &str); 6] = [
     ("(*p).y", "y"),
 ];
 
-/// A condition for both: in the one, names are as in the first of [`VARIABLES`], in the other as in the second.
+/// A condition for both: in the one, names are as in the first of [`VARIABLES`], in the other as in
+/// the second.
 fn condition(random: &mut SplitMix64, depth: usize) -> [String; 2] {
     let operand = |random: &mut SplitMix64| -> [String; 2] {
         let (own, awk) = VARIABLES[random.below(VARIABLES.len())];

@@ -186,7 +186,7 @@ fn main() {
 }
 "#;
 
-/// What a program printed, round by round: names and texts.
+/// Parses a program's output, round by round: names and texts.
 fn rounds(printed: &str) -> Vec<BTreeMap<String, String>> {
     let mut rounds: Vec<BTreeMap<_, _>> = Vec::new();
     for line in printed.lines() {
@@ -200,7 +200,8 @@ fn rounds(printed: &str) -> Vec<BTreeMap<String, String>> {
     rounds
 }
 
-/// The recording `run.aft` of a program whose source is `source`: at the line that says `here`, variables are what was printed.
+/// Checks the recording `run.aft` of a program with this `source`: at the line containing `here`,
+/// variables have the printed values.
 fn compare(sandbox: &Sandbox, source: &str, printed: &str) -> usize {
     let text = String::from_utf8(sandbox.read(source)).unwrap();
     let here = text
@@ -289,7 +290,8 @@ fn containers_of_cpp_are_what_the_program_prints() {
     }
 }
 
-/// A program in C or C++ as `run.wasm`; `false`, which is said, without a compiler or its library.
+/// Compiles a C or C++ program to `run.wasm`. Without a compiler or its library, reports that and
+/// returns `false`.
 fn compiled(sandbox: &Sandbox, compilers: [&str; 2], compile: &str, link: &str) -> bool {
     let Some(clang) = compilers.into_iter().find(|name| installed(name)) else {
         skipped(&format!("containers: no {}", compilers[1]));
@@ -308,7 +310,7 @@ fn compiled(sandbox: &Sandbox, compilers: [&str; 2], compile: &str, link: &str) 
     })
 }
 
-/// What `state` says of variables that the program damaged, at the line that says `there`.
+/// Checks what `state` reports about damaged variables, at the line containing `there`.
 fn damaged(sandbox: &Sandbox, source: &str, expected: &[&str]) {
     let text = String::from_utf8(sandbox.read(source)).unwrap();
     let there = text.lines().position(|line| line.contains("// there"));
@@ -399,7 +401,7 @@ fn numbers_of_seldom_types_are_what_the_program_prints() {
     assert!(compare(&sandbox, "run.c", &printed) > 80);
 }
 
-/// What a condition counts must be what the program printed.
+/// A condition's counts must agree with the program's output.
 #[test]
 fn conditions_look_into_containers() {
     let sandbox = Sandbox::new();

@@ -1,5 +1,5 @@
-//! Currency: the optimised run's value of a variable, compared with what the source says, where
-//! that is known by construction or from the runs themselves.
+//! Currency: the optimised run's value of a variable, compared with the value implied by the
+//! source, where that is known by construction or from the runs themselves.
 
 use std::collections::BTreeMap;
 
@@ -51,7 +51,7 @@ fn recorded(sandbox: &Sandbox, name: &str, level: u32) {
     sandbox.ok(&format!("build --lens full {name}.aft"));
 }
 
-/// What was assigned last before the optimised program comes to `here`, by how its statements are ordered.
+/// The last assignment before the optimised program reaches `here`, by the order of its statements.
 type Shown = fn(u32) -> u32;
 
 fn before(i: u32) -> u32 {
@@ -102,7 +102,8 @@ fn assignments_that_were_moved_by_construction_are_found() {
         recorded(&sandbox, "moved", 0);
         let words = format!("moved.aft --unoptimised plain.aft --at {HERE} --var x");
         let found = json(&sandbox, &format!("currency {words} --format json"));
-        // The line table of a program that is not optimised may come back to a line: such stops are not told.
+        // The line table of an unoptimised program may return to a line; these stops are not
+        // reported.
         let stops: Vec<&Value> = found["stops"].as_array().unwrap().iter().collect();
         let told: Vec<&&Value> = stops
             .iter()
@@ -179,7 +180,7 @@ fn assignments_that_were_moved_by_construction_are_found() {
     }
 }
 
-/// A loop, or its rounds one after the other in one block.
+/// A loop, or its rounds one after another in one block.
 const ROUNDS_OF: &str = r#"#[inline(always)]
 fn mixed(i: u32) -> u32 {
     let m = GIVEN;
@@ -207,7 +208,8 @@ fn rounds_that_changed_places_are_told_by_what_they_gave() {
     let unrolled = "let c = mixed(n | 3);\n let b = mixed(n | 2);\n let a = mixed(n | 1);\n add(a); add(b); add(c);";
     let ordered = "let a = mixed(n | 1);\n let b = mixed(n | 2);\n let c = mixed(n | 3);\n add(a); add(b); add(c);";
     let other = unrolled.replace("n | 3", "n | 8");
-    // What is computed, the optimised program's rounds, which of the unoptimised run's they are, and why not.
+    // The computation, the optimised program's rounds, the corresponding rounds of the unoptimised
+    // run, and why not.
     let cases: [(&str, &str, Option<[u64; 6]>, &str); 4] = [
         ("i ^ 5", unrolled, Some([3, 2, 1, 6, 5, 4]), ""),
         ("i ^ 5", ordered, Some([1, 2, 3, 4, 5, 6]), ""),
@@ -257,7 +259,8 @@ fn rounds_that_changed_places_are_told_by_what_they_gave() {
     }
 }
 
-/// A program of which the optimiser makes something else. `mark` is called with how often it was, so both runs say themselves where they are.
+/// A program that the optimiser changes. `mark` is called with how often it was, so both runs say
+/// themselves where they are.
 const OPTIMISABLE: &str = r#"use std::hint::black_box;
 static mut COUNT: u32 = 0;
 static mut LAST: u32 = 0;
@@ -334,7 +337,7 @@ fn main() {
 }
 "#;
 
-/// What a run says of a variable at a line, by another command: the value or nothing, by number.
+/// Returns another command's answer about a variable at a line: the value or nothing, by number.
 fn values(
     sandbox: &Sandbox,
     file: &str,
@@ -430,7 +433,8 @@ fn verdicts_on_an_optimised_program_are_what_comparing_says() {
                         "{words}: {stop}"
                     ),
                 }
-                // Both runs have passed as many marks. An addition of line 71 is delayed over those of the next round, and one of line 43 hoisted.
+                // Both runs have passed the same number of marks. An addition of line 71 is delayed
+                // over those of the next round, and one of line 43 hoisted.
                 let times = [&stop["unoptimised"], stop].map(|at| at["t"].as_u64().unwrap());
                 if line != 43 && line != 71 {
                     assert_eq!(passed(0, times[0]), passed(1, times[1]), "{words}: {stop}");
@@ -449,7 +453,7 @@ fn verdicts_on_an_optimised_program_are_what_comparing_says() {
         let count = verdicts.get(verdict).copied().unwrap_or(0);
         assert!(count >= least, "{verdict}: {verdicts:?} {causes:?}");
     }
-    // The dead assignment, and the counter that is written behind the loop.
+    // The dead assignment, and the counter that is written after the loop.
     for cause in ["removed", "delayed"] {
         assert!(causes.contains_key(cause), "{cause}: {causes:?}");
     }

@@ -19,12 +19,12 @@ use crate::common::Sandbox;
 use crate::common::generated::{each_recording, seeds};
 use crate::common::memory_programs::memory_recording;
 
-/// How many seeds to try.
+/// The number of seeds to try.
 const SEEDS: u64 = 6;
 
 /// More blocks would take long.
 const MOST_BLOCKS: u64 = 4_000;
-/// As in the analysis: what is computed from more values is a value of its own.
+/// The limit of the analysis: a value computed from more values counts as a value of its own.
 const MOST_LEAVES: usize = 8;
 
 /// Something that was executed: an operator, or a function's beginning.
@@ -34,14 +34,14 @@ struct Executed {
     place: EventPlace,
     /// A block begins with it.
     begins: Option<BlockId>,
-    /// How many blocks were executed so far, its own included.
+    /// The number of blocks executed so far, including its own.
     time: u64,
 }
 
 /// A run, operator by operator.
 struct Expanded {
     all: Vec<Executed>,
-    /// Where in it each activation begins and ends.
+    /// The range of each activation in it.
     spans: Vec<(usize, usize)>,
 }
 
@@ -105,7 +105,8 @@ fn expand(program: &Program, path: &RecordedPath, last: Option<LastStep>) -> Exp
 }
 
 impl Expanded {
-    /// What decided each execution of an operator, and when that was, by asking `event` for each thing that happened before in its activation and what that called, or behind.
+    /// Returns the decision for each execution of an operator, and its time. It asks `event` for
+    /// each earlier (or later) event in the activation and its callees.
     fn decided<T>(
         &self,
         at: EventPlace,
@@ -180,7 +181,7 @@ fn listed(runs: &[InstanceRun]) -> Vec<u64> {
     numbers
 }
 
-/// A value, as a term over values that are not computed from others: each new one is another.
+/// A value, as a term over values that are not computed from others; each new one is different.
 struct Terms {
     numbers: HashMap<String, u32>,
     leaves: Vec<Vec<u32>>,
@@ -214,7 +215,7 @@ enum Does {
     Writes,
 }
 
-/// For what was executed, what it does; memory is one.
+/// Returns the effect of each executed operator; all of memory counts as one place.
 fn terms(program: &Program, module: &[u8], expanded: &Expanded) -> Vec<Option<Does>> {
     let types = Types::new(program, module);
     let mut bodies: HashMap<FuncId, Body<'_>> = HashMap::new();
@@ -306,7 +307,7 @@ fn terms(program: &Program, module: &[u8], expanded: &Expanded) -> Vec<Option<Do
             Effect::Call(callee) | Effect::TailCall(callee) => match callee {
                 afterimage_program::Callee::Direct(f) if program.function(f).is_some() => None,
                 afterimage_program::Callee::Direct(_) => Some(Does::Writes),
-                // The host, if nothing of the guest follows.
+                // The host, if no code of the guest follows.
                 afterimage_program::Callee::Indirect { .. } => {
                     let next = expanded.all.get(does.len() + 1);
                     let guest = next.is_some_and(|next| matches!(next.place, EventPlace::Entry(_)));
@@ -340,7 +341,7 @@ fn width(operator: &Operator<'_>) -> Option<(u64, u64, bool)> {
     })
 }
 
-/// For how many executions of an operator what it gives is available, by terms.
+/// Returns the number of executions of an operator whose result is available, by terms.
 fn naive_available(expanded: &Expanded, does: &[Option<Does>], at: EventPlace) -> u64 {
     let mut available = 0;
     for (k, executed) in expanded.all.iter().enumerate() {
@@ -384,7 +385,7 @@ fn naive_available(expanded: &Expanded, does: &[Option<Does>], at: EventPlace) -
     available
 }
 
-/// How much was compared.
+/// The amount of data compared.
 #[derive(Default)]
 struct Compared {
     runs: u64,
@@ -428,7 +429,7 @@ fn compare(sandbox: &Sandbox, by_terms: bool, compared: &mut Compared) {
         .and_then(|end| LastStep::of(&program, &module, end).unwrap());
     let expanded = expand(&program, &path, last);
     let calls = RunCalls::of(&path, last).unwrap();
-    // The same, where every path trace is gone through block by block.
+    // The same, walking every path trace block by block.
     let gone_through = RunCalls::of(&path, last).unwrap().regular_up_to(0);
     let mut executed: Vec<(FuncId, OpId)> = Vec::new();
     for executed_now in &expanded.all {
@@ -459,7 +460,7 @@ fn compare(sandbox: &Sandbox, by_terms: bool, compared: &mut Compared) {
             compared.not_available += answer.executions - expected;
         }
     }
-    // What the path tells of loads is true.
+    // The path's statements about loads are true.
     let run = Run {
         program: &program,
         module: &module,

@@ -1,6 +1,6 @@
 //! The forms in which compilers describe variables: versions of DWARF, arguments that are not
-//! stored yet, computed lengths, and debug information in other files. What is shown must be what
-//! the program assigned.
+//! stored yet, computed lengths, and debug information in other files. The shown values must be
+//! those that the program assigned.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::common::Sandbox;
 
-/// A program in C, recorded from its export `run`; without a compiler nothing, which is said.
+/// Records a C program from its export `run`. Without a compiler, reports that and returns nothing.
 fn recorded(options: &[&str], source: &str) -> Option<Sandbox> {
     let clang = tools::clang()?;
     let sandbox = Sandbox::new();
@@ -53,7 +53,7 @@ fn line(source: &str, remark: &str) -> String {
     format!("app.c:{}", found.unwrap() + 1)
 }
 
-/// The fields of a structure, each with what it is assigned.
+/// The fields of a structure, each with its assigned value.
 type Assigned = Vec<(String, i128)>;
 
 /// A program with structures of bit-fields, and what each of its fields is assigned.
@@ -108,7 +108,7 @@ fn bit_fields(random: &mut SplitMix64) -> (String, Vec<(String, Assigned)>) {
             fields.push((format!("f{field}"), value));
         }
         let _ = writeln!(types, "}} t{record};");
-        // Of a union only what was written last is there.
+        // A union has only the field written last.
         let fields = if is_union {
             fields.split_off(fields.len() - 1)
         } else {
@@ -272,7 +272,7 @@ extern \"C\" int run() {
             ("// hidden", "this->below", &["16"]),
             ("// inlined", "old", &["7"]),
             ("// inlined", "level", &["8"]),
-            // That of the caller is another one.
+            // The caller's `level` is a different variable.
             ("// inlined", "below", &["16"]),
             ("// caller", "level", &["100"]),
         ] {
@@ -300,8 +300,8 @@ extern \"C\" int run() {
     }
 }
 
-/// UBSan's checks come before the first statement, so the line table has no end of the prologue that every call comes to; of functions in one
-/// line that is at the same line as their beginning.
+/// UBSan's checks come before the first statement, so the line table has no prologue end that every
+/// call reaches. In one-line functions it has the same line as their beginning.
 #[test]
 fn arguments_are_known_before_they_are_stored() {
     const SOURCE: &str = "typedef struct { int x, y; } pair;
@@ -507,7 +507,8 @@ const OF_A_FUNCTION: [&str; 18] = [
     "dataflow app.aft --fact gen=NAME;at=LINE",
 ];
 
-/// Asks every command about a function by its mangled name and by others, and compares. `line` is a place in it.
+/// Asks every command about a function by its mangled name and by others, and compares. `line` is a
+/// place in it.
 fn is_found(sandbox: &Sandbox, mangled: &str, names: &[&str], line: &str, record: &str) {
     let ask = |command: &str, name: &str| {
         let words = command.split(' ').map(|word| word.replace("NAME", name));
@@ -529,7 +530,8 @@ fn is_found(sandbox: &Sandbox, mangled: &str, names: &[&str], line: &str, record
     }
 }
 
-/// Debuggers take a template without its type, its arguments and its parameters, and linkers write it mangled.
+/// Debuggers take a template without its type, its arguments and its parameters, and linkers write
+/// it mangled.
 #[test]
 fn every_command_that_takes_a_function_finds_a_template() {
     const SOURCE: &str = "template <typename T> T mix(T a, T b) { return a * 2 + b; }
@@ -564,8 +566,9 @@ fn main() { std::process::exit(mix(1.5, mix(2.0, 0.25)) as i32 - 6); }
     is_found(&sandbox, mangled, &names, "app.rs:2", record);
 }
 
-/// Parameters that the source never assigns have one value in all of a call. Where another is shown it is marked: at -O2 the
-/// debug information has `from` in a slot of the operand stack that holds another value, and `n` where `left` is in memory.
+/// Parameters that the source never assigns keep one value during a call. A different value is
+/// marked. At -O2, the debug information places `from` in a slot of the operand stack with another
+/// value, and `n` in the memory of `left`.
 #[test]
 fn parameters_in_every_form_are_right_or_marked() {
     const SOURCE: &str = r#"use std::hint::black_box;
@@ -652,7 +655,7 @@ fn main() {
                     let is_marked = row["written"].is_object();
                     assert!(is_right || is_marked, "{level} {at} {variable}: {row}");
                     assert!(level > 0 || !is_marked, "{at} {variable}: {row}");
-                    // Of those that are marked, and of the others, two are enough.
+                    // Two marked ones and two others are enough.
                     let asked = &mut asked[usize::from(is_marked)];
                     *asked += 1;
                     if *asked <= 2 {
@@ -667,7 +670,8 @@ fn main() {
     }
 }
 
-/// Holds other commands about a variable to the mark that `values` gives it at one of its occasions. Whether any has it.
+/// Checks that other commands agree with the mark that `values` gives a variable at one of its
+/// occasions. Returns whether any command shows the mark.
 fn is_marked_elsewhere(sandbox: &Sandbox, (at, variable): (&str, &str), row: &Value) -> bool {
     let written = &row["written"];
     let time = &row["number"];
@@ -808,7 +812,7 @@ fn what_a_part_of_the_program_lacks_is_said_by_every_command() {
         let annotated = sandbox.ok("profile app.aft --annotate").stdout;
         let names_file = lines.starts_with("the module names");
         assert_eq!(names_file, annotated.contains(lines), "{annotated}");
-        // What is described is not touched by that.
+        // Described variables are not affected.
         sandbox.ok("values app.aft --at run --var other");
     }
 }

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::common::Sandbox;
 
-/// All kinds of dependences that both tell alike. Slices take a table as a whole, and follow a copy byte by byte, of which all parts are direct dependences; a reference to an
-/// exception stands there for what it carries, not for the throw.
+/// All kinds of dependences that both tell alike. Slices take a table as a whole, and follow a copy
+/// byte by byte; direct dependences list all its parts. A reference to an exception represents its
+/// values there, not the throw.
 const PROGRAM: &str = r#"(module
   (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
   (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
@@ -89,7 +90,7 @@ fn what_direct_dependences_lead_to_is_the_slice() {
         .iter()
         .map(|(offset, times)| (1..=times.len()).map(move |k| (*offset, k)));
     let asked = Vec::from_iter(all.flatten());
-    // Of all there are, some.
+    // Some of all possible ones.
     let every = 3;
     let mut wrong: Vec<String> = Vec::new();
     assert!(asked.len() > 300, "{}", asked.len());

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::common::Sandbox;
 
-/// Reads how many arguments there are and how many bytes they have, and does something with that.
+/// A program that reads the number and the size of its arguments, and uses them.
 fn program(body: &str) -> String {
     format!(
         r#"(module

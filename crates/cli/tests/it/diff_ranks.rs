@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use crate::common::Sandbox;
 
-/// `scaled` is wrong for more than 40: it gives a negative number, with which nothing else goes wrong until the end.
+/// `scaled` is wrong for more than 40: it gives a negative number, with which nothing else goes
+/// wrong until the end.
 const PROGRAM: &str = r#"(module
   (memory (export "memory") 1)
   (func $scaled (param $n i32) (result i32)

@@ -20,7 +20,8 @@ const PROGRAM: &str = r#"(module
       (local.set $i (i32.add (local.get $i) (i32.const 1)))
       (br_if $again (i32.lt_u (local.get $i) (i32.const 20))))))"#;
 
-/// Checks each line: a head by its own schema, and what follows by that of its rows. No line has a field that its schema does not name.
+/// Checks each line: a head by its own schema, and the following lines by the schema of the rows.
+/// No line has a field that its schema does not name.
 const JUDGE: &str = r#"
 import json, sys
 from pathlib import Path
@@ -159,7 +160,8 @@ fn documents_are_what_their_schemas_say() {
         .unwrap();
     let said = String::from_utf8_lossy(&judged.stderr);
     assert!(judged.status.success(), "{said}");
-    // Each document is written by one of the commands, but for those that need lines or two versions.
+    // Each document is written by one of the commands, except those that need lines or two
+    // versions.
     let seen = String::from_utf8_lossy(&judged.stdout);
     let seen: Vec<&str> = seen.split_whitespace().collect();
     for schema in schemas.read_dir().unwrap() {

@@ -18,7 +18,7 @@ use crate::common::Sandbox;
 use crate::common::generated::{each_recording, seeds};
 use crate::common::recorded::Recorded;
 
-/// How many seeds to try.
+/// The number of seeds to try.
 const SEEDS: u64 = 8;
 
 /// More blocks would take long.
@@ -72,7 +72,7 @@ fn assert_told(step: &Step, effect: &Effect) {
     assert_eq!(effect.trapped, traps, "{step:?}");
 }
 
-/// How many steps were compared.
+/// Returns the number of steps compared.
 fn compare(sandbox: &Sandbox) -> usize {
     let recorded = Recorded::open(sandbox);
     let length = recorded.path().unwrap().length();
@@ -186,7 +186,8 @@ fn compare_writes(sandbox: &Sandbox) -> usize {
     written
 }
 
-/// Recursion in which parameters are written before and after calls, in loops and on some ways only.
+/// Recursion in which parameters are written before and after calls, in loops and on some ways
+/// only.
 const WRITES: &str = r#"(module
   (func $down (param $n i32) (param $m i32) (result i32) (local $i i32)
     (if (i32.and (local.get $n) (i32.const 1)) (then (local.set $m (i32.const 7))))
@@ -246,7 +247,7 @@ fn effects_of_what_trapped_are_those_of_the_steps() {
     }
 }
 
-/// A run of several checkpoints, two stores of which one is executed every third time.
+/// A run with several checkpoints, and two stores, one of which is executed every third time.
 const LONG: &str = r#"(module (memory 1)
   (func (export "_start") (local $i i32)
     (loop $again
@@ -285,7 +286,7 @@ fn addresses_from_a_checkpoint_are_those_from_the_beginning() {
         assert!(all.ends_with(&found));
         assert!(all[all.len() - found.len()..][0].time <= first.max(2));
     }
-    // One of each, by the command, far from the beginning.
+    // One execution of each, shown by the command, far from the beginning.
     let text = sandbox
         .ok("addresses run.aft --at 0 --instances 60000")
         .stdout;

@@ -1,6 +1,8 @@
-//! What the explorer's page is told is what the command line says, byte for byte: each answer names the command that answers the same, and that command is run.
+//! The explorer's page gets the same answers as the command line, byte for byte: each answer names
+//! the command with the same answer, and that command is run.
 //!
-//! What only the page asks (source with counts, output, executions, the name of a moment) is compared with other commands' answers to the same.
+//! Answers only for the page (source with counts, output, executions, the name of a moment) are
+//! compared with related answers of other commands.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -106,10 +108,10 @@ impl Page {
     }
 }
 
-/// So many random moments of each recording.
+/// The number of random moments of each recording.
 const MOMENTS: u64 = 12;
 
-/// Asks all that the page asks, at random moments.
+/// Puts all of the page's questions, at random moments.
 fn compare(sandbox: &Sandbox, file: &str) -> usize {
     let page = Page::of(sandbox, file);
     let mut numbers = SplitMix64(7);
@@ -198,7 +200,7 @@ fn compare(sandbox: &Sandbox, file: &str) -> usize {
     answered
 }
 
-/// When a place was executed is what `trace` says of each of its executions.
+/// The executions of a place are those that `trace` reports.
 fn executions(page: &Page, sandbox: &Sandbox, file: &str, (place, count): (&str, u64)) {
     let found = page.doc("executions", &[("at", place), ("limit", "5")]);
     assert_eq!(found["count"], count, "{place}");
@@ -246,7 +248,8 @@ fn moment(page: &Page, at: &str) {
     assert_eq!(again, told);
 }
 
-/// The counts beside source are those of the profile, and counts of ranges those of the arrivals in them.
+/// The counts beside source are those of the profile, and counts of ranges those of the arrivals in
+/// them.
 fn lines(page: &Page, numbers: &mut SplitMix64) {
     let rows = page.doc("profile", &[("by", "line")]);
     let rows = rows["rows"].as_array().unwrap();

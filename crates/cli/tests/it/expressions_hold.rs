@@ -1,4 +1,4 @@
-//! Redundant expressions agree with a slow walk over everything that was computed.
+//! Redundant expressions agree with a slow walk over all computations.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
@@ -19,11 +19,11 @@ use crate::common::generated::{each_recording, seeds};
 use crate::common::memory_programs::memory_recording;
 use crate::common::recorded::Recorded;
 
-/// How many seeds to try.
+/// The number of seeds to try.
 const SEEDS: u64 = 8;
 /// More blocks would take long.
 const MOST_BLOCKS: u64 = 20_000;
-/// As in the analysis: what is computed from more values is an expression of its own.
+/// As in the analysis: an expression over more values has an identity of its own.
 const MOST_LEAVES: usize = 8;
 
 type Bits = (u64, u64);
@@ -37,12 +37,12 @@ struct Body {
     ssa: Rc<Ssa>,
     operators: Vec<String>,
     constants: HashMap<OpId, Bits>,
-    /// Of each value its term, and the leaves of that.
+    /// The term of each value, and the leaves of the term.
     terms: HashMap<ValueId, (String, BTreeSet<ValueId>)>,
 }
 
 impl Body {
-    /// What a value is made of, as text.
+    /// Returns the term of a value, as text.
     fn term(&mut self, value: ValueId) -> (String, BTreeSet<ValueId>) {
         if let Some(known) = self.terms.get(&value) {
             return known.clone();
@@ -57,7 +57,7 @@ impl Body {
         term
     }
 
-    /// What a statement computes; nothing if that is no expression of others.
+    /// Returns the expression of a statement, or nothing if it has none.
     fn of_statement(&mut self, id: StmtId) -> Option<(String, BTreeSet<ValueId>)> {
         let ssa = Rc::clone(&self.ssa);
         let statement = &ssa.statements[id];
@@ -124,7 +124,8 @@ fn constant(operator: &Operator<'_>) -> Option<Bits> {
     })
 }
 
-/// Follows values through a run by what its statements gave. `None` where an exception was thrown: that is not followed.
+/// Follows values through a run by the results of its statements. `None` where an exception was
+/// thrown: that is not followed.
 struct Walk<'a> {
     recorded: &'a Recorded,
     types: Types<'a>,
@@ -294,7 +295,8 @@ impl Walk<'_> {
     }
 }
 
-/// By walking over everything, and looking back from each computation. `None` if that was not possible.
+/// By walking over everything, and looking back from each computation. `None` if that was not
+/// possible.
 fn naive(recorded: &Recorded) -> Option<Counts> {
     let wanted = Wanted {
         level: Level::Statement,
@@ -333,7 +335,7 @@ fn naive(recorded: &Recorded) -> Option<Counts> {
     for event in collect(recorded.path().unwrap()).unwrap().events() {
         match event {
             Event::Enter(function) => {
-                // The host's call stands before the block that it leads to.
+                // The host's call precedes the block that it leads to.
                 if let Some(call) =
                     steps.next_if(|s| s.op.is_none() && matches!(s.what, What::Call { .. }))
                 {
@@ -371,7 +373,7 @@ fn counted(found: &OperatorRedundancy) -> Count {
     }
 }
 
-/// How much was compared.
+/// The amount of data compared.
 #[derive(Default)]
 struct Compared {
     runs: u64,
@@ -398,7 +400,7 @@ fn compare(sandbox: &Sandbox, compared: &mut Compared) {
     let json: Json = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(json["executions"], sum(|operator| operator.executions));
     assert_eq!(json["redundant"], sum(|operator| operator.redundant));
-    // What the path tells is true, and what a fact tells.
+    // The statements of the path are true, and so are those of a fact.
     let (program, module) = (recorded.program(), recorded.bytes());
     let end = recorded.file().end().unwrap();
     let last = end.and_then(|end| LastStep::of(program, module, &end).unwrap());
@@ -448,7 +450,8 @@ fn redundant_expressions_of_programs_that_compute_much_hold() {
     assert!(compared.redundant > 1000 && compared.by_path > 100);
 }
 
-/// Vectors, selections, recursion in which an expression is computed on both sides of a call, and a run that ends in a trap.
+/// Vectors, selections, recursion in which an expression is computed on both sides of a call, and a
+/// run that ends in a trap.
 const MIXED: &str = r#"(module
   (func $deep (param $n i32) (param $v v128) (result i32) (local $a i32)
     (local.set $a (i32.mul (local.get $n) (i32.const 3)))

@@ -46,7 +46,8 @@ fn leb(mut n: usize) -> Vec<u8> {
     }
 }
 
-/// The module with a `nop` before the first operator of one function, and all that follows moved. Its `.debug_*` sections are as they were.
+/// Inserts a `nop` before the first operator of one function, and moves everything after it. Its
+/// `.debug_*` sections are as they were.
 fn with_nop(module: &[u8], function: usize) -> Vec<u8> {
     let mut bodies = Vec::new();
     let mut section = 0..0;
@@ -110,7 +111,7 @@ fn functions_behind_an_inserted_byte_have_no_lines_and_no_variables() {
         row["function"]["index"].as_u64().unwrap()
     };
     let imported = all[0]["function"]["index"].as_u64().unwrap();
-    // One of the two stands before the other.
+    // One of the two precedes the other.
     let (kept, moved) = if index("::first") < index("::second") {
         ("first", "second")
     } else {
@@ -128,7 +129,7 @@ fn functions_behind_an_inserted_byte_have_no_lines_and_no_variables() {
     assert_eq!(lines(&sandbox, "two.aft", &behind), BTreeMap::new());
     let found = lines(&sandbox, "two.aft", &before);
     assert_eq!(found, lines(&sandbox, "app.aft", &before));
-    // Without functions, lines of those that the linker removed are there, too.
+    // Without functions, lines of functions that the linker removed are included, too.
     let mut whole = lines(&sandbox, "two.aft", &[]);
     whole.retain(|line, count| *count > 0 || found.contains_key(line));
     assert_eq!(found, whole);
@@ -168,8 +169,8 @@ fn functions_behind_an_inserted_byte_have_no_lines_and_no_variables() {
     assert!(said.contains(&why), "{said}");
 }
 
-/// npm's `wasm-opt` copies `.debug_*` to code that it has encoded anew; Debian's rewrites them. Whatever the one on the path does: a line has the count that it has
-/// before, or none.
+/// npm's `wasm-opt` copies `.debug_*` to code that it has encoded anew; Debian's rewrites them.
+/// Whichever `wasm-opt` is on the path, a line has its earlier count, or none.
 #[test]
 fn lines_behind_a_real_rewriter_are_right_or_refused() {
     if !tools::installed("wasm-opt") {
@@ -227,7 +228,8 @@ fn next(local: u32, group: &Range<u32>) -> u32 {
     if next == group.end { group.start } else { next }
 }
 
-/// The last one for the third, in which unoptimised code has its frame. The last one is written late.
+/// The last one for the third, in which unoptimised code has its frame. The last one is written
+/// late.
 fn last_for_frame(local: u32, group: &Range<u32>) -> u32 {
     let (frame, last) = (group.start + 2, group.end - 1);
     match local {
@@ -238,7 +240,8 @@ fn last_for_frame(local: u32, group: &Range<u32>) -> u32 {
     }
 }
 
-/// The module with the locals of each function numbered otherwise, its parameters excepted. Its `.debug_*` sections are as they were.
+/// The module with the locals of each function numbered otherwise, its parameters excepted. Its
+/// `.debug_*` sections are as they were.
 fn with_locals_renumbered(module: &[u8], renumber: Renumber) -> Vec<u8> {
     let mut found = module.to_vec();
     let (mut types, mut functions, mut at) = (Vec::new(), Vec::new(), 0);
@@ -281,7 +284,7 @@ fn with_locals_renumbered(module: &[u8], renumber: Renumber) -> Vec<u8> {
     found
 }
 
-/// What a variable is at a place, each time: nothing where that is refused.
+/// Returns the value of a variable at a place, each time: nothing if it is refused.
 fn values(sandbox: &Sandbox, recording: &str, at: &str, variable: &str) -> Vec<Option<String>> {
     let words = format!("values {recording} --at {at} --var {variable} --format json");
     let found = json(sandbox, &words);

@@ -54,7 +54,7 @@ const PROGRAM: &str = r#"(module
     (drop (i32.add (i32.load (i32.const 64)) (i32.load (i32.const 32))))
     (drop (i32.div_s (local.get $x) (i32.load (i32.const 100))))))"#;
 
-/// One of every kind of question.
+/// One question of every kind.
 const QUESTIONS: [&str; 24] = [
     "profile FILE --by edge --format csv",
     "trace FILE --limit all",
@@ -82,7 +82,7 @@ const QUESTIONS: [&str; 24] = [
     "simulate FILE --branch-predictor bimodal --by instruction --format csv",
 ];
 
-/// What is asked before anything is built: where there are snapshots, stretches of the run answer.
+/// The questions before anything is built: if there are snapshots, stretches of the run answer.
 const EARLY: [&str; 5] = [
     "state --at 80% --globals",
     "why --trap",
@@ -91,7 +91,7 @@ const EARLY: [&str; 5] = [
     "values --at sum#2",
 ];
 
-/// A section: its kind, its name, its chunks, each with how many items come before it.
+/// A section: its kind, its name, and its chunks, each with the number of items before it.
 #[derive(Clone)]
 struct Section {
     kind: Kind,
@@ -135,7 +135,8 @@ fn write(sandbox: &Sandbox, name: &str, sections: &[Section]) {
     out.commit().unwrap();
 }
 
-/// A run that was cut off after some words of its path: all that is known of it is in these and in the log. A longer run, for nothing is written before a word is full.
+/// A run that was cut off after some words of its path: they and the log contain everything known
+/// about it. A longer run, for nothing is written before a word is full.
 fn cut_off(sandbox: &Sandbox, name: &str, text: &str) -> Vec<Section> {
     let bytes = wat::parse_str(longer_run(text)).unwrap();
     let program = Arc::new(Program::parse(&bytes).unwrap());
@@ -173,10 +174,10 @@ fn cut_off(sandbox: &Sandbox, name: &str, text: &str) -> Vec<Section> {
     sections(&TraceFile::open(&sandbox.path("run.aft")).unwrap())
 }
 
-/// What is given: the rest follows from it.
+/// The given data, from which the rest follows.
 const GIVEN: [Kind; 3] = [Kind::META, Kind::MODULE, Kind::LOG];
 
-/// A file of the run, with what is derived from it made in some way.
+/// A file of the run, with its derived data made in some way.
 struct Made {
     sections: Vec<Section>,
     /// The same of another run.
@@ -184,7 +185,7 @@ struct Made {
     right: Vec<Answer>,
 }
 
-/// A question's exit code and what it printed; of a part of `info`, nothing where it is not there.
+/// A question's exit code and output; for a missing part of `info`, nothing.
 type Answer = (Option<i32>, String);
 
 /// Numbers that are the same each time.
@@ -202,7 +203,8 @@ impl Numbers {
 /// A name that no section has.
 const OTHER: &str = "other";
 
-/// Changes a byte at a place among all that are derived; the position counts through sections and chunks. `None` beyond the last one.
+/// Changes a byte at a place among all derived ones; the position counts through sections and
+/// chunks. `None` beyond the last one.
 fn change(numbers: &mut Numbers, sections: &mut [Section], mut place: usize) -> Option<String> {
     for Section { kind, chunks, .. } in sections {
         if GIVEN.contains(kind) {
@@ -227,7 +229,7 @@ fn change(numbers: &mut Numbers, sections: &mut [Section], mut place: usize) -> 
     None
 }
 
-/// Changes something that is derived from the module and the log, and says what.
+/// Changes something derived from the module and the log, and describes the change.
 fn forge(numbers: &mut Numbers, sections: &mut Vec<Section>, others: &[Section]) -> String {
     let derived = (0..sections.len()).filter(|&at| !GIVEN.contains(&sections[at].kind));
     let derived = Vec::from_iter(derived);
@@ -242,7 +244,7 @@ fn forge(numbers: &mut Numbers, sections: &mut Vec<Section>, others: &[Section])
     let (first, bytes) = &mut chunks[chunk];
     // Words that end earlier are those of a run that was cut off earlier.
     let is_live = kind == Kind::PATH_WORDS;
-    // Most of what matters stands at the beginning, or at the end.
+    // Most of the important data is at the beginning, or at the end.
     let near = bytes.len().min(12);
     let byte = match numbers.below(3) {
         0 => numbers.below(near),
@@ -312,7 +314,7 @@ fn forge(numbers: &mut Numbers, sections: &mut Vec<Section>, others: &[Section])
             chunks[chunk].0 -= 1;
             "one item less before it"
         }
-        // Without an end, a recording is one that was cut off, and says so.
+        // Without an end, a recording counts as cut off, and says so.
         _ if kind == Kind::END || is_live => return forge(numbers, sections, others),
         _ => {
             sections.remove(at);
@@ -322,8 +324,9 @@ fn forge(numbers: &mut Numbers, sections: &mut Vec<Section>, others: &[Section])
     format!("{kind}, chunk {chunk}, byte {byte}: {how}")
 }
 
-/// A recording, and files of its run: with all that can be built as usual; in short epochs and intervals, with another mode of counting; in two windows, one of which lacks a
-/// function; and with a path that lacks one.
+/// A recording, and files of its run: with everything built as usual; in short epochs and
+/// intervals, with another mode of counting; in two windows, one of which lacks a function; and
+/// with a path that lacks one.
 fn recorded(sandbox: &Sandbox, name: &str, text: &str) -> Vec<Vec<Section>> {
     sandbox.wasm(&format!("{name}.wasm"), text);
     let plain = sandbox.path(&format!("plain-{name}.aft"));
@@ -381,7 +384,7 @@ fn longer_run(text: &str) -> String {
     text.replacen("\\00\\00\\00", "\\01\\00\\00", 1)
 }
 
-/// What of `info` follows from the module and the log.
+/// The parts of `info` that follow from the module and the log.
 const TOLD: [&str; 12] = [
     "/ending",
     "/results",
@@ -397,14 +400,14 @@ const TOLD: [&str; 12] = [
     "/slices",
 ];
 
-/// The answers, in which how a file is stored is no part.
+/// The answers, without details of how the file is stored.
 fn answers(sandbox: &Sandbox, file: &str) -> Vec<Answer> {
     let ask = |question: &&str| {
         let ran = sandbox.run(&question.replace("FILE", file));
         assert!(!ran.stderr.contains("panicked"), "{question}: {ran:?}");
         (ran.code, ran.stdout.replace(file, "FILE"))
     };
-    // Of a copy, before anything is built: by snapshots.
+    // On a copy, before anything is built: by snapshots.
     fs::copy(sandbox.path(file), sandbox.path("early.aft")).unwrap();
     let early = EARLY.map(|question| {
         let ran = sandbox.run(&format!("{question} early.aft"));
@@ -445,7 +448,8 @@ fn number(variable: &str, otherwise: u64) -> u64 {
     given.map_or(otherwise, |given| given.parse().unwrap())
 }
 
-/// Every way to change one thing in a document: each number, each word and each list, wherever it stands.
+/// Every way to change one thing in a document: each number, each word and each list, wherever it
+/// stands.
 fn changed(document: &Value) -> Vec<Value> {
     let mut all = Vec::new();
     let with = |all: &mut Vec<Value>, part: Vec<Value>, put: &dyn Fn(Value) -> Value| {
@@ -501,7 +505,7 @@ fn changed(document: &Value) -> Vec<Value> {
     all
 }
 
-/// All that a kept slice says is compared with what it follows from: whoever reads it prints no word of it that is forged.
+/// Everything in a kept slice is compared with its source: no reader prints a forged word of it.
 #[test]
 fn no_field_of_a_kept_slice_is_believed() {
     let sandbox = Sandbox::new();
@@ -544,12 +548,12 @@ fn no_field_of_a_kept_slice_is_believed() {
             .position(|section| section.name.as_ref() == Some(&name));
         let at = at.unwrap();
         let stored: Value = serde_json::from_slice(&sound[at].chunks[0].1).unwrap();
-        // Nothing but the question itself tells which bytes are asked about, and when; which dependences are followed; and whether what one instruction gave is asked
-        // about as a statement or as a variable.
+        // Only the question itself determines which bytes it is about, and when; which dependences
+        // are followed; and whether an instruction's result is a statement or a variable.
         let is_other = |other: &Value, part: &str| other[part] != stored[part];
         let of_bytes = stored["operators"] == json!([]);
         let is_one = stored["criteria"].as_array().unwrap().len() == 1;
-        // Every other one, and of the next slice the others: all take minutes.
+        // Every other one, and for the next slice the others: all together take minutes.
         let some = (0..).zip(changed(&stored));
         for (_, other) in some.filter(|(at, _)| (at + number) % 2 == 0) {
             if of_bytes && is_other(&other, "criteria")
@@ -603,7 +607,8 @@ fn what_verify_calls_sound_gives_the_right_answers() {
     let (mut accepted, mut wrong) = (BTreeMap::new(), String::new());
     let mut forged_ones = BTreeMap::new();
     let runs = number("AFTERIMAGE_FORGED", 40);
-    // Half of them go over all bytes in order, if there are enough; with another seed, from another one on.
+    // Half of them go over all bytes in order, if there are enough; with another seed, from another
+    // one on.
     let (mut place, mut way) = (numbers.below(500), numbers.below(made.len()));
     for run in 0..runs {
         let in_order = match run % 2 {
@@ -621,7 +626,7 @@ fn what_verify_calls_sound_gives_the_right_answers() {
         let (forged, what, way) = in_order.unwrap_or_else(|| {
             let way = numbers.below(made.len());
             let mut forged = made[way].sections.clone();
-            // With less beside it, less is compared with what is forged.
+            // With less other data, forgeries are compared with less.
             let kept = [u16::MAX, Kind::COUNTS.0, Kind::PATH_INDEX.0][numbers.below(3)];
             forged.retain(|section| section.kind.0 <= kept);
             let times = [1, 1, 2, 3][numbers.below(4)];
@@ -647,7 +652,7 @@ fn what_verify_calls_sound_gives_the_right_answers() {
         *accepted.entry(kind).or_insert(0) += 1;
         let found = answers(&sandbox, "forged.aft");
         for (question, found) in found.iter().enumerate() {
-            // What is not there may be refused, or be built as usual.
+            // Missing data may be refused, or built as usual.
             let known = made.iter().any(|made| made.right[question] == *found);
             if !known && found.0 == Some(0) && !is_partial(found) {
                 let right = &made[way].right[question];

@@ -76,7 +76,7 @@ const PROGRAM: &str = r#"(module
     (drop (i64.load (i32.const 8192)))
     (drop (i32.div_u (i32.const 1) (i32.sub (local.get $sum) (local.get $sum))))))"#;
 
-/// What is used thousands of times, and what is used again long after.
+/// A value used thousands of times, and one used again long after.
 const LONG: &str = r#"(module
   (memory (export "memory") 1)
   (func $walk (param $late i32) (param $often i32) (result i32) (local $i i32) (local $sum i32)
@@ -98,8 +98,8 @@ const LONG: &str = r#"(module
   (func (export "_start")
     (drop (call $walk (i32.load (i32.const 0)) (i32.load (i32.const 4))))))"#;
 
-/// Exceptions through several activations, caught by their tags, by reference, by a function's own label, thrown again from a local, an argument and a global, and
-/// carried by others.
+/// Exceptions through several activations, caught by their tags, by reference, by a function's own
+/// label, thrown again from a local, an argument and a global, and carried by others.
 const EXCEPTIONS: &str = r#"(module
   (tag $one (param i32))
   (tag $two (param i32 i64))
@@ -206,7 +206,7 @@ const TABLES: &str = r#"(module
     (table.fill $t (i32.const 1) (ref.null func) (i32.const 3))
     (drop (call_indirect $t (type $u) (local.get $sum) (i32.const 2)))))"#;
 
-/// What is compared of a use.
+/// The compared data of a use.
 type ComparedUse = (u64, u32, &'static str, u64, Option<Range>);
 
 struct Recorded<'v, 'a> {
@@ -301,7 +301,8 @@ fn what_the_host_reads() {
     assert!(parts > 5_000, "{parts}");
 }
 
-/// Compares who wrote what the host read with a run that is followed byte by byte: how many parts.
+/// Compares the writers of the host's reads with a run followed byte by byte. Returns the number of
+/// parts.
 fn compare_host(sandbox: &Sandbox, known: Known, text: &str) -> usize {
     with(sandbox, known, |recorded, run, file| {
         let mut expected = crate::forward::naive::host_reads(run, file.log().unwrap());
@@ -334,7 +335,8 @@ fn compare_host(sandbox: &Sandbox, known: Known, text: &str) -> usize {
     })
 }
 
-/// Compares all dependences of a recording in both directions: how many on data, and on control. `None` if the run is too long.
+/// Compares all dependences of a recording in both directions. Returns the numbers of data and
+/// control dependences. `None` if the run is too long.
 fn compare(sandbox: &Sandbox) -> Option<(usize, usize)> {
     compare_with(sandbox, Known::Stored)
 }
@@ -348,14 +350,14 @@ fn compare_with(sandbox: &Sandbox, known: Known) -> Option<(usize, usize)> {
     })
 }
 
-/// What checkpoints there are.
+/// The available checkpoints.
 #[derive(Clone, Copy)]
 enum Known {
-    /// Those that were stored with the values.
+    /// The calls that were stored with the values.
     Stored,
     /// None.
     Nothing,
-    /// In intervals of about so many instructions, only up to the middle of the run or of all of it.
+    /// In intervals of about this many instructions, up to the middle or to the end of the run.
     In(u64, bool),
 }
 
@@ -421,7 +423,7 @@ impl Recorded<'_, '_> {
             let blocks = &path.nodes()[visit.node].blocks;
             let mut statements = Statement::all(self.program, &compiled.code, blocks);
             if let Some(stopped) = self.values.stopped(instance).unwrap() {
-                // What trapped took its operands.
+                // A trapped operator took its operands.
                 let tried = self.stop.map_or(0, |stop| stop.next.as_u32());
                 let last = blocks.len() as u64 - 1;
                 statements.retain(|(op, statement)| match statement.kind {
@@ -524,7 +526,7 @@ impl Recorded<'_, '_> {
                 let expected = reversed.remove(&definition).unwrap_or_default();
                 count += expected.len();
                 let host = self.values.host_call(of.instance).unwrap().is_some();
-                // What a callee made is told of both.
+                // The callee's values are reported for both.
                 let calls = matches!(statement.kind, Kind::Call(_));
                 if !calls || host || !expected.is_empty() {
                     assert_eq!(found, expected, "uses of {op} in {:?}", of.instance);

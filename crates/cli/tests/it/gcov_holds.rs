@@ -20,26 +20,27 @@ use crate::common::Sandbox;
 enum Kind {
     /// It has code in both programs, and is counted alike.
     Same,
-    /// Nothing but a jump, or nothing at all: counted alike where it has code in both. A jump to the next instruction is none in WebAssembly; gcc
-    /// has none for the end of a block, but code for a label.
+    /// Nothing but a jump, or nothing at all: counted alike where it has code in both. A jump to
+    /// the next instruction is none in WebAssembly; gcc has none for the end of a block, but code
+    /// for a label.
     Jump,
     /// The head of a loop without a condition: it has no code.
     Head,
 }
 
-/// Writes programs: every statement on a line of its own, but for loops that stay on their line.
+/// Writes programs: every statement on a line of its own, except loops that stay on their line.
 struct Writer {
     random: SplitMix64,
     text: String,
     kinds: Vec<Kind>,
-    /// How many statements may still be written.
+    /// The number of statements that may still be written.
     left: u64,
     labels: u64,
     loops: u64,
     cpp: bool,
 }
 
-/// What stands around a statement.
+/// The surroundings of a statement.
 #[derive(Clone, Copy)]
 struct Around {
     depth: usize,
@@ -301,10 +302,10 @@ fn compilers(cpp: bool) -> Option<(&'static str, &'static str)> {
     ["gcov", native].iter().all(runs).then_some((native, other))
 }
 
-/// How often the ways of each line's branches were taken; `None` for those of a branch that was never reached.
+/// The counts of the ways of each line's branches; `None` for a branch that was never reached.
 type Branches = BTreeMap<u32, Vec<Option<u64>>>;
 
-/// Whether a line has one branch with two ways, whoever compiles it.
+/// Whether a line has one branch with two ways under every compiler.
 fn is_simple_branch(text: &str) -> bool {
     let text = text.trim();
     let heads = ["if (", "while (y", "for (unsigned", "for (int"];
@@ -483,7 +484,7 @@ fn functions_that_the_linker_removed_are_not_executed() {
     }
     let at = ["app.c:4: the linker removed its function"];
     sandbox.refused("values app.aft --at app.c:4", 125, &at);
-    // What was inlined is not called unexecuted because the copy that nobody calls was removed.
+    // Inlined code does not count as unexecuted because its uncalled copy was removed.
     let (found, _) = recorded(&sandbox, clang, "-O2", "app.c");
     assert!(
         [1, 2].iter().all(|line| found.get(line) != Some(&0)),

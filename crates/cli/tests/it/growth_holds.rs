@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use crate::common::Sandbox;
 
-/// Calls functions that take constant, linear and quadratic time in its argument, and one only from 200 on.
+/// Calls functions that take constant, linear and quadratic time in its argument, and one only from
+/// 200 on.
 const PROGRAM: &str = r#"(module
   (func $constant (param $n i32) nop)
   (func $linear (param $n i32)
@@ -53,7 +54,7 @@ fn name(row: &Value) -> String {
     name.unwrap().to_owned()
 }
 
-/// What each function did, by name.
+/// Returns the work of each function, by name.
 fn functions(sandbox: &Sandbox, recording: &str) -> BTreeMap<String, (u64, u64)> {
     let rows = rows(sandbox, &format!("profile {recording} --format json"));
     let counts = |row: &Value| {
@@ -165,7 +166,7 @@ fn several_recordings_are_added_up_on_both_sides() {
 #[test]
 fn functions_of_different_programs_are_matched_by_name() {
     let sandbox = recorded();
-    // Other numbers of functions, and one of them is called otherwise.
+    // The functions have other numbers, and one of them another name.
     let other = PROGRAM
         .replace("(func $never nop)", "")
         .replace("(module", "(module (func $never nop)");

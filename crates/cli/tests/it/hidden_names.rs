@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::common::{Ran, Sandbox, ran};
 
-/// What every name holds; a file may be called so.
+/// The contents of every name; a file may have this name.
 const HOSTILE: &str = "=\x1b[2J\u{9b}31m\u{202e}\u{2066}\u{200f}\u{61c}\u{2028}\u{2029}\u{85}\x07\r\nSPOOF\t,\";<b>&'\\\u{7f}";
 
 /// Characters that must not leave: from Unicode's lists, not from the program's.
@@ -27,7 +27,8 @@ fn wat(name: &str) -> String {
     name.bytes().map(|byte| format!("\\{byte:02x}")).collect()
 }
 
-/// The program and its source, which is called like everything in it. It opens a file, writes, calls itself by a table, and traps.
+/// The program and its source, which is called like everything in it. It opens a file, writes,
+/// calls itself by a table, and traps.
 fn program(sandbox: &Sandbox) {
     let name = wat(HOSTILE);
     let length = HOSTILE.len();
@@ -75,7 +76,7 @@ fn ask(sandbox: &Sandbox, words: &str, place: &str) -> Ran {
     ran(&mut sandbox.command(words))
 }
 
-/// All questions with all their formats that are text; `FORMATS` are tried one after the other.
+/// All questions with all their text formats; `FORMATS` are tried one after another.
 const QUESTIONS: &[(&str, &[&str])] = &[
     ("info FILE", &["text", "json"]),
     ("info --sizes FILE", &["text", "json"]),
@@ -161,7 +162,7 @@ const QUESTIONS: &[(&str, &[&str])] = &[
     ("cfg WASM --function NAME", &["text", "json", "dot"]),
 ];
 
-/// What a document calls functions, files and programs.
+/// Collects the names of functions, files and programs in a document.
 fn names(value: &Value, found: &mut Vec<String>) {
     const KEYS: [&str; 6] = ["name", "raw_name", "file", "function", "program", "path"];
     match value {
@@ -197,7 +198,7 @@ fn cells(csv: &str) -> Vec<Vec<String>> {
     rows
 }
 
-/// What is wrong with an answer.
+/// Returns the fault in an answer.
 fn complaint(format: &str, ran: &Ran) -> Option<String> {
     if ran.code != Some(0) || ran.stderr.contains("panicked") {
         return Some(format!("{ran:?}"));
@@ -276,7 +277,7 @@ fn no_hidden_character_leaves_in_any_format() {
     assert_eq!(built.code, Some(0), "{built:?}");
     assert!(!built.stderr.contains(quiet), "{built:?}");
 
-    // The load of the function that is called so, and what it is called in JSON.
+    // The load of the function with this name, and its name in JSON.
     let profile = ask(&sandbox, "profile FILE --by instruction --format json", "").stdout;
     let profile: Value = serde_json::from_str(&profile).unwrap();
     let rows = profile["rows"].as_array().unwrap();
@@ -347,7 +348,7 @@ fn no_hidden_character_leaves_in_any_format() {
         }
         assert_eq!(complaint("text", &answer), None, "{words}");
     }
-    // Nor in what is refused.
+    // The same holds for refusals.
     for words in [
         "info NAME",
         "cfg WASM --function NAME#",

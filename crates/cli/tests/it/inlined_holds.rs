@@ -19,7 +19,7 @@ type Named = (String, bool);
 /// A block that was executed: its time, and the functions that it is in.
 type Moment = (u64, Vec<Named>);
 
-/// A program, and what is known of its blocks.
+/// A program, and the known facts about its blocks.
 struct Guest {
     program: Program,
     module: Vec<u8>,
@@ -46,7 +46,7 @@ impl Guest {
         }
     }
 
-    /// The inlined functions that a block is from, and those that its last operator is from.
+    /// Returns the inlined functions of a block, and those of its last operator.
     fn inlined(
         &mut self,
         source: &SourceMap<'_>,
@@ -78,14 +78,15 @@ impl Guest {
     }
 }
 
-/// Every block of the run, with the functions that it is in. The call stack is followed by the depths.
+/// Every block of the run, with the functions that it is in. The call stack is followed by the
+/// depths.
 fn moments(sandbox: &Sandbox) -> Vec<Moment> {
     let module = sandbox.read("app.wasm");
     let source = SourceMap::build(&module);
     let mut guest = Guest::new(module.clone());
     let told = sandbox.ok("trace app.aft --level block --format json --limit all");
     let mut moments = Vec::new();
-    // The open functions, each with what was inlined where it was left.
+    // The open functions, each with the inlined functions at the place where it was left.
     let mut open: Vec<(Named, Vec<Named>)> = Vec::new();
     for line in told.stdout.lines().skip(1) {
         let row: Value = serde_json::from_str(line).unwrap();
@@ -117,7 +118,7 @@ fn sums<'m>(moments: impl Iterator<Item = &'m Moment>, own: bool) -> Stacks {
     let mut stacks = Stacks::new();
     for (_, stack) in moments {
         let frames = stack.iter().enumerate();
-        // The outermost function stands for what is outside of the user's own.
+        // The outermost function represents everything outside of the user's own code.
         let shown = frames.filter(|(at, (_, is_own))| *at == 0 || *is_own || !own);
         let names = shown.map(|(_, (name, _))| name.replace(';', ":"));
         *stacks.entry(Vec::from_iter(names).join(";")).or_default() += 1;
@@ -183,7 +184,7 @@ fn assert_holds(sandbox: &Sandbox) -> Stacks {
     counted.retain(|_, blocks| *blocks > 0);
     assert_eq!(own, counted);
 
-    // What a library executes counts for those that called it, inlined or not.
+    // Work in a library counts for its callers, inlined or not.
     assert_eq!(
         collapsed(sandbox, "--code mine"),
         sums(moments.iter(), true)
@@ -310,7 +311,7 @@ fn locations_of_a_profile_have_a_line_for_each_inlined_function() {
     );
 }
 
-/// The tree of calls lists activations; the place of a call names what was inlined there.
+/// The tree of calls lists activations; the place of a call names the functions inlined there.
 #[test]
 fn places_of_calls_name_the_inlined_functions() {
     let sandbox = Sandbox::new();

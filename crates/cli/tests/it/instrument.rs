@@ -6,7 +6,8 @@ use afterimage_testkit::tools;
 
 use crate::common::{Ran, Sandbox, ran};
 
-/// Runs a module in Node with small stand-ins for WASI, and saves its counters: at the end, or inside the N-th call of `fd_write`.
+/// Runs a module in Node with small stand-ins for WASI, and saves its counters: at the end, or
+/// inside the N-th call of `fd_write`.
 const HARNESS: &str = r#"
 const fs = require("fs");
 const [code, dump, at] = process.argv.slice(2);
@@ -38,7 +39,7 @@ const IMPORTS: &str = r#"
       (drop (call $fib (local.get $n)))
       (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1))))))"#;
 
-/// The middle of a run stays open in three activations, of which one is in a loop.
+/// The middle of a run stays open in three activations, one of them in a loop.
 const DEEP: &str = r#"
   (func $deep (param $n i32)
     (if (local.get $n)
@@ -47,7 +48,8 @@ const DEEP: &str = r#"
     (call $write))
   (func (export "_start") (call $work (i32.const 7)) (call $deep (i32.const 2)) (call $write))"#;
 
-/// Other engines than the recorder: the engine that it is made of, bare, and Node, if it is there and knows more than one memory.
+/// Other engines than the recorder: the engine that it is made of, bare, and Node, if it is there
+/// and knows more than one memory.
 fn engines() -> Vec<Engine> {
     // A module with two memories.
     const PROBE: &str =
@@ -69,7 +71,8 @@ enum Engine {
 }
 
 impl Engine {
-    /// Runs `app.wasm`, and saves its counters as `app.dump` at the end, or inside the `at`-th call of `fd_write`.
+    /// Runs `app.wasm`, and saves its counters as `app.dump` at the end, or inside the `at`-th call
+    /// of `fd_write`.
     fn run(self, sandbox: &Sandbox, at: u32) {
         match self {
             Engine::Bare => bare(sandbox, at),
@@ -134,14 +137,14 @@ fn program(sandbox: &Sandbox, ending: &str) {
     sandbox.write("run.cjs", HARNESS);
 }
 
-/// What the counters say that an engine leaves behind.
+/// Returns the report from counters that an engine leaves behind.
 fn counted(sandbox: &Sandbox, engine: Engine, options: &str, at: u32, report: &str) -> Ran {
     sandbox.ok(&format!("instrument app.wat -o app.wasm {options}"));
     engine.run(sandbox, at);
     sandbox.run(&format!("profile --counters app.dump app.wat {report}"))
 }
 
-/// What a recording says.
+/// Returns the report from a recording.
 fn recorded(sandbox: &Sandbox, report: &str) -> String {
     sandbox.run("record --force app.wat");
     sandbox.ok(&format!("profile app.aft {report}")).stdout
@@ -226,7 +229,8 @@ fn inside_a_host_call_counters_are_exact_with_standalone_and_say_so_without() {
             .map(|row| row[6].parse().unwrap())
             .collect()
     };
-    // Before: four writes in $work, for 7, 5, 3 and 1; then $deep for 2, 1 and 0, of which none has come back.
+    // Before: four writes in $work, for 7, 5, 3 and 1; then $deep for 2, 1 and 0, none of which has
+    // returned.
     let once: Vec<u64> = count("write");
     assert_eq!(
         once,
@@ -322,7 +326,7 @@ fs.writeFileSync("app.dump", new Uint8Array(instance.exports["afterimage.counter
 #[test]
 fn what_is_instrumented_is_valid() {
     let sandbox = Sandbox::new();
-    // What may be named in code only because of something that a rewriter takes away or moves.
+    // Code may name these only because of something that a rewriter removes or moves.
     let more = [
         (
             "ref-func",
@@ -451,7 +455,7 @@ fn instrumenting_says_what_it_made() {
     assert_eq!(json["bytes"], sandbox.read("app.wasm").len());
     assert_eq!(json["memory_export"], "afterimage.counters");
     assert_eq!(json["standalone"], true);
-    // What is instrumented cannot be instrumented again.
+    // An instrumented module cannot be instrumented again.
     sandbox.refused(
         "record app.wasm",
         126,

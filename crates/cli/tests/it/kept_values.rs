@@ -72,7 +72,7 @@ fn functions_that_are_kept_have_the_values_of_the_whole_run() {
             for (part, whole) in part.iter().zip(whole) {
                 let operator = part["operator"].as_str().unwrap();
                 if part["refused"].is_string() && operator.starts_with("call") {
-                    // What a call gives is a value of the function that returns it.
+                    // The result of a call belongs to the function that returns it.
                     assert!(["sum", "mix"].contains(&left_out), "{part}");
                     continue;
                 }
@@ -90,7 +90,7 @@ fn functions_that_are_kept_have_the_values_of_the_whole_run() {
         );
         let verified = sandbox.ok("verify part.aft");
         assert!(verified.stdout.contains("sound"), "{verified:?}");
-        // What a left-out function wrote is told by who reads it.
+        // The readers of a left-out function's writes report them.
         if left_out == "fill" {
             let statements = values(&sandbox, "part.aft", "sum");
             let mut statements = statements.as_array().unwrap().iter();
@@ -134,7 +134,7 @@ fn all_windows_of_a_file_are_of_the_same_functions() {
             .stdout
             .contains("without functions")
     );
-    // All there is is more than what is asked for.
+    // All values are more than the requested ones.
     let again = sandbox.ok("build --lens full --exclude mix app.aft");
     assert!(again.stderr.contains("already"), "{again:?}");
 }

@@ -9,11 +9,12 @@ use serde_json::Value;
 
 use crate::common::{Sandbox, ran};
 
-/// Writes a function `run` in C: statements that assign and then show all variables, each on a line of its own, and what leads from one to the other.
+/// Writes a function `run` in C: statements that assign and then show all variables, each on a line
+/// of its own, and what leads from one to the other.
 struct Writer {
     random: SplitMix64,
     lines: Vec<String>,
-    /// How many statements may still be written.
+    /// The number of statements that may still be written.
     left: usize,
     loops: usize,
 }
@@ -167,7 +168,8 @@ print('LINES', *lines)
 end
 "#;
 
-/// What the native program does: the lines that gdb visits, and what is shown. `None`, with a word about it, if it cannot be made or followed here.
+/// The native program's behaviour: the lines that gdb visits, and its output. `None`, with a word
+/// about it, if it cannot be made or followed here.
 fn native(sandbox: &Sandbox) -> Option<(Vec<usize>, Vec<String>)> {
     let Some(clang) = ["clang-19", "clang"]
         .into_iter()
@@ -244,7 +246,8 @@ fn lines_are_those_of_gdb_and_variables_those_that_are_printed() {
         sandbox.ok("record --invoke run -o run.aft run.wasm");
         let rows = stepped(&sandbox, "--over --from run");
 
-        // gdb begins behind the prologue; and of these two, one program has a jump and the other has none.
+        // gdb begins after the prologue. Of these two lines, one program has a jump and the other
+        // has none.
         let is_code = |line: &usize| {
             !matches!(
                 text[*line - 1].trim(),
@@ -300,7 +303,7 @@ fn lines_are_those_of_gdb_and_variables_those_that_are_printed() {
         );
         let own = backwards.iter().filter(own);
         assert_eq!(Vec::from_iter(own), Vec::from_iter(&rows));
-        // Any part of it is told as in the whole.
+        // Any part of it is reported as in the whole.
         let middle = inside.len() / 2;
         let from = format!(
             "--from @0x{:x}#last",
@@ -308,7 +311,8 @@ fn lines_are_those_of_gdb_and_variables_those_that_are_printed() {
         );
         let part = stepped(&sandbox, &from);
         assert!(inside.ends_with(&part));
-        // A line that is named is the first, and over calls begins with the first line that there is.
+        // A line that is named is the first, and over calls begins with the first line that there
+        // is.
         let named = line(&inside[middle]);
         let at = stepped(&sandbox, &format!("--from run.c:{named}"));
         assert_eq!(at.first().map(line), Some(named));

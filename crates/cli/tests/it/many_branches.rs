@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use crate::common::Sandbox;
 
-/// What the parts of the function do to its locals.
+/// The effects of the function's parts on its locals.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct State {
     a: i32,
@@ -15,12 +15,12 @@ struct State {
     c: i64,
 }
 
-/// A condition that nothing but memory decides.
+/// A condition that depends only on memory.
 fn condition(i: usize) -> String {
     format!("(i32.and (i32.load8_u (i32.const {i})) (i32.const 1))")
 }
 
-/// The text of a part, of so many kinds, and what it does if its condition holds.
+/// The text of a part, of one of `KINDS` kinds, and its effect if its condition holds.
 const KINDS: usize = 13;
 fn part(kind: usize, i: usize, holds: bool, s: &mut State) -> String {
     let cond = condition(i);

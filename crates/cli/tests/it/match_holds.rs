@@ -1,4 +1,4 @@
-//! Matches are correct where the correspondence is known by construction.
+//! Matches are correct if the correspondence is known by construction.
 
 use std::collections::HashSet;
 
@@ -17,15 +17,15 @@ fn recording(version: &Version) -> (Recorded, Option<i32>) {
     (Recorded::open(&sandbox), ran.code)
 }
 
-/// What is counted of statements of the second version that do an operation that the first did, too.
+/// Counts over statements of the second version whose operation the first version also performed.
 #[derive(Default)]
 struct Counted {
     all: usize,
-    /// Those whose match does it.
+    /// Statements whose match performs the operation.
     right: usize,
-    /// Those of whose matches, one or more, some does it.
+    /// The number with a correct one among their matches.
     found: usize,
-    /// How many matches they have.
+    /// The number of their matches.
     matches: usize,
 }
 
@@ -79,7 +79,8 @@ fn matched(seed: u64, transformations: Transformations) -> Counted {
     counted
 }
 
-/// The share of what is right, in hundredths, of some programs; that of what is found, and how many matches a statement has.
+/// The shares of correct matches and of found ones, in hundredths, over some programs, and the
+/// number of matches per statement.
 fn share(transformations: Transformations) -> (f64, f64, f64) {
     let seeds = std::env::var("AFTERIMAGE_TEST_SEEDS");
     let seeds = seeds.ok().and_then(|n| n.parse().ok()).unwrap_or(12);
@@ -101,10 +102,11 @@ fn share(transformations: Transformations) -> (f64, f64, f64) {
     (share(sum.right), share(sum.found), each)
 }
 
-/// So many matches a statement has at most, in the mean.
+/// The largest mean number of matches per statement.
 const MATCHES: f64 = 1.4;
 
-/// What was measured, less one in a hundred: a change of the matcher that loses more than that is no improvement.
+/// The measured values, less one in a hundred: a change of the matcher that loses more than that is
+/// no improvement.
 #[test]
 fn each_transformation_is_seen_through() {
     let none = Transformations::default();
@@ -160,7 +162,7 @@ fn each_transformation_is_seen_through() {
         if share < least {
             failed.push(format!("{name}: {share:.1} %, not {least} %"));
         }
-        // Half of what is wrong is among the matches, which are few.
+        // Half of the wrong ones are among the matches, which are few.
         if found < (100.0 + least) / 2.0 || each > MATCHES {
             failed.push(format!(
                 "{name}: {found:.1} % found with {each:.2} matches each"

@@ -147,7 +147,8 @@ fn each_tool_has_the_document_of_its_command() {
             .map(|line| serde_json::from_str::<Value>(line).unwrap());
         let mut expected = lines.next().unwrap();
         match *tool {
-            // The rows of a document are in one list, without what happened in libraries, of which this program has none.
+            // The rows of a document are in one list, without library steps, of which this program
+            // has none.
             "why" => {
                 expected["entries"] = lines.collect();
                 report.as_object_mut().unwrap().remove("near").unwrap();

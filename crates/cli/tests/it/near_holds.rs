@@ -13,7 +13,7 @@ use crate::common::generated::{each_with_values, seeds};
 
 /// Longer runs are left out.
 const MOST: u64 = 5000;
-/// How many executions of nodes are asked about in a run.
+/// The number of executions of nodes in the questions about a run.
 const ASKED: u64 = 40;
 
 const FOLLOWS: [Follows; 4] = [Follows::ALL, Follows::DATA, Follows::THIN, Follows::CONTROL];
@@ -22,7 +22,7 @@ const FOLLOWS: [Follows; 4] = [Follows::ALL, Follows::DATA, Follows::THIN, Follo
 struct Compared {
     /// Slices that were made without following the run.
     near: usize,
-    /// Those that were left to that.
+    /// Slices for which the run was followed.
     left: usize,
     executions: u64,
     initial: usize,

@@ -15,7 +15,7 @@ struct Number {
     format: &'static str,
 }
 
-/// So many numbers are printed.
+/// The number of printed numbers.
 const NUMBERS: usize = 48;
 
 fn numbers(seed: u64, kinds: &[(&'static str, &[&'static str])]) -> Vec<Number> {
@@ -40,7 +40,8 @@ fn numbers(seed: u64, kinds: &[(&'static str, &[&'static str])]) -> Vec<Number> 
     std::iter::repeat_with(&mut number).take(NUMBERS).collect()
 }
 
-/// Each digit, sign and point of each number leads to the line that computed it, and to a value that is printed so. `reprint` prints it again.
+/// Each digit, sign and point of each number leads to the line that computed it, and to a value
+/// with that printed form. `reprint` prints it again.
 fn compare(sandbox: &Sandbox, source: &str, printed: &str, parse: impl Fn(&str) -> f64) {
     let text = String::from_utf8(sandbox.read(source)).unwrap();
     for (row, line) in printed.lines().enumerate() {

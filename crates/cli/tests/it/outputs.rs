@@ -188,7 +188,7 @@ fn a_full_disk_keeps_what_was_recorded_and_what_was_there_before() {
         sandbox.shell("ulimit -f 256; exec $AFTERIMAGE record --force -o hello.aft random.wat");
     ran.is_refusal("record --force", 125, &["hello.aft", "File too large"]);
     assert_eq!(sandbox.read("hello.aft"), before);
-    // Nor does the program: what is there says so.
+    // The program does not fail either, and its data says so.
     let mut random = SplitMix64(1);
     let text = String::from_iter((0..2000).map(|_| format!("{:016x}", random.next())));
     let long =
@@ -442,7 +442,8 @@ fn every_json_document_names_its_schema_and_is_one_line() {
     }
 }
 
-/// No engine runs, so the limit is for the recording alone. Wherever it is met, what was in the file before is.
+/// No engine runs, so the limit is for the recording alone. Wherever the disk becomes full, the
+/// earlier contents of the file stay.
 #[test]
 fn a_trace_for_which_there_is_no_room_leaves_the_recording_as_it_was() {
     let sandbox = Sandbox::new();

@@ -53,7 +53,7 @@ fn no_clang() {
     skipped("the page of a program in C: clang is not installed");
 }
 
-/// What stands between two texts, again and again.
+/// Returns every text between two others.
 fn between<'t>(text: &'t str, begin: &str, end: &str) -> Vec<&'t str> {
     let parts = text.split(begin).skip(1);
     parts
@@ -83,7 +83,7 @@ fn bare(html: &str) -> String {
 fn number(html: &str) -> u64 {
     let text = bare(html).replace(['×', '½', ',', ' '], "");
     match text.as_str() {
-        // What the linker removed has no instructions.
+        // Functions that the linker removed have no instructions.
         "" => 0,
         text => text.parse().unwrap_or_else(|_| panic!("{html}")),
     }
@@ -96,9 +96,9 @@ struct Page {
     lines: BTreeMap<(String, u64), u64>,
     /// Ways that ran, and ways, by file and line.
     branches: BTreeMap<(String, u64), (u64, u64)>,
-    /// By name: calls and instructions of each function that is called so.
+    /// By name: calls and instructions of each function with that name.
     functions: BTreeMap<String, Vec<(u64, u64)>>,
-    /// `Lines`, `Functions`, `Branches`: how many of how many.
+    /// `Lines`, `Functions`, `Branches`: the covered and the total number.
     tiles: BTreeMap<String, (u64, u64)>,
 }
 

@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use crate::common::Sandbox;
 
-/// Loops, recursion, calls through a table, a tail call, an exception that is caught three calls up; each export ends in another way.
+/// Loops, recursion, calls through a table, a tail call, an exception that is caught three calls
+/// up; each export ends in another way.
 const PROGRAM: &str = r#"(module
   (import "wasi_snapshot_preview1" "proc_exit" (func $proc_exit (param i32)))
   (memory (export "memory") 1)
@@ -110,7 +111,8 @@ fn check(end: &str) {
             "{end}: traces of {name}"
         );
 
-        // A block is found as often as it was executed, and the last call's graph has the blocks of its trace.
+        // A block is found as often as it was executed, and the last call's graph has the blocks of
+        // its trace.
         if calls > 0 {
             let found = json(&sandbox, &format!("paths program.aft --find {index}:0"));
             assert_eq!(number(&found["totals"]["count"]), calls, "{end}: {name}");

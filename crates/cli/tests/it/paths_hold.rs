@@ -52,7 +52,7 @@ fn calls_of_the_trace(sandbox: &Sandbox) -> Calls {
     calls
 }
 
-/// Every export of the recording stands for so many blocks.
+/// Every export of the recording represents this many blocks.
 fn assert_exports_have(sandbox: &Sandbox, blocks: u64) {
     for limits in ["", " --min 20 --depth 3", " --min 0 --depth 1000000"] {
         let export = |format| {

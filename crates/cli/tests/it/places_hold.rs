@@ -160,7 +160,7 @@ const PRINTING: &[&str] = &[
     "paths run.aft --function FUNCTION",
 ];
 
-/// Commands that take a place, with what stands before it.
+/// Commands that take a place, with the words before it.
 const TAKING: &[&str] = &[
     "state run.aft --at ",
     "trace run.aft --limit 3 --from ",
@@ -188,7 +188,7 @@ const TAKING_FUNCTION: &[&str] = &[
     "values run.aft --at ",
 ];
 
-/// What is said of a text that is no place, or of several.
+/// The messages about a text that is no place, or several.
 const REFUSALS: &[&str] = &[
     "no source file",
     "ambiguous",
@@ -201,10 +201,11 @@ const REFUSALS: &[&str] = &[
     "panicked",
 ];
 
-/// What makes a refusal an answer: it says why nothing is there, or what to ask.
+/// The messages that make a refusal an answer: why nothing is there, or how to ask.
 const REASONS: &[&str] = &["the linker removed", "ambiguous: func["];
 
-/// A text's places: `file.rs:42`, `file.c:42:7` and `@0x1f3`, with `#3` behind it or not.
+/// Collects a text's places: `file.rs:42`, `file.c:42:7` and `@0x1f3`, with or without `#3` after
+/// it.
 fn places(text: &str, found: &mut BTreeSet<String>) {
     let words = text.split(|c: char| c.is_whitespace() || "(),;`\"".contains(c));
     let words = words.map(|word| word.trim_end_matches([':', '.', '…']));
@@ -249,7 +250,8 @@ fn of_document(value: &Value, lines: &mut BTreeSet<String>, functions: &mut BTre
     }
 }
 
-/// Runs all commands of a program, and gives each what they print back to those that take it.
+/// Runs all commands of a program, and passes the places that each prints to those that take a
+/// place.
 fn check(sandbox: &Sandbox, own: &str, function: &str, line: &str, more: &[&str]) {
     sandbox.ok("simulate run.aft");
     let (mut found, mut functions) = (BTreeSet::new(), BTreeSet::new());
@@ -280,7 +282,8 @@ fn check(sandbox: &Sandbox, own: &str, function: &str, line: &str, more: &[&str]
             wrong.push(format!("{command}{text}: {stderr}"));
         }
     };
-    // Each by one of the commands, so that all have many of every kind; lines of the program by all.
+    // Each goes to one of the commands, so that all get many of every kind; lines of the program go
+    // to all.
     for (i, place) in found.iter().enumerate() {
         let is_own = place.contains(own) && place.matches(':').count() == 1;
         // Libraries have thousands.
@@ -289,7 +292,7 @@ fn check(sandbox: &Sandbox, own: &str, function: &str, line: &str, more: &[&str]
         }
         for (k, command) in TAKING.iter().enumerate() {
             if i % TAKING.len() == k || is_own && i % 2 == k % 2 {
-                // Some columns show offsets without what stands before them elsewhere.
+                // Some columns show offsets without the prefix used elsewhere.
                 let bare = place.strip_prefix('@').filter(|_| i % 2 == 1);
                 taken(command, bare.unwrap_or(place));
             }

@@ -6,8 +6,9 @@ use afterimage_trace::{Kind, TraceFile, TraceWriter};
 
 use crate::common::Sandbox;
 
-/// Prints `item 00` to `item 19`, each by a call that offers more than the host takes at once, with a word on standard error after each fifth; once to a descriptor that there is not, once
-/// nothing, and at the end more than a call may have to be kept.
+/// Prints `item 00` to `item 19`. Each call offers more than the host takes at once, with a word on
+/// standard error after each fifth. One call uses a nonexistent descriptor, one writes nothing, and
+/// the last writes more than must be kept of a call.
 const PRINTS: &str = r#"(module
   (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
   (memory (export "memory") 200)
@@ -36,7 +37,7 @@ const PRINTS: &str = r#"(module
     (memory.fill (i32.const 65536) (i32.const 120) (i32.const 5))
     (drop (call $write (i32.const 1) (i32.const 0) (i32.const 3) (i32.const 300)))))"#;
 
-/// The output before what is too much.
+/// The output before the excessive part.
 const LINES: u64 = 20;
 
 fn recorded() -> Sandbox {
@@ -161,7 +162,7 @@ fn a_byte_is_named_by_its_line_and_column_or_by_a_text() {
     for text in [0..5, 5..7, 20..27, 100..113, 150..158] {
         let text = &output[text];
         let first = output.windows(text.len()).position(|part| part == text);
-        // Of a text that ends with a number, that is meant.
+        // In a text that ends with a number, the number is meant.
         let is_digit = |byte: &&u8| byte.is_ascii_digit();
         let digits = text.iter().rev().take_while(is_digit).count();
         let number = if digits > 0 { text.len() - digits } else { 0 };
@@ -212,7 +213,7 @@ fn every_flipped_bit_is_found() {
     assert_eq!(sizes.len(), 2);
     let right = sandbox.ok("why run.aft --stdout line:3").stdout;
     for (of, size) in sizes.iter().enumerate() {
-        // All of what is no text, and some of that.
+        // All bits of non-text parts, and some of the text.
         let bits = (0..8 * size).filter(|bit| *bit < 160 || bit % 61 == 0);
         for bit in bits {
             copy(&sandbox, "bad.aft", None, |kind, chunk, bytes| {

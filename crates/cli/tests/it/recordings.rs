@@ -24,7 +24,7 @@ fn asked(sandbox: &Sandbox, command: &str) -> Ran {
     assert!(matches!(ran.code, Some(0 | 1 | 125)), "{command}: {ran:?}");
     assert!(!ran.stderr.contains("panicked"), "{command}: {ran:?}");
     if ran.code == Some(125) {
-        // What is not damaged is told before what is.
+        // Intact parts are reported before damaged ones.
         if command.starts_with("info") {
             ran.stdout.clear();
         }
@@ -80,7 +80,8 @@ fn a_recording_cut_anywhere_is_what_it_was_before_or_is_refused() {
         if profile.code == Some(0) {
             complete += 1;
             assert_eq!(profile.stdout, right, "cut at {length}");
-            // An index that was begun and cut hides what it listed, until it is repaired.
+            // An index that was begun and cut hides the sections that it listed, until it is
+            // repaired.
             if profile.stderr.contains("verify --repair") {
                 repair(&sandbox, &profile.stderr);
             }
@@ -196,7 +197,7 @@ fn with_everything() -> Sandbox {
     sandbox
 }
 
-/// The sections of a recording, as far as they can be read.
+/// The readable sections of a recording.
 fn readable(sandbox: &Sandbox, file: &str) -> Vec<(Kind, Vec<u8>)> {
     let Ok(file) = TraceFile::open(&sandbox.path(file)) else {
         return vec![];
@@ -212,7 +213,8 @@ fn readable(sandbox: &Sandbox, file: &str) -> Vec<(Kind, Vec<u8>)> {
     sections.map(read).collect()
 }
 
-/// Somebody who adds to a file that has small damage either refuses, names the remedy and leaves it as it is, or loses nothing that could be read.
+/// Adding to a file with small damage either refuses, names the remedy and leaves the file
+/// unchanged, or loses nothing that was readable.
 #[test]
 fn adding_to_a_damaged_recording_loses_nothing() {
     let sandbox = with_everything();
@@ -246,7 +248,7 @@ fn adding_to_a_damaged_recording_loses_nothing() {
                 after.swap_remove(found);
             }
         }
-        // What the remedy gives can be added to, and has the slice, unless that is what was damaged.
+        // The remedy's output can be added to, and has the slice, unless the slice was damaged.
         sandbox.write("damaged.aft", &damaged);
         let _ = std::fs::remove_file(sandbox.path("copy.aft"));
         let repaired = sandbox.run("verify --repair damaged.aft -o copy.aft");
@@ -268,7 +270,7 @@ fn adding_to_a_damaged_recording_loses_nothing() {
     );
 }
 
-/// What an addition left that was interrupted goes, and that is said.
+/// The remains of an interrupted addition are removed, with a message.
 #[test]
 fn what_an_interrupted_addition_left_is_removed_aloud() {
     let sandbox = recorded();
@@ -284,7 +286,7 @@ fn what_an_interrupted_addition_left_is_removed_aloud() {
     assert_eq!(sandbox.read("torn.aft"), more);
 }
 
-/// Native code in the cache of which a bit is another is compiled again, and foreign files there stay.
+/// Native code in the cache with a changed bit is compiled again, and foreign files there stay.
 #[test]
 fn cached_code_that_is_damaged_is_not_executed() {
     let sandbox = Sandbox::new();
@@ -322,7 +324,7 @@ fn cached_code_that_is_damaged_is_not_executed() {
         }
         std::fs::write(&files[0], &damaged).unwrap();
         let ran = sandbox.ok(record);
-        // How large the file is depends on the time of day, by a few bytes.
+        // The size of the file depends on the time of day, by a few bytes.
         let said = |text: &str| text.split(" (").next().map(str::to_owned);
         assert_eq!(
             (ran.stdout, said(&ran.stderr)),

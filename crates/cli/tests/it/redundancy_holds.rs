@@ -1,4 +1,4 @@
-//! Redundant loads agree with a search through everything that happened before.
+//! Redundant loads agree with a search through all earlier events.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::common::generated::{each_recording, seeds};
 use crate::common::memory_programs::memory_recording;
 use crate::common::recorded::Recorded;
 
-/// How many seeds to try.
+/// The number of seeds to try.
 const SEEDS: u64 = 8;
 
 /// More blocks would take long.
@@ -38,7 +38,8 @@ impl Recorded {
         std::iter::from_fn(|| steps.next().unwrap()).collect()
     }
 
-    /// For each block, from time 1 on, when the activation began that executed it: the time of its first block.
+    /// For each block, from time 1 on, when the activation began that executed it: the time of its
+    /// first block.
     fn began(&self) -> Vec<u64> {
         let mut began = Vec::new();
         let mut open = Vec::new();
@@ -66,7 +67,7 @@ fn covers(a: Range, b: Range) -> bool {
     a.memory == b.memory && a.address <= b.address && a.address + a.length >= b.address + b.length
 }
 
-/// Of a load: executions, redundant ones, those in the same call, and by source.
+/// For a load: executions, redundant ones, those in the same call, and by source.
 type Count = (u64, u64, u64, BTreeMap<AccessSite, u64>);
 /// By load.
 type Counts = BTreeMap<AccessSite, Count>;
@@ -109,8 +110,9 @@ struct Activation {
     times: Vec<u64>,
 }
 
-/// How often each load was redundant in its own call, by queries on the calls' timestamped graphs: what generates and kills an address, and at which steps, is told by the
-/// addresses of everything that was accessed.
+/// Returns how often each load was redundant in its own call, by queries on the calls' timestamped
+/// graphs. The addresses of all accesses determine what generates and kills an address, and at
+/// which steps.
 fn by_queries(recorded: &Recorded, references: &[Step]) -> BTreeMap<AccessSite, u64> {
     let (mut activations, mut open): (Vec<Activation>, Vec<usize>) = Default::default();
     let mut by_time = vec![0];
@@ -129,7 +131,7 @@ fn by_queries(recorded: &Recorded, references: &[Step]) -> BTreeMap<AccessSite, 
             }
         }
     }
-    // By activation, load and what it read: which references these are.
+    // By activation, load and bytes read: the indices of these references.
     let mut asked: BTreeMap<(usize, AccessSite, u64, u64), Vec<usize>> = BTreeMap::new();
     for (k, step) in references.iter().enumerate() {
         if let (What::Load(range, _), Some((site, _))) = (&step.what, access(step)) {
@@ -152,7 +154,7 @@ fn by_queries(recorded: &Recorded, references: &[Step]) -> BTreeMap<AccessSite, 
             address,
             length,
         };
-        // What decides among references, the last one first.
+        // The deciding reference, last one first.
         let decides = |references: &[Step]| {
             references.iter().rev().find_map(|step| {
                 if access(step).is_some_and(|(_, other)| covers(other, range)) {
@@ -202,7 +204,7 @@ fn by_queries(recorded: &Recorded, references: &[Step]) -> BTreeMap<AccessSite, 
     found
 }
 
-/// How much was compared.
+/// The amount of data compared.
 #[derive(Default)]
 struct Compared {
     runs: u64,
@@ -267,7 +269,8 @@ fn redundant_loads_of_programs_that_load_much_hold() {
     assert!(compared.redundant > 1000 && compared.across_calls > 100);
 }
 
-/// Loads and stores of all widths, bulk operations, growth and what the host writes, over bytes that they share, in calls and their callers.
+/// Loads and stores of all widths, bulk operations, growth and host writes, over shared bytes, in
+/// calls and their callers.
 const SHARED: &str = r#"(module
   (import "wasi_snapshot_preview1" "clock_res_get" (func $resolution (param i32 i32) (result i32)))
   (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))

@@ -79,7 +79,7 @@ fn each_test_is_run_by_itself_and_failing_ones_are_kept() {
             .contains("slow indeed\ntest tests::slow ... ok\n"),
         "{ran:?}"
     );
-    // What fails no longer is no longer kept.
+    // The recording of a test that no longer fails is not kept.
     let larger = TESTS.replace("[0, 1, 2]", "[0, 1, 2, 3]");
     sandbox.write("crate.rs", larger);
     sandbox.rustc_with(&["--test"], "crate", "crate", 0);

@@ -42,7 +42,8 @@ fn main() {
 }
 "#;
 
-/// Steps of the Collatz sequences from 1 to 27, as a plain program counts them: all, and the even and odd ones.
+/// Steps of the Collatz sequences from 1 to 27, as a plain program counts them: all, and the even
+/// and odd ones.
 fn steps() -> (u64, u64, u64) {
     let (mut even, mut odd) = (0, 0);
     for mut n in 1..=27u64 {
@@ -230,7 +231,7 @@ fn stacks_of_the_users_own_functions_count_what_libraries_execute_for_them() {
     };
     let mut folded = std::collections::BTreeMap::<String, u64>::new();
     for (stack, blocks) in stacks("all") {
-        // The outermost function stands for what is outside of the user's own.
+        // The outermost function represents everything outside of the user's own code.
         let mut names = stack.split(';');
         let first = names.next();
         let own = names.filter(|name| name.starts_with("app::"));

@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use crate::common::Sandbox;
 
-/// Counts down, calls itself, takes branches and a table by its argument, and traps inside a call if that is 7.
+/// Counts down, calls itself, takes branches and a table by its argument, and traps inside a call
+/// if that is 7.
 const PROGRAM: &str = r#"(module
   (func $odd (param $n i32) (result i32)
     (if (result i32) (i32.and (local.get $n) (i32.const 1))
@@ -44,7 +45,7 @@ fn json(sandbox: &Sandbox, words: &str) -> Value {
     serde_json::from_str(&sandbox.ok(&format!("{words} --format json")).stdout).unwrap()
 }
 
-/// All numbers of a document that counts add up in, by what they are of.
+/// Returns all numbers of a document that add up over runs, by their subject.
 fn counts(document: &Value) -> BTreeMap<String, u64> {
     const SUMMED: [&str; 5] = ["count", "instructions", "blocks", "entries", "open"];
     let mut all = BTreeMap::new();

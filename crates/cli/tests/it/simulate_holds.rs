@@ -1,4 +1,4 @@
-//! The simulated outcomes of a run agree with those of its statements, one after the other.
+//! The simulated outcomes of a run agree with those of its statements, one after another.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -19,13 +19,13 @@ use crate::common::Sandbox;
 use crate::common::generated::{each_recording, seeds};
 use crate::common::recorded::Recorded;
 
-/// How many seeds to try.
+/// The number of seeds to try.
 const SEEDS: u64 = 8;
 
 /// More blocks would take long.
 const MOST_BLOCKS: u64 = 20_000;
 
-/// What is simulated.
+/// The simulated models.
 const SPECS: [&str; 5] = [
     "--branch-predictor bimodal:bits=3,targets=2",
     "--branch-predictor gshare:bits=8,history=5,targets=4",
@@ -34,7 +34,7 @@ const SPECS: [&str; 5] = [
     "--cache 64,full,4 --cache2 512,2,64",
 ];
 
-/// Of one execution whether it was missed, and by the second level, too.
+/// For each execution, whether it missed, and whether it also missed the second level.
 type Outcomes = BTreeMap<Site, Vec<(bool, bool)>>;
 
 impl Recorded {
@@ -54,7 +54,7 @@ impl Recorded {
         std::iter::from_fn(|| steps.next().unwrap()).collect()
     }
 
-    /// What is simulated, and what the epochs of each history say.
+    /// Returns the summaries, and the contents of the epochs of each history.
     fn simulated(&self, specs: &[Spec]) -> Vec<(Summary, Outcomes)> {
         let mut histories: Vec<BTreeMap<u64, (u64, Misses)>> = vec![BTreeMap::new(); specs.len()];
         let log = self.file().log().unwrap();
@@ -102,7 +102,7 @@ impl Recorded {
     }
 }
 
-/// Where a branch by table goes: a vertex of the function.
+/// Returns the target of a branch by table: a vertex of the function.
 fn target(recorded: &Recorded, function: FuncId, op: OpId, value: Value) -> u64 {
     let known = recorded.program().function(function).unwrap();
     let operators = recorded.program().operators(recorded.bytes(), known);
@@ -126,7 +126,7 @@ enum Branch {
     To(u64),
 }
 
-/// What happens in a run, as far as it is simulated.
+/// The simulated events of a run.
 #[derive(Default)]
 struct Events {
     branches: Vec<(Site, u64, Branch)>,
@@ -235,7 +235,7 @@ impl Events {
     }
 }
 
-/// How much was compared.
+/// The amount of data compared.
 #[derive(Default)]
 struct Compared {
     runs: u64,
@@ -276,7 +276,7 @@ fn simulations_of_generated_programs_hold() {
     assert!(compared.runs >= seeds(SEEDS), "few runs: {}", compared.runs);
 }
 
-/// Every kind of site, over bytes in two memories, until it traps behind a branch.
+/// Every kind of site, over bytes in two memories, until it traps after a branch.
 pub const ALL: &str = r#"(module
   (memory 1)
   (memory $other 1)
@@ -322,7 +322,7 @@ fn all_kinds_of_sites_hold() {
     assert_eq!(compared.kinds.len(), 6, "{:?}", compared.kinds);
 }
 
-/// A recording of all kinds of sites, with all that can be simulated.
+/// A recording of all kinds of sites, with all possible simulations.
 fn kept() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.wasm("a.wasm", ALL);
@@ -370,7 +370,7 @@ fn histories_that_are_kept_answer_about_each_execution() {
         assert_eq!(stored.summary.spec, spec);
         let expected = events.simulated(&spec);
         let sites = stored.summary.sites.iter().enumerate();
-        // What trapped was not executed.
+        // A trapped operator was not executed.
         let executed = sites.filter(|(_, (_, tally))| tally.executions > 0);
         let executed = Vec::from_iter(executed);
         assert_eq!(executed.len(), expected.len());
@@ -430,7 +430,7 @@ fn histories_that_are_kept_are_used_again() {
         (fresh, sandbox.read("run.aft") == before),
         (one.clone(), true)
     );
-    // The last one of a name holds.
+    // The last one with a name counts.
     sandbox.ok("simulate run.aft --cache 128,2,16 --again");
     assert!(sandbox.read("run.aft").len() > before.len());
     let text = sandbox.ok("info run.aft --sizes").stdout;
@@ -482,7 +482,7 @@ fn what_is_wrong_with_a_history_is_found() {
         ("ends too early", |epochs, _| epochs.clear()),
         ("goes on behind", |epochs, _| epochs.push(epochs[0].clone())),
         ("begins after 1 blocks", |epochs, _| epochs[0].0 = 1),
-        // How often the first site was executed.
+        // The executions of the first site.
         ("executions", |epochs, _| epochs[0].1[3] ^= 1),
         ("", |epochs, _| epochs[0].1.truncate(9)),
         ("version 2", |epochs, _| epochs[0].1[0] = 2),
@@ -506,7 +506,7 @@ fn what_is_wrong_with_a_history_is_found() {
     }
 }
 
-/// Any byte that makes a history another one is found.
+/// Any byte that changes the meaning of a history is found.
 #[test]
 fn no_other_history_holds() {
     let sandbox = kept();
@@ -544,13 +544,14 @@ fn no_other_history_holds() {
     assert!(found > length / 2, "{found} of {length}");
 }
 
-/// A history that is damaged is said with what mends it, which need not read it, and hides no other one.
+/// A damaged history is reported with its remedy, which need not read it, and hides no other
+/// history.
 #[test]
 fn a_damaged_history_hides_no_other_one() {
     let sandbox = kept();
     let right = sandbox.ok("simulate run.aft").stdout;
     let sound = sandbox.read("run.aft");
-    // The last history is the last section; the name of it stands before what it has.
+    // The last history is the last section; its name precedes its data.
     let name = SPECS[SPECS.len() - 1].as_bytes();
     let is_there = |at: &usize| sound[*at..].starts_with(name);
     let at = (0..sound.len()).rev().filter(is_there);
@@ -565,7 +566,7 @@ fn a_damaged_history_hides_no_other_one() {
             assert!(ran.stdout.starts_with(first), "{ran:?}");
             let spec = SPECS[SPECS.len() - 1];
             let named = format!("afterimage simulate run.aft {spec} --again");
-            // Of a name that is gone it is not known what to do again.
+            // If a name is lost, the message cannot say what to simulate again.
             let (code, remedy) = if ran.stderr.contains(&named) {
                 (125, &*named)
             } else {

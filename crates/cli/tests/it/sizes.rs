@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use crate::common::Sandbox;
 
-/// Ten rounds of three statements: an addition and a comparison, each with one operand that is no constant, and a branch.
+/// Ten rounds of three statements: an addition and a comparison, each with one operand that is no
+/// constant, and a branch.
 const COUNTS: &str = r#"(module
   (memory 1)
   (func (export "main") (local $i i32)
@@ -80,7 +81,7 @@ fn rows_add_up_to_the_sections_and_these_to_the_file() {
         .map(|section| section["stored_bytes"].as_i64().unwrap())
         .sum();
     assert_eq!(used, parts);
-    // Of the windows' blocks, and of so much of what tells of the whole run.
+    // For the windows' blocks, and the corresponding share of the data about the whole run.
     let statements = streams["statements"].as_u64().unwrap();
     assert_eq!(classes[0]["original_bytes"], 4 * statements);
     let blocks = info["path"]["blocks"].as_f64().unwrap();
@@ -167,7 +168,8 @@ fn what_is_damaged_is_said_after_everything_else() {
     assert!(text.contains("before sharing it"), "{text}");
 }
 
-/// Changes a bit in the payload of each chunk of a kind, found as docs/FORMAT.md describes chunks. How many there were.
+/// Changes a bit in the payload of each chunk of a kind, found as docs/FORMAT.md describes chunks.
+/// Returns the number of them.
 fn damage(sandbox: &Sandbox, file: &str, kind: Kind) -> usize {
     let mut bytes = sandbox.read(file);
     let number = |bytes: &[u8], at: usize| {
@@ -196,7 +198,7 @@ fn damage(sandbox: &Sandbox, file: &str, kind: Kind) -> usize {
     changed
 }
 
-/// Two calls, of which each writes a word, so that there is something at the end that only a checkpoint tells.
+/// Two calls, each of which writes a word, so that some data at the end depends on a checkpoint.
 const STORES: &str = r#"(module
   (memory 1)
   (func $store (param i32) (i32.store (local.get 0) (i32.add (local.get 0) (i32.const 7))))

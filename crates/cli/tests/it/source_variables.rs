@@ -54,7 +54,7 @@ fn json(sandbox: &Sandbox, words: &str) -> Value {
     serde_json::from_str(&sandbox.ok(words).stdout).unwrap()
 }
 
-/// How often each value occurs.
+/// Returns the number of occurrences of each value.
 fn counted(found: &Value) -> BTreeMap<String, u64> {
     let counts = found["counts"].as_array().unwrap().iter();
     let count = |count: &Value| {
@@ -98,7 +98,7 @@ fn numbers_are_summed_up() {
     let kinds = expected((0..ROUNDS).map(|n| ["Even", "Odd"][n as usize % 2].to_owned()));
     assert_eq!(counted(&kind), kinds);
     assert_eq!(kind["stats"][0]["smallest"], "Odd");
-    // What the round before left there.
+    // The value left there by the previous round.
     let high = summed("pair->high");
     let before = (0..ROUNDS - 1).map(|n| f64::from(n / 2 - 3) / 4.0);
     let highs = [0.0].into_iter().chain(before);
@@ -160,7 +160,7 @@ fn instances_from_a_time_on_are_those_of_statements_and_of_variables() {
     }
     let variable = json(&sandbox, &format!("{words} --var half"));
     assert_eq!(numbers(&variable["instances"]), [5, 6, 7]);
-    // A summary is of all of them.
+    // A summary covers all of them.
     for words in [
         format!("values app.aft --at {LINE} --instances t={time} --stats --var half --format json"),
         format!("values app.aft --at {LINE} --instances t={time} --stats --format json"),
@@ -220,7 +220,7 @@ fn a_variable_on_the_stack_is_that_of_one_call() {
     let all = sandbox.ok(&all).stdout;
     // Written once in this call.
     assert_eq!(all.matches("i32.store").count(), 1, "{all}");
-    // Of another call it is another one, even if it is in the same place.
+    // In another call it is another variable, even in the same place.
     let next = format!("memory app.aft --var half --at {LINE}#6 --format json");
     assert!(
         json(&sandbox, &next)["variable"]["call"]["first_t"]

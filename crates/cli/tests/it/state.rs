@@ -37,7 +37,7 @@ fn main() {
 }
 "#;
 
-/// Before `steps += 1`, for all numbers up to a last one: the number, how many steps there were, the sum.
+/// Before `steps += 1`, for all numbers up to `last`: the number, the steps so far, and the sum.
 fn expected(last: u64) -> Vec<(u64, u64, u64)> {
     let (mut all, mut sum) = (Vec::new(), 0);
     for start in 1..=last {
@@ -190,7 +190,8 @@ fn what_optimised_code_says_of_a_variable_is_right_or_optimised_out() {
             assert_eq!(found, expected);
             continue;
         }
-        // The compiler may have made several instructions of the line, so an arrival is of one of the rounds.
+        // The compiler may have made several instructions of the line, so an arrival belongs to one
+        // of the rounds.
         for value in found {
             match value {
                 Ok(value) => assert!(expected.contains(&value), "{level}: {value}"),
@@ -234,7 +235,7 @@ fn innermost(sandbox: &Sandbox, moment: &str) -> Value {
     state["frames"][0].clone()
 }
 
-/// What a variable of a frame holds.
+/// Returns the value of a variable of a frame.
 fn held(frame: &Value, name: &str) -> Option<String> {
     let variables = frame["variables"].as_array().unwrap();
     let found = variables.iter().find(|v| v["name"] == name).unwrap();
@@ -266,7 +267,7 @@ fn a_moment_is_that_of_the_line_that_is_asked_for() {
     let last = innermost(&sandbox, "mix.c:8#last");
     assert_eq!(last["source"]["line"], 8);
     assert_eq!(held(&last, "total"), Some(total.to_string()));
-    // What values --var says of the same moments is the same.
+    // `values --var` reports the same about the same moments.
     let all = values(&sandbox, "mix.c:5", "total");
     assert_eq!(
         held(&innermost(&sandbox, "mix.c:5#7"), "total"),
@@ -288,7 +289,7 @@ fn a_function_is_shown_behind_its_prologue() {
         let n = expected[call - 1].clone().ok();
         assert_eq!(held(&frame, "n"), n);
         assert_eq!(frame["source"]["line"], 11);
-        // The first operator of all: there is no frame yet, but what it was called with.
+        // At the very first operator there is no frame yet, but the arguments exist.
         let entry = innermost(&sandbox, &format!("tree+0#{call}"));
         assert_eq!(held(&entry, "n"), n);
         assert_eq!(held(&entry, "left"), None);
@@ -315,7 +316,7 @@ fn what_is_not_there_is_said_in_a_sentence() {
         .ok("trace app.aft --level statement --from mix.c:4#2 --limit 1")
         .stdout;
     let place = trace.split_whitespace().find(|word| word.starts_with('@'));
-    // What a line of the trace is of can be asked for with the place that is in it.
+    // The place in a line of the trace can be used to ask about that line.
     let said = sandbox
         .ok(&format!(
             "deps app.aft --at {} --forward --control",
@@ -499,7 +500,7 @@ fn a_global_variable_is_known_whatever_is_executed() {
     );
     let text = sandbox.ok("values app.aft --at plain --var head").stdout;
     assert!(text.contains("0x0"), "{text}");
-    // At the end it is what memory holds then that is gone through.
+    // At the end, the walk uses the contents of memory then.
     assert_eq!(held("--var head->next->key"), "5");
     assert_eq!(held("--var head->key --at end"), "4");
     sandbox.refused("memory app.aft --var head->key --at run", 125, &["null"]);
@@ -521,7 +522,7 @@ fn the_end_is_where_the_run_stood() {
     );
 }
 
-/// Snapshots hold memory, but not who wrote it: that may have been before all of them.
+/// Snapshots hold memory, but not its writers, which may have come before all of them.
 #[test]
 fn memory_tells_of_the_same_writers_when_there_are_snapshots() {
     const PROGRAM: &str = r#"(module (memory (export "memory") 2)
@@ -551,7 +552,8 @@ fn memory_tells_of_the_same_writers_when_there_are_snapshots() {
     }
 }
 
-/// What memory holds at a moment is what variables hold then, and a slice of it at the end begins behind everything.
+/// The contents of memory at a moment equal the variables' values then, and a slice of it at the
+/// end begins after everything.
 #[test]
 fn memory_at_a_place_is_as_it_is_right_before_it() {
     const SOURCE: &str = "int total; int run(int n); int (*how)(int) = run;
@@ -622,7 +624,7 @@ int run(int n) {
     );
 }
 
-/// A parameter that is passed by reference, behind one local that optimised code uses again.
+/// A parameter passed by reference, after a local that optimised code reuses.
 #[test]
 fn parameters_behind_a_local_that_was_written_are_marked() {
     const SOURCE: &str = r#"#[derive(Debug, Clone, PartialEq)]
@@ -681,7 +683,8 @@ fn main() {
     }
 }
 
-/// Of `kept` clang says at -O1 and above that `n` is in its local throughout, and keeps something else there before its end.
+/// At -O1 and above, clang says that `n` of `kept` is in its local throughout, but keeps something
+/// else there before its end.
 const REUSED: &str = "__attribute__((noinline)) int f(int a, int b) {
   int x = a * 3 + b;
   for (int i = 0; i < b; i++) x = x * 31 + (i ^ x);
@@ -699,7 +702,8 @@ __attribute__((noinline)) int h(int *p, int b) {
 int kept(int n) { int a[4] = {1, 2, 3, n}; return f(n, 3) + g(n, 5) + h(a, 4); }
 ";
 
-/// A parameter that the source never assigns is what the call was made with, or it is marked; also when it is asked for by name.
+/// A parameter that the source never assigns has the call's argument, or it is marked; also when it
+/// is requested by name.
 #[test]
 fn parameters_that_were_written_are_marked() {
     for level in ["-O0", "-O1", "-O2", "-Os"] {

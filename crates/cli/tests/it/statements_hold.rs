@@ -19,7 +19,7 @@ use crate::common::generated::{each_with_values, seeds};
 
 /// Longer runs are left out.
 const MOST: u64 = 2000;
-/// How many places are asked about in a run.
+/// The number of places in the questions about a run.
 const ASKED: usize = 6;
 
 const FOLLOWS: [Follows; 3] = [Follows::ALL, Follows::THIN, Follows::CONTROL];
@@ -27,9 +27,9 @@ const FOLLOWS: [Follows; 3] = [Follows::ALL, Follows::THIN, Follows::CONTROL];
 #[derive(Debug, Default)]
 struct Compared {
     slices: usize,
-    /// How many of them had more by edges than by executions, and more by nodes than by edges.
+    /// The numbers with more by edges than by executions, and more by nodes than by edges.
     wider: [usize; 2],
-    /// How many of them were chops with something in them.
+    /// The number of nonempty chops.
     chops: usize,
 }
 
@@ -47,7 +47,7 @@ fn instances_are_in_edges_and_edges_in_nodes() {
     assert!(wider.iter().all(|wider| *wider > 100), "{all:?}");
 }
 
-/// What can be reached over a few edges, one round after the other.
+/// Returns everything reachable over a few edges, one round after another.
 fn reached(
     edges: &BTreeSet<Edge>,
     from: &[Operator],

@@ -17,7 +17,7 @@ use crate::common::Sandbox;
 use crate::common::generated::{each_recording, seeds};
 use crate::common::recorded::Recorded;
 
-/// How many seeds to try.
+/// The number of seeds to try.
 const SEEDS: u64 = 8;
 
 /// More blocks would take long.
@@ -44,7 +44,7 @@ impl Recorded {
     }
 }
 
-/// Memory, byte by byte; `None` for what the host wrote. What is not there is zero.
+/// Memory, byte by byte; `None` for bytes that the host wrote. Missing bytes are zero.
 #[derive(Clone, Default)]
 struct Naive {
     bytes: HashMap<(u32, u64), Option<u8>>,
@@ -52,7 +52,7 @@ struct Naive {
 }
 
 impl Naive {
-    /// What a module begins with; `None` if that is not constant.
+    /// Returns a module's initial state; `None` if it is not constant.
     fn of(module: &[u8]) -> Option<Self> {
         let mut naive = Self::default();
         for payload in Parser::new(0).parse_all(module) {
@@ -94,7 +94,7 @@ impl Naive {
         }
     }
 
-    /// Does what a step did. A load's value must be what was written.
+    /// Applies a step. A load's value must be the written one.
     fn apply(&mut self, step: &Step, operator: &str) {
         match &step.what {
             What::Load(range, value) => {
@@ -149,7 +149,8 @@ fn is_reference(step: &Step) -> bool {
     tries || step.what.read().is_some() || step.what.written().is_some()
 }
 
-/// What trapped on an access tells it, unless its address is 2⁶⁴ or more, and nothing else does.
+/// Checks that an operator that trapped on an access reports it, unless its address is 2⁶⁴ or more,
+/// and that no other step does.
 fn assert_trap(all: &[Step], module: &[u8]) {
     let wide = wasmprinter::print_bytes(module).unwrap();
     let wide = wide.contains(";) i64 ");
@@ -177,7 +178,7 @@ fn access(step: &Step) -> Option<(AccessSite, Range)> {
     Some((AccessSite { function, op }, range))
 }
 
-/// Windows, functions and ends of the steps are parts of all of them.
+/// Checks that windows, functions and ends of the steps are parts of all of them.
 fn assert_parts(recorded: &Recorded, all: &[Step], level: Level) {
     let wanted = recorded.all(level);
     let length = recorded.path().unwrap().length();
@@ -253,7 +254,7 @@ fn assert_counts(sandbox: &Sandbox, operators: &Operators<'_>, all: &[Step]) {
     assert_eq!(found, expected);
 }
 
-/// What memory held at a time, and who wrote and uses it, as the accesses tell.
+/// Checks the contents of memory at a time, and its writers and users, against the accesses.
 fn assert_memory(recorded: &Recorded, naive: &Naive, references: &[Step], names: &[String]) {
     let Some((_, range)) = references.iter().rev().find_map(access) else {
         return;
@@ -313,7 +314,7 @@ fn assert_memory(recorded: &Recorded, naive: &Naive, references: &[Step], names:
     }
 }
 
-/// Executions of loads and stores, and their sums, are those of the accesses.
+/// The executions of each load and store, and the sums, match the accesses of the reference.
 fn assert_addresses(recorded: &Recorded, references: &[Step]) {
     let mut by_site: BTreeMap<AccessSite, Vec<(u64, Range)>> = BTreeMap::new();
     let mut values: BTreeMap<AccessSite, Vec<(u64, u64)>> = BTreeMap::new();
@@ -404,7 +405,7 @@ fn assert_addresses(recorded: &Recorded, references: &[Step]) {
     }
 }
 
-/// How much was compared.
+/// The amount of data compared.
 #[derive(Default)]
 struct Compared {
     runs: u64,
@@ -438,7 +439,7 @@ fn compare(sandbox: &Sandbox, compared: &mut Compared) {
     let names = Vec::from_iter(references.iter().map(name));
     let mut memory = naive.clone();
     for (step, name) in references.iter().zip(&names) {
-        // What is read is told as it was before, what is initialised as it is after.
+        // Read bytes are reported as they were before, initialised ones as they are after.
         let read = step.what.read().map(|range| memory.read(range));
         memory.apply(step, name);
         let written = step.what.written().map(|range| memory.read(range));
@@ -467,7 +468,8 @@ fn steps_of_generated_programs_hold() {
     assert!(compared.references > 0);
 }
 
-/// Loads and stores of all widths, bulk operations and growth in one block after the other, over bytes that they share.
+/// Loads and stores of all widths, bulk operations and growth in one block after the other, over
+/// bytes that they share.
 const SHARED: &str = r#"(module
   (memory 1 4)
   (data (i32.const 4) "0123456789abcdef")

@@ -1,4 +1,4 @@
-//! What `strip` drops from a recording, and that the remaining answers are unchanged.
+//! The parts that `strip` drops from a recording; the remaining answers are unchanged.
 
 use afterimage_trace::{Kind, TraceFile};
 
@@ -33,7 +33,7 @@ fn what_can_be_made_again_is_dropped() {
     let again = questions.map(|words| sandbox.ok(words).stdout);
     assert_eq!(answers, again);
 
-    // Of one that was cut off nothing can be made again.
+    // Nothing can be rebuilt for a recording that was cut off.
     let mut cut = sandbox.read("hello.aft");
     cut.truncate(bytes / 2);
     sandbox.write("cut.aft", &cut);
@@ -67,7 +67,7 @@ fn with_an_output_the_recording_stays() {
     }
     assert!(!kinds(&sandbox, "bare.aft").contains(&Kind::PATHS));
     assert!(kinds(&sandbox, "shared.aft").contains(&Kind::PATHS));
-    // What cannot be stripped leaves no copy.
+    // A recording that cannot be stripped leaves no copy.
     sandbox.run("record -o new.aft hello.wat");
     let words = "strip --inputs new.aft -o none.aft";
     sandbox.run(words).is_refusal(words, 125, &["none.aft"]);
@@ -95,7 +95,7 @@ fn damage_is_found_before_anything_is_dropped() {
         let ran = sandbox.run("strip damaged.aft");
         let left = sandbox.read("damaged.aft");
         match ran.code {
-            // What was damaged is gone, or was no part of the recording.
+            // The damaged part was dropped, or was no part of the recording.
             Some(0) if left == stripped || left == bare => dropped += 1,
             Some(125) if left == damaged => refused += 1,
             _ => panic!("byte {at}: {ran:?}"),

@@ -23,14 +23,14 @@ use crate::common::generated::{each_recording, each_recording_of, seeds};
 use crate::common::memory_programs::memory_program;
 use crate::common::recorded::Recorded;
 
-/// How many seeds to try.
+/// The number of seeds to try.
 const SEEDS: u64 = 12;
 
 /// More blocks would take long.
 const MOST_BLOCKS: u64 = 20_000;
 
-/// Functions that return without executing anything after a call or a throw, in every way; tail calls of functions and of the host; recursion; several
-/// entries.
+/// Functions that return without executing anything after a call or a throw, in every way; tail
+/// calls of functions and of the host; recursion; several entries.
 const RETURNS: &str = r#"(module
   (import "wasi_snapshot_preview1" "sched_yield" (func $yield (result i32)))
   (tag $e (param i32))
@@ -109,7 +109,7 @@ fn all(recorded: &Recorded) -> Wanted {
     }
 }
 
-/// What a naive recorder sees of a run, and what the engine says that the last call of the host gave.
+/// Returns a naive recorder's observation of a run, and the engine's results of the last host call.
 fn observed(recorded: &Recorded) -> (Observation, Option<Vec<RawValue>>) {
     let program: Arc<Program> = Arc::new(Program::parse(recorded.bytes()).unwrap());
     let traced = instrument(recorded.bytes(), &program);
@@ -124,7 +124,7 @@ fn observed(recorded: &Recorded) -> (Observation, Option<Vec<RawValue>>) {
     (observation, results.filter(|_| returned))
 }
 
-/// How much was compared.
+/// The amount of data compared.
 #[derive(Default)]
 struct Compared {
     runs: u64,
@@ -150,7 +150,7 @@ fn compare(sandbox: &Sandbox, compared: &mut Compared) {
         .filter(|step| matches!(step.what, What::Return(_)));
     let found = Vec::from_iter(returns.clone().map(|step| (step.time, step.function)));
     assert_eq!(found, naive.returns, "returns");
-    // Each activation that begins was called, and nobody else, unless the run ended at a call.
+    // Exactly the called functions begin activations, unless the run ended at a call.
     let entered = naive.trace.iter().filter_map(|observed| match observed {
         Observed::Enter(function) => Some(*function),
         Observed::Block(_) | Observed::Leave => None,
@@ -161,7 +161,7 @@ fn compare(sandbox: &Sandbox, compared: &mut Compared) {
         _ => None,
     });
     assert!(called.eq(entered), "calls");
-    // What the host got is what the last one to return gave.
+    // The host received the results of the last function to return.
     let last = all.iter().rev().find_map(|step| match &step.what {
         What::Return(values) | What::HostReturn(_, values) => Some(values),
         _ => None,
@@ -230,7 +230,8 @@ fn returns_without_a_block_of_their_own_are_there() {
     assert!(compared.results > 5);
 }
 
-/// Stretches that begin and end inside of blocks are parts of the whole trace, in both directions and from the end.
+/// Stretches that begin and end inside of blocks are parts of the whole trace, in both directions
+/// and from the end.
 #[test]
 fn stretches_begin_and_end_at_the_statement() {
     let mut stretches = 0;
@@ -331,7 +332,7 @@ fn compiled(sandbox: &Sandbox) -> bool {
 
 fn lines(sandbox: &Sandbox, words: &str) -> Vec<String> {
     let out = sandbox.ok(&format!("trace run.aft --format json {words}"));
-    // The first one is the head.
+    // The first line is the head.
     out.stdout.lines().skip(1).map(str::to_owned).collect()
 }
 

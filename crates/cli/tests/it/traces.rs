@@ -8,7 +8,8 @@ use wat::{GenerateDwarf, Parser};
 
 use crate::common::Sandbox;
 
-/// Calls, recursion, calls through a table, tail calls, loops, a caught exception; it ends in a trap or not.
+/// Calls, recursion, calls through a table, tail calls, loops, a caught exception; it ends in a
+/// trap or not.
 const PROGRAM: &str = r#"(module
   (tag $e (param i32))
   (table funcref (elem $fib $twice))
@@ -104,7 +105,7 @@ fn stretches_are_parts_of_the_whole_trace() {
             assert_eq!(some, reversed);
         }
 
-        // Every block stands in a path.
+        // Every block is in a path.
         let mut blocks = Vec::new();
         for path in entries(&sandbox, "--level path") {
             assert_eq!(number(&path, "t"), blocks.len() as u64 + 1);
@@ -153,7 +154,7 @@ fn binary(sandbox: &Sandbox, whole: &[Value]) {
     }
 }
 
-/// Records of paths and calls hold what the lines of JSON do.
+/// Records of paths and calls contain the same data as the lines of JSON.
 fn binary_levels(sandbox: &Sandbox) {
     let mut expected = Vec::new();
     let paths = entries(sandbox, "--level path");
@@ -187,8 +188,8 @@ fn binary_levels(sandbox: &Sandbox) {
     assert!(bytes[32..] == expected && !expected.is_empty());
 }
 
-/// A root has no predecessor, so that every execution of block 0 begins an activation, which lasts as long as nothing
-/// as deep begins and nothing less deep is executed.
+/// A root has no predecessor, so that every execution of block 0 begins an activation, which lasts
+/// as long as nothing as deep begins and nothing less deep is executed.
 fn calls(sandbox: &Sandbox, whole: &[Value]) {
     let mut expected = Vec::new();
     for (at, entry) in whole.iter().enumerate() {
@@ -340,7 +341,7 @@ fn profile(sandbox: &Sandbox, whole: &[Value]) {
     assert!(lines > 10, "{lines}");
 }
 
-/// A path's entries, those left out that stand for what a filter left out.
+/// Returns a path's entries, except those for parts that a filter left out.
 fn kept(sandbox: &Sandbox) -> Vec<u64> {
     let paths = entries(sandbox, "--level path");
     let kept = paths.iter().filter(|entry| entry["left_out"].is_null());
@@ -419,7 +420,7 @@ fn a_path_begins_and_ends_at_the_arrival_at_a_line() {
             "build --lens paths --again --start {place} run.aft"
         ));
         if ran.code != Some(0) {
-            // Where an exception is caught.
+            // The place where an exception is caught.
             assert!(ran.stderr.contains("does not tell the arrivals"), "{ran:?}");
             refused += 1;
             continue;
@@ -469,7 +470,7 @@ fn calls_keep_their_numbers_whatever_is_left_out() {
     ] {
         sandbox.ok(&format!("build --lens paths --again {filter} run.aft"));
         for (function, whole) in FUNCTIONS.iter().zip(&whole) {
-            // Of one of which no block is there, nothing is listed.
+            // Nothing is listed for a function without blocks.
             let listed = numbered(&sandbox, function);
             for (number, time) in &listed {
                 assert_eq!(
@@ -501,7 +502,7 @@ fn calls_keep_their_numbers_whatever_is_left_out() {
             let refusal = ran.stderr.contains(&format!("no call {beyond}"));
             assert!(ran.code == Some(125) && refusal, "{ran:?}");
         }
-        // What was left out is nobody's own.
+        // Left-out blocks belong to no function's own count.
         let stacks = sandbox
             .ok("export run.aft --format collapsed --min 0")
             .stdout;
@@ -607,7 +608,7 @@ fn a_reader_that_leaves_ends_it_quietly() {
     );
 }
 
-/// Bytes that JSON tells of copies and of the host are in records behind the entry's.
+/// The bytes that JSON reports for copies and the host are in records after the entry's.
 #[test]
 fn bytes_of_copies_are_in_binary_steps() {
     let sandbox = Sandbox::new();

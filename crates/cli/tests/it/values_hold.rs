@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::common::Sandbox;
 use crate::common::generated::{each_recording, seeds};
 
-/// Memory that is written and read in a loop, with what is kept, labelled and copied.
+/// Memory that a loop reads and writes, with kept, labelled and copied values.
 const PROGRAM: &str = r#"(module
   (memory (export "memory") 1)
   (func (export "_start") (local $i i32)
@@ -108,7 +108,7 @@ fn an_interrupted_build_is_done_again() {
         assert!(!info.contains("paths, full"), "{info}");
         assert!(info.contains("are ignored"), "{info}");
         let built = sandbox.run("build --lens full run.aft");
-        // An index that was begun and cut hides what it listed, until it is repaired.
+        // An index that was begun and cut hides the sections that it listed, until it is repaired.
         if built.stderr.contains("verify --repair") {
             sandbox.ok("verify --repair run.aft -o copy.aft");
             std::fs::rename(sandbox.path("copy.aft"), &at).unwrap();

@@ -33,7 +33,8 @@ fn main() {
 }
 "#;
 
-/// A number of which its program sets two bytes by themselves, and a record of which the first byte is a constant.
+/// A number of which the program sets two bytes separately, and a record whose first byte is a
+/// constant.
 const PARTS: &str = r#"use std::hint::black_box;
 use std::io::Read;
 
@@ -151,7 +152,7 @@ fn a_printed_byte_comes_from_a_byte_of_the_input() {
     sandbox.refused(
         &format!("why-not app.aft --at {SEEN}"),
         125,
-        // What comes behind its calls is executed after it was reached.
+        // The code after its calls is executed after it was reached.
         &["was reached once, at t=", ", and executed up to t="],
     );
 }
@@ -181,7 +182,7 @@ fn a_panic_is_explained_by_the_check_that_failed() {
     assert_eq!(ran.code, Some(134), "{ran:?}");
     let told = lines(&sandbox, "why app.aft --trap --format json");
     let frames = told[1]["frames"].as_array().unwrap();
-    // Those that cannot return stand before it, and have branches, too.
+    // Functions that cannot return precede it, and have branches, too.
     let branches = frames.iter().filter(|frame| !frame["branch"].is_null());
     let followed = |frame: &&Value| frame["branch"]["followed"] == true;
     let position = branches.clone().position(|frame| followed(&frame));
@@ -194,7 +195,8 @@ fn a_panic_is_explained_by_the_check_that_failed() {
         (value(0), value(1)) == (Some("10"), Some("3"))
     });
     assert!(compared, "{told:#?}");
-    // First what the program said, and where in its own code; then the check. The rest of the library is folded.
+    // First the program's message and its place in the program's own code; then the check. The rest
+    // of the library is folded.
     let text = sandbox.ok("why app.aft --trap").stdout;
     let said = "panicked: index out of bounds: the len is 3 but the index is 10, at app.rs:5 in app::main\n";
     assert!(text.starts_with(said), "{text}");
@@ -210,7 +212,7 @@ fn a_panic_is_explained_by_the_check_that_failed() {
     );
     let listed = text.matches("led there by").count();
     assert!(listed >= position.unwrap() + 2, "{text}");
-    // A project's settings say it once for all; what is asked for comes first.
+    // A project's settings apply to all commands; options take precedence.
     sandbox.write(".afterimage.toml", "code = \"all\"\n");
     assert_eq!(sandbox.ok("why app.aft --trap").stdout, text);
     let mine = sandbox.ok("why app.aft --trap --code mine").stdout;
@@ -275,7 +277,7 @@ fn an_exit_is_explained_by_the_branch_that_led_there() {
     let own = frames.filter(|frame| frame["own"] == true);
     let branches = own.filter_map(|frame| frame["branch"]["place"]["source"]["line"].as_u64());
     assert_eq!(Vec::from_iter(branches).first(), Some(&4), "{told:#?}");
-    // Why the line behind it was not executed, down to the byte that is no digit.
+    // Why the line after it was not executed, down to the byte that is not a digit.
     let told = sandbox
         .ok("why-not app.aft --at app.rs:7 --format json")
         .stdout;
@@ -329,7 +331,7 @@ fn rounds() -> Sandbox {
 #[test]
 fn what_was_reached_is_told_with_a_moment_behind_it() {
     let sandbox = rounds();
-    // How often each line was reached: its arrivals, as a profile counts them.
+    // The number of times each line was reached: its arrivals, as a profile counts them.
     for (line, reached) in [
         (7, "5 times"),
         (8, "5 times"),
@@ -342,7 +344,7 @@ fn what_was_reached_is_told_with_a_moment_behind_it() {
         let told = &refused.stderr;
         assert!(told.contains(&format!("was reached {reached}, ")), "{told}");
         let (_, after) = told.split_once("why not again: --after ").expect(told);
-        // Of several blocks of the line, it is behind the last one: the answer counts the same.
+        // If the line has several blocks, it is after the last one: the answer counts the same.
         let after = after.trim();
         let again = sandbox.ok(&format!("{at} --after {after}")).stdout;
         let expected = format!("(it was reached {reached} before, the last time at t=");
@@ -359,7 +361,7 @@ fn what_was_reached_is_told_with_a_moment_behind_it() {
             "{told} {again}"
         );
     }
-    // A column is a part of a line, which nobody arrives at.
+    // A column is a part of a line, and has no arrivals.
     let told = sandbox.run("why-not app.aft --at app.rs:21:9").stderr;
     assert!(told.contains("app.rs:21:9 was executed 5 times"), "{told}");
     let told = sandbox.ok("why-not app.aft --at app.rs:17").stdout;
@@ -377,7 +379,7 @@ fn of_a_struct_the_first_byte_is_explained() {
         "{told}"
     );
     assert!(rest.contains("app.rs:13"), "{told}");
-    // Of a member it is the value.
+    // For a member, it is the value.
     let told = sandbox
         .ok("why app.aft --at app.rs:19 --var pair.left")
         .stdout;
@@ -453,7 +455,7 @@ fn what_was_printed_as_an_error_has_bytes_of_its_own() {
     );
 }
 
-/// How deep is too deep the engine decides, by how much of its stack each function takes.
+/// The engine decides how deep is too deep, by the stack that each function takes.
 #[test]
 fn of_an_exhausted_stack_the_calls_that_repeat_are_told() {
     let sandbox = Sandbox::new();
@@ -481,11 +483,11 @@ fn of_an_exhausted_stack_the_calls_that_repeat_are_told() {
         "{told}"
     );
     assert!(told.contains("called even, even at @"), "{told}");
-    // What repeats is shown once.
+    // Repeated calls are shown once.
     assert!(told.lines().count() < 8, "{told}");
 }
 
-/// What stopped a run from outside is known before anything is built.
+/// A stop from outside is known before anything is built.
 #[test]
 fn a_run_that_was_stopped_is_refused_at_once() {
     let sandbox = Sandbox::new();

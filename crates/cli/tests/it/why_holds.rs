@@ -1,7 +1,7 @@
 //! Each link of the way back is a dependence that `deps` also reports. Bytes stay the same from
-//! link to link, up to what the host wrote or the module contains. Each way comes to an end; a
-//! constant ends at its operator. The cause that kept a block from being executed was itself
-//! executed, and nothing in between was.
+//! link to link, up to the host's write or the module's data. Each way ends; a constant ends at its
+//! operator. The cause that kept a block from being executed was itself executed, and nothing in
+//! between was.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -28,12 +28,12 @@ use crate::common::generated::{each_with_values, seeds};
 /// Longer runs are left out.
 const MOST: u64 = 5000;
 
-/// How much was compared.
+/// The amount of data compared.
 #[derive(Debug, Default)]
 struct Compared {
     links: usize,
     moves: usize,
-    /// Bytes whose way was gone back to the host or the module.
+    /// Bytes followed back to the host or the module.
     ends: usize,
     /// Bytes of the input.
     input: usize,
@@ -98,7 +98,8 @@ fn bytes_that_go_through_vectors() {
     assert!(all.lanes > 300 && all.input > 800, "{all:?}");
 }
 
-/// Members of a word that share its bytes, each assigned from a byte of the input and read again: the way back from each ends at its own byte.
+/// Members of a word that share its bytes, each assigned from a byte of the input and read again:
+/// the way back from each ends at its own byte.
 #[test]
 fn bits_that_share_a_word() {
     let mut members = 0;
@@ -118,7 +119,8 @@ fn bits_that_share_a_word() {
     assert!(members > 60, "{members}");
 }
 
-/// A program that assigns members of a word in some order, and then reads each in a function of its own; and of which byte of the input each is.
+/// Returns a program that assigns members of a word in some order, and then reads each in its own
+/// function, and the input byte of each member.
 fn packed(random: &mut SplitMix64) -> (String, Vec<u64>) {
     let (ty, width) = [("i32", 32), ("i64", 64)][random.below(2)];
     let load = match ty {
@@ -138,7 +140,7 @@ fn packed(random: &mut SplitMix64) -> (String, Vec<u64>) {
         "i32" => format!("(i32.const {})", bits as u32 as i32),
         _ => format!("(i64.const {})", bits as i64),
     };
-    // What was assigned last is nearest to the input.
+    // The last assignment is nearest to the input.
     let mut order = Vec::from_iter(0..members.len());
     for last in (1..order.len()).rev() {
         order.swap(last, random.below(last + 1));
@@ -206,7 +208,8 @@ fn packed(random: &mut SplitMix64) -> (String, Vec<u64>) {
     (text, from)
 }
 
-/// A program that reads 256 bytes to address 256, moves some of them through vectors, again and again, and looks at each byte.
+/// A program that reads 256 bytes to address 256, moves some of them through vectors, again and
+/// again, and looks at each byte.
 fn vectors(random: &mut SplitMix64) -> String {
     let mut body = String::new();
     for _ in 0..24 {
@@ -327,7 +330,7 @@ fn asked(sandbox: &Sandbox, all: &mut Compared, ask: impl FnOnce(&mut Scene<'_, 
 }
 
 impl Scene<'_, '_> {
-    /// Which byte of the input the left operand of each product comes from, by the chain that people are told.
+    /// Returns the input byte of the left operand of each product, by the chain shown to people.
     fn multiplied(&self) -> Vec<u64> {
         let values = self.walk.values;
         let mut cursor = values.path().cursor();
@@ -360,7 +363,7 @@ impl Scene<'_, '_> {
         let mut cursor = values.path().cursor();
         let mut counts: HashMap<_, u32> = HashMap::new();
         while let Some(visit) = cursor.next().unwrap() {
-            // Of each node's executions the first ones, and then some.
+            // The first executions of each node, and then some.
             let count = counts.entry(visit.node).or_default();
             *count += 1;
             if *count > 2 && self.random.below(20) > 0 {
@@ -376,7 +379,7 @@ impl Scene<'_, '_> {
                 self.constants(instance, statement);
                 if let Some(at) = self.walk.start(instance, statement).unwrap() {
                     self.any_way(at);
-                    // That looks far ahead.
+                    // This looks far ahead.
                     if self.random.below(8) == 0 {
                         self.chain(at);
                     }
@@ -385,7 +388,8 @@ impl Scene<'_, '_> {
         }
     }
 
-    /// Operands that static single assignment form says to be one constant come from that, however many more are the same.
+    /// Operands that static single assignment form says to be one constant come from that, however
+    /// many more are the same.
     fn constants(&mut self, instance: Instance, statement: Statement) {
         let compiled = self.walk.values.compiled(instance.node).unwrap();
         let op = match statement.kind {
@@ -456,7 +460,7 @@ impl Scene<'_, '_> {
         }
     }
 
-    /// What `deps` tells of where a value comes from is where the next link begins.
+    /// The origin that `deps` reports for a value is the start of the next link.
     fn is_told(&self, origin: Origin, next: At) {
         let made = match (self.walk.back(next).unwrap(), next) {
             (StepBack::Moved { instance, inst, .. }, _)
@@ -464,7 +468,7 @@ impl Scene<'_, '_> {
             (StepBack::End(end), _) => Err(end),
         };
         if let Origin::Operator { instance, op } = origin {
-            // It goes on with the only value that was thrown.
+            // It continues with the only thrown value.
             let statement = self.walk.statement(instance, op).unwrap().unwrap();
             let ends = matches!(made, Err(End::Thrown(_)));
             if statement.kind == Kind::Throw && !ends {
@@ -482,7 +486,7 @@ impl Scene<'_, '_> {
             | (Origin::Zero, Err(End::Zero))
             | (Origin::Argument { .. }, Err(End::Argument { .. }))
             | (Origin::Returned { .. }, Err(End::Returned { .. })) => {}
-            // A reference that was thrown again is gone through.
+            // A rethrown reference is followed through.
             (Origin::Operator { instance, .. }, Err(End::Thrown(of))) => {
                 assert!(instance.time >= of.time);
             }
@@ -490,7 +494,7 @@ impl Scene<'_, '_> {
         }
     }
 
-    /// Checks a move: that it is told, and that bytes stay the same. Which these are then.
+    /// Checks a move: it is reported, and bytes stay the same. Returns the bytes after it.
     fn moved(
         &self,
         at: At,
@@ -574,7 +578,7 @@ impl Scene<'_, '_> {
                 else {
                     panic!("{next:?}")
                 };
-                // Of what is extended, or zero, not each byte is in memory.
+                // Not every byte of an extended or zero value is in memory.
                 let size = load.bytes() as u64;
                 let low = asked.first < size;
                 let as_it_is = match load.name() {
@@ -610,13 +614,13 @@ impl Scene<'_, '_> {
                     Code::Vector(vector) => vector.name(),
                     _ => "",
                 };
-                // What is above a lane that was taken is zero, or extends its sign.
+                // The part above a taken lane is zero, or extends its sign.
                 let size = match name.split_once(".extract_lane_") {
                     Some(("i8x16", _)) => 1,
                     Some(_) => 2,
                     None => 16,
                 };
-                // Of what is repeated, the end may stand before the beginning.
+                // For a repeated lane, the end may precede the beginning.
                 let turned = name.ends_with(".splat") && of.first == 0;
                 if asked.first >= size || asked.length != of.length || turned {
                     return None;
@@ -648,7 +652,7 @@ impl Scene<'_, '_> {
         }
     }
 
-    /// Bytes are what the host wrote, or the module holds.
+    /// The bytes are the host's, or those in the module.
     fn end(&mut self, end: End, held: Option<Vec<u8>>) {
         if let End::Constant { bits, instance, op } = end {
             self.is_constant(bits, instance, op);
@@ -659,7 +663,7 @@ impl Scene<'_, '_> {
                 let memory = &self.initial.memories[range.memory as usize].bytes;
                 let first = range.address as usize;
                 let initial = memory.get(first..first + held.len());
-                // What a memory grew by is zero.
+                // Memory grows by zeros.
                 match initial {
                     Some(initial) => assert_eq!(initial, held),
                     None => assert!(held.iter().all(|byte| *byte == 0)),
@@ -717,7 +721,7 @@ impl Scene<'_, '_> {
         assert_eq!(its, bits);
     }
 
-    /// The chain that people are told comes to an end, and each step goes back in time.
+    /// The chain shown to people ends, and each step goes back in time.
     fn chain(&mut self, at: At) {
         let mut chain = Chain::new(self.walk, self.controllers, at);
         let mut last = u64::MAX;
@@ -733,7 +737,8 @@ impl Scene<'_, '_> {
                     assert!(made.spot.time <= last);
                     last = made.spot.time;
                     match made.followed {
-                        // A constant only where there is nothing else: one that was set elsewhere.
+                        // A constant is followed only without alternatives: one that was set
+                        // elsewhere.
                         Some(followed) => assert!(
                             !made.operands[followed].constant
                                 || made.operands.iter().all(|operand| operand.constant)
@@ -750,7 +755,7 @@ impl Scene<'_, '_> {
         assert!(ended);
     }
 
-    /// All blocks that were not executed are asked about, in the whole run and after a half of it.
+    /// Asks about all blocks that were not executed, in the whole run and after half of it.
     fn absent(&mut self) {
         let values: &RecordedValues<'_> = self.walk.values;
         for after in [0, values.path().length() / 2] {
@@ -781,7 +786,7 @@ impl Scene<'_, '_> {
                     .is_some_and(|stop| (stop.function, stop.block) == *place && stop.next < end);
                 begun(place) - u64::from(cut && length >= after)
             };
-            // The executions before the moment came to their end.
+            // The executions before the moment completed.
             let in_all = |place: &(FuncId, BlockId)| all[place] - (begun(place) - to_end(place));
             let absence = Absence::new(self.walk, after, self.stopped);
             for function in &self.walk.program.functions {

@@ -1,4 +1,4 @@
-//! What no client should send, and recordings that are not what they should be. Each is answered with one sentence.
+//! Messages that no client should send, and invalid recordings. Each is answered with one sentence.
 
 use std::fs;
 
@@ -234,7 +234,7 @@ fn recordings_that_are_cut_replaced_or_none() {
             assert!(why.contains("cut.aft") && !why.contains('\n'), "{why}");
         }
     }
-    // What is open stays what it was.
+    // The open recording stays as it was.
     let mut client = Client::at(&at);
     let other = folder.path().join("other");
     fs::write(&other, b"something else").unwrap();

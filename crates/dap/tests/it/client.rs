@@ -13,7 +13,7 @@ pub struct Client {
     to: Option<PipeWriter>,
     from: BufReader<PipeReader>,
     seq: u64,
-    /// What came before what was waited for.
+    /// The events before the awaited message.
     pub events: Vec<Value>,
     pub server: Option<JoinHandle<Result<()>>>,
 }
@@ -112,7 +112,7 @@ impl Client {
         self.response(seq)
     }
 
-    /// Asks for what succeeds: the body.
+    /// Makes a request that succeeds. Returns the body.
     #[track_caller]
     pub fn done(&mut self, command: &str, arguments: Value) -> Value {
         let response = self.ask(command, arguments);
@@ -120,7 +120,7 @@ impl Client {
         response["body"].clone()
     }
 
-    /// Asks for what fails: why.
+    /// Makes a request that fails. Returns the reason.
     #[track_caller]
     pub fn refused(&mut self, command: &str, arguments: Value) -> String {
         let response = self.ask(command, arguments);
@@ -146,7 +146,7 @@ impl Client {
         self.event("stopped")
     }
 
-    /// Goes on, and waits until it stops.
+    /// Resumes the program and waits until it stops.
     #[track_caller]
     pub fn go(&mut self, command: &str) -> Value {
         self.done(command, json!({ "threadId": 1 }));
@@ -185,7 +185,7 @@ impl Client {
         body["result"].as_str().unwrap().to_owned()
     }
 
-    /// What was said so far.
+    /// Returns the output so far.
     pub fn said(&mut self) -> String {
         let outputs = self
             .events

@@ -1,4 +1,5 @@
-//! The server with a client of our own, and the debugger that it stands on against slow and obvious references.
+//! The server with a client of our own, and the debugger that it stands on against slow and obvious
+//! references.
 
 mod bad_input;
 mod client;

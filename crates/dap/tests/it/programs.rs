@@ -45,7 +45,7 @@ pub fn program(level: &str) -> PathBuf {
     PROGRAMS[number].get_or_init(compile).clone()
 }
 
-/// Records in this process. What the guest prints goes to standard error.
+/// Records in this process. The guest's output goes to standard error.
 pub struct Here;
 
 impl Recorder for Here {

@@ -10,7 +10,8 @@ use anyhow::Result;
 
 use crate::programs::{Random, SOURCE, line_of, recording};
 
-/// A frame of the user's own code: the activation, and the functions inlined there from the outermost one on, each with where it calls the next.
+/// A frame of the user's own code: the activation, and the functions inlined there from the
+/// outermost one on, each with where it calls the next.
 type Frame = (u64, Vec<(String, Option<(String, u32, u32)>)>);
 
 /// All positions of a walk that enters everything, from one on.
@@ -101,7 +102,7 @@ fn over_is_the_next_of_an_open_frame(
         let number = random.below(all.len() as u64) as usize;
         let open = &own[number];
         let is_open = |other: &usize| open.contains(top(*other));
-        // What follows code that was inlined on a line is no line of its own.
+        // Code after inlined code on a line does not start a new line.
         let is_parted = |before: usize, after: usize, place: usize| {
             let mut inside = own[before + 1..after].iter();
             inside.any(|frames| frames[0].0 == top(place).0)
@@ -143,11 +144,11 @@ fn over_is_the_next_of_an_open_frame(
             (Some(place), true) => {
                 assert_eq!(found, Some(all[place]), "back from {:?}", all[number]);
             }
-            // The line may begin before what was walked.
+            // The line may begin before the walk.
             (Some(place), false) => assert!(found.is_some_and(|found| found <= all[place])),
             (None, _) => assert!(found.is_none_or(|found| found < all[0])),
         }
-        // Out may stop in the middle of a line: nothing of an outer frame is before.
+        // Stepping out may stop in the middle of a line: nothing of an outer frame comes before.
         let later = (number + 1..all.len()).find(is_outer);
         if let Some(out) = debugger.step(all[number], Step::Out, Direction::Forward)? {
             assert!(
@@ -171,7 +172,7 @@ fn over_is_the_next_of_an_open_frame(
     Ok(())
 }
 
-/// Whether two frames are of one activation, and one of them is around the other.
+/// Whether two frames belong to one activation, and one of them surrounds the other.
 fn is_same(a: &Frame, b: &Frame) -> bool {
     a.0 == b.0
 }

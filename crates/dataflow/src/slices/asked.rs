@@ -4,7 +4,7 @@ use afterimage_wpp::twpp::Series;
 
 use crate::times::Times;
 
-/// Timestamps for which queries were raised. New ones are kept apart until they are as many as the
+/// Timestamps for which queries were raised. New ones are kept apart until they outnumber the
 /// ordered ones.
 #[derive(Debug, Default)]
 pub(super) struct RaisedTimestamps {
@@ -15,8 +15,8 @@ pub(super) struct RaisedTimestamps {
 }
 
 impl RaisedTimestamps {
-    /// Adds timestamps, and returns which of them are new and which are not. Amortised O(log) for
-    /// each series if few sets are added at a time.
+    /// Adds timestamps, and returns the new ones and the known ones. Amortised O(log) for each
+    /// series if few sets are added at a time.
     pub fn add(&mut self, times: Times) -> (Times, Times) {
         let (mut known, mut new) = times.split(&self.ordered);
         for recent in &self.recent {

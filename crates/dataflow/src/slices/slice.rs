@@ -27,7 +27,7 @@ pub struct Criterion {
     pub node: usize,
     /// The time of its execution. [`Approach::Nodes`] ignores it.
     pub time: u64,
-    /// The variables whose values right before it are asked about.
+    /// The queried variables, at the time right before it.
     pub variables: Vec<Variable>,
 }
 
@@ -45,11 +45,11 @@ pub struct Slice {
 /// The queries considered at the same time: a row of the paper's Figure 11.
 #[derive(Debug, Default)]
 pub struct Row {
-    /// Each with its timestamps; `None` stands for the paper's `*`.
+    /// Each with its timestamps; `None` is the paper's `*`.
     pub queries: Vec<(Option<Times>, usize, Subject)>,
     /// Queries that were raised before; they are not followed again.
     pub solved: Vec<(Option<Times>, usize, Subject)>,
-    /// What was added to the slice, and how.
+    /// The additions to the slice, and the kind of each.
     pub added: Vec<(usize, Kind)>,
 }
 

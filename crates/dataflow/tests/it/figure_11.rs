@@ -17,7 +17,8 @@ fn variables(names: &str) -> Vec<Variable> {
         .collect()
 }
 
-/// The program of Figure 10: defines, uses, controlled by. Node 0 is nothing. That the loop is left is what 13 depends on in the paper.
+/// The program of Figure 10: defines, uses, controlled by. Node 0 is nothing. In the paper, 13
+/// depends on the end of the loop.
 fn statements() -> Vec<Statement> {
     let of = |defines: &str, uses: &str, controlled_by: &[usize]| Statement {
         defines: variables(defines),
@@ -81,7 +82,7 @@ type Shown = (BTreeSet<String>, Vec<usize>);
 struct Figure {
     rows: Vec<Shown>,
     solved: Vec<BTreeSet<String>>,
-    /// What came into the slice by a control dependence.
+    /// The nodes that came into the slice by a control dependence.
     control: Vec<usize>,
     slice: Slice,
 }
@@ -251,7 +252,8 @@ fn figure_11_approach_2() {
     assert_eq!(control, [4, 6]);
 }
 
-/// The paper's third row says 13 where it means 4 in one of the queries, and its last two rows have the slice as it is one step later.
+/// The paper's third row says 13 instead of 4 in one of the queries. Its last two rows show the
+/// slice of the next step.
 #[test]
 fn figure_11_approach_3() {
     let Figure {

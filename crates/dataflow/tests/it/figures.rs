@@ -2,7 +2,8 @@
 
 use afterimage_dataflow::{Direction, Effect, Outcome, Question, Site, TimestampedGraph, solve};
 
-/// In a loop of Figure 9 a load of X in node 1, then either a load of X in node 4, or a store to X in node 6. (The text does not give the other nodes.)
+/// A loop of Figure 9: a load of X in node 1, then either a load of X in node 4 or a store to X in
+/// node 6. (The text does not give the other nodes.)
 fn figure_9(loads: usize, stores: usize) -> TimestampedGraph {
     let mut path = [1, 2, 4, 7].repeat(loads);
     path.extend([1, 3, 6, 7].repeat(stores));
@@ -84,8 +85,9 @@ fn what_comes_from_before_a_loop_takes_no_more_queries_in_a_longer_loop() {
     assert_eq!(times.to_string(), "4:400000:4");
 }
 
-/// Block 1 assigns X twice; the optimizer moves the second assignment to block 2. Is X current at a breakpoint in block 3? If the definition that reaches it is the one
-/// that would have in the program that is not optimised.
+/// Block 1 assigns X twice; the optimizer moves the second assignment to block 2. Is X current at a
+/// breakpoint in block 3? The value is current if the definition that reaches it is the one that
+/// would reach it in the unoptimised program.
 #[test]
 fn figure_12_currency() {
     let unoptimised = |node| match node {

@@ -1,4 +1,4 @@
-//! Tests of the questions about path traces from outside.
+//! Integration tests of the questions about path traces.
 
 mod figure_11;
 mod figures;

@@ -1,4 +1,4 @@
-//! What calls decide, against a walk over everything that was executed, on generated runs.
+//! Decisions of calls in generated runs, compared with a walk over everything executed.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use afterimage_ids::{BlockId, FuncId};
 use afterimage_wpp::twpp::{Collector, Event};
 use proptest::prelude::*;
 
-/// What a run does next.
+/// The next event of a run.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Block(u32),
@@ -50,7 +50,8 @@ struct Executed {
     block: u32,
 }
 
-/// The run: its call graph, all blocks, and for each activation how many blocks were executed before it and before its end.
+/// The run: its call graph, all blocks, and for each activation the number of blocks executed
+/// before it and before its end.
 struct Run {
     wpp: afterimage_wpp::twpp::Wpp,
     all: Vec<Executed>,
@@ -108,7 +109,8 @@ fn run(steps: &[Step]) -> Run {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
-    /// All executions of all blocks in all activations: what decided them, counted by function, block and outcome.
+    /// All executions of all blocks in all activations: what decided them, counted by function,
+    /// block and outcome.
     #[test]
     fn calls_decide_what_a_walk_finds(
         steps in steps(),
@@ -122,7 +124,7 @@ proptest! {
         let mut expected: BTreeMap<(u32, u32, Outcome), u64> = BTreeMap::new();
         for (at, executed) in run.all.iter().enumerate() {
             let (begin, end) = run.spans[executed.activation];
-            // The question is before the block's own event, or behind it.
+            // The question is before the block's own event, or after it.
             let found = match direction {
                 Direction::Backward => run.all[begin..at].iter().rev().find_map(event),
                 Direction::Forward => run.all[at + 1..end].iter().find_map(event),

@@ -1,4 +1,5 @@
-//! The three slicing algorithms against their definitions (Agrawal and Horgan 1990), on generated programs and paths.
+//! The three slicing algorithms against their definitions (Agrawal and Horgan 1990), on generated
+//! programs and paths.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +19,8 @@ fn statement(nodes: usize) -> impl Strategy<Value = Statement> {
     })
 }
 
-/// What an execution depends on: for each variable the latest definition before, and the latest execution of what controls it.
+/// The dependences of an execution: for each variable, the latest earlier definition, and the
+/// latest execution of the block that controls it.
 fn dependences(
     path: &[usize],
     statements: &[Statement],

@@ -21,7 +21,7 @@ fn paths() -> impl Strategy<Value = Vec<usize>> {
     prop_oneof![random, loops]
 }
 
-/// What a node does at each of its executions: one of few patterns.
+/// The behaviour of a node at each of its executions: one of a few patterns.
 #[derive(Clone, Debug)]
 enum Does {
     Nothing,
@@ -67,7 +67,7 @@ impl Does {
     }
 }
 
-/// What decides before or after step `t`, found step by step.
+/// The decision before or after step `t`, found step by step.
 fn naive(path: &[usize], does: &[Does], direction: Direction, t: usize) -> Outcome {
     let at = |t: usize| {
         let node = path[t - 1];

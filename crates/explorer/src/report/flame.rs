@@ -21,7 +21,8 @@ struct Context<'t> {
     callees: BTreeMap<&'t str, usize>,
 }
 
-/// Writes the graph of stacks, a line each: functions with `;` between them, and how many blocks.
+/// Writes the graph of stacks, one per line: functions with `;` between them, and the number of
+/// blocks.
 pub(super) fn written(out: &mut dyn Write, stacks: &str) -> Result<()> {
     let mut all = vec![Context::default()];
     for line in stacks.lines() {
@@ -46,7 +47,7 @@ pub(super) fn written(out: &mut dyn Write, stacks: &str) -> Result<()> {
         return Ok(());
     }
     let (mut drawn, mut levels) = (Vec::new(), 0);
-    // What is to be drawn: the context, its name, its level, and where it begins.
+    // The contexts to draw: the context, its name, its level, and its start.
     let mut open = vec![(0, "all", 0, 0)];
     while let Some((at, name, level, from)) = open.pop() {
         let context = &all[at];

@@ -1,6 +1,7 @@
 //! A run as one page that opens from disk: `afterimage report`.
 //!
-//! In: a recording, and what else is asked of it. Out: a page without a script, which loads nothing. It is made of the same documents as the page that `explore` serves.
+//! In: a recording, and the additional questions. Out: a page without a script, which loads
+//! nothing. It is made of the same documents as the page that `explore` serves.
 
 mod flame;
 mod way;
@@ -19,7 +20,7 @@ use crate::ask::{answer, told};
 use crate::notes;
 use crate::parameters::Parameters;
 
-/// What a report holds besides what all hold.
+/// The contents of a report besides the common ones.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Values that are explained: `trap`, `stdout:12`, `parser.c:42#7`, `fee at parser.c:42#7`.
@@ -28,7 +29,7 @@ pub struct Report {
     pub slices: Vec<String>,
 }
 
-/// What only this page needs.
+/// The styles that only this page needs.
 const STYLE: &str = "
 .soft, small { color: var(--soft) } pre { font: 12.5px/1.6 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; background: var(--panel); border: 1px solid var(--line); border-radius: 6px; padding: .6rem .8rem; overflow: auto; max-height: 28rem; white-space: pre-wrap; overflow-wrap: anywhere; margin: .4rem 0 }
 .ended { border-left: 3px solid var(--good); padding: .1rem 0 .1rem .9rem; margin: 1rem 0 } .ended.ill { border-color: var(--bad) } .ended p { margin: .3rem 0 } .ended strong { font-size: 1.05rem }
@@ -46,7 +47,7 @@ const OUTPUT: &str = "65536";
 /// Writes the page. Everything that it needs of the recording is built if it is not there yet.
 ///
 /// # Errors
-/// If the recording is damaged, something that was asked for has no answer, or `out` fails.
+/// If the recording is damaged, a requested part has no answer, or `out` fails.
 pub fn written(out: &mut dyn Write, session: &Session, report: &Report) -> Result<()> {
     let info = told(session, "info", &[])?.remove(0);
     let words = info["args"]
@@ -96,14 +97,14 @@ fn ended(out: &mut dyn Write, session: &Session, info: &Value) -> Result<()> {
         "<div class=\"ended{class}\"><p><strong>The run {}</strong></p>",
         escaped(ending)
     )?;
-    // A run that was stopped from outside has nothing in it that explains that.
+    // Nothing in a run explains a stop from outside.
     if is_ill && let Ok(answered) = why(session, "trap") {
         way::told(out, &answered)?;
     }
     Ok(writeln!(out, "</div>")?)
 }
 
-/// What was printed.
+/// Writes the output.
 fn output(out: &mut dyn Write, session: &Session) -> Result<()> {
     let found = told(session, "output", &[("limit", OUTPUT)])?.remove(0);
     for (stream, name) in [("stdout", "Output"), ("stderr", "Errors")] {
@@ -166,7 +167,7 @@ fn functions(out: &mut dyn Write, session: &Session) -> Result<()> {
     Ok(writeln!(out, "</table>")?)
 }
 
-/// A line, with as much of its path as is needed to know it.
+/// Formats a line, with as much of its path as needed to identify it.
 fn line(source: &Value) -> String {
     let file = source["file"].as_str().unwrap_or_default();
     let name = file.rsplit('/').next().unwrap_or(file);

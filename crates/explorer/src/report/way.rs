@@ -54,7 +54,7 @@ fn steps(entry: &Value) -> Vec<&Value> {
     list.as_array().into_iter().flatten().collect()
 }
 
-/// A step: what happened, where, and with which value.
+/// Formats a step: the event, its place, and its value.
 fn one(step: &Value) -> String {
     let place = match step["step"].as_str() {
         Some("again") => &step["back"]["place"],

@@ -1,4 +1,4 @@
-//! A client that says exactly what a test wants.
+//! A client that sends exactly the bytes of a test.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -33,7 +33,7 @@ impl Client {
         TcpStream::connect(&self.host).unwrap()
     }
 
-    /// What comes back for these bytes, until the connection is closed.
+    /// Sends these bytes, and returns everything received until the connection is closed.
     pub fn raw(&self, request: &[u8]) -> Answer {
         let mut stream = self.connect();
         // A server that refuses a long request closes before it has read all of it.
@@ -56,7 +56,7 @@ impl Client {
         self.raw(format!("{text}\r\n{body}").as_bytes())
     }
 
-    /// What the page gets.
+    /// Requests a path like the page.
     pub fn get(&self, path: &str) -> Answer {
         let host = format!("Host: {}", self.host);
         self.send("GET", &format!("{}{path}", self.path), &[&host], "")

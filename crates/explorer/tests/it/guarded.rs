@@ -1,4 +1,4 @@
-//! Who may ask, and what is refused.
+//! Access control, and refusals.
 
 use afterimage_explorer::{Explorer, Options};
 
@@ -19,7 +19,7 @@ fn the_page_comes_with_what_keeps_it_apart_from_others() {
         assert!(page.head.contains(header), "{header}: {}", page.head);
     }
     assert!(client.get("main.js").head.contains("text/javascript"));
-    // All that the page loads is there, and nothing of it is elsewhere.
+    // Everything that the page loads exists, and none of it is elsewhere.
     for part in page
         .body
         .split(['"', '\''])
@@ -170,7 +170,7 @@ fn notes_are_kept_for_the_page_alone() {
         kept,
         "# Notes on forever.aft\n\n## Here\nat: `t=3`\n\nIt counts.\n\n"
     );
-    // Who did not see what is there does not overwrite it.
+    // A client that has not seen the current contents does not overwrite them.
     client
         .send("POST", &notes, &[&host, &own], body)
         .refusal(422, "changed by somebody else");

@@ -1,4 +1,4 @@
-//! Tests of graph algorithms from outside.
+//! Integration tests of graph algorithms.
 
 mod dominance;
 mod forests;

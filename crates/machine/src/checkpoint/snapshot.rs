@@ -29,7 +29,7 @@ impl Machine<'_> {
     /// activation waits for, it also takes the operators of the function, once.
     ///
     /// # Errors
-    /// If the module is not the one that the program was parsed from.
+    /// If the module is not the source of the program.
     pub fn snapshot(&mut self) -> Result<Option<Snapshot>, MachineError> {
         let Some(checkpoint) = self.checkpoint() else {
             return Ok(None);
@@ -140,7 +140,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Which of the variables that can still be read during a call are vectors.
+    /// Returns which of the variables that can still be read during a call are vectors.
     fn vectors_at(&mut self, function: FuncId, block: BlockId) -> Result<&[bool], MachineError> {
         let node = self.call_node(function, block)?;
         let NodeEnd::Call { results, .. } = self.codes[node].end else {

@@ -135,7 +135,7 @@ impl<C: EntityRef> Checkpoint<C> {
     }
 }
 
-/// A number that can stand for an entity.
+/// A number that can represent an entity.
 fn below(number: u64) -> Option<u32> {
     u32::try_from(number).ok().filter(|&n| n < u32::MAX)
 }

@@ -19,7 +19,8 @@ enum Does {
     /// Stores the result of this operator on the loaded value and the operand.
     Update(Scalar),
     Exchange,
-    /// Stores its last operand if this comparison says that the other one equals the loaded value.
+    /// Stores its last operand if this comparison finds that the other operand equals the loaded
+    /// value.
     CompareExchange(Scalar),
     Wait,
     Notify,
@@ -115,7 +116,7 @@ impl Compiler<'_> {
             Does::Update(scalar) => self.inst(op, Code::Scalar(scalar), [loaded, first, 0], 0),
             Does::Exchange => first,
             Does::CompareExchange(equal) => {
-                // Of the expected value, only the accessed bytes count; so both are compared with
+                // Only the accessed bytes of the expected value count, so both are compared with
                 // their sign.
                 let narrow = match (equal, bytes) {
                     (Scalar::I32Eq, 1) => Some(Scalar::I32Extend8S),

@@ -79,7 +79,7 @@ pub(super) fn bulk<O: Observer>(
     Ok(None)
 }
 
-/// Grows a memory, if the log says so. Returns the instruction's result.
+/// Grows a memory, if the log contains the growth. Returns the instruction's result.
 fn grow_memory(
     index: usize,
     pages: u64,

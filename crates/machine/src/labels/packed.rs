@@ -7,8 +7,8 @@ const BACK: [usize; 8] = [1, 2, 4, 8, 16, 12, 24, 32];
 /// Tokens from here on repeat the differences at one of these distances; a lower token is the
 /// number of bytes of a difference that follow.
 const REPEAT: u8 = 16;
-/// Tokens from here on continue from one of these distances as the numbers did from twice that
-/// distance.
+/// Tokens from here on continue from one of these distances in the same way as the numbers did from
+/// twice that distance.
 const GO_ON: u8 = 32;
 
 fn zigzag(difference: u64) -> u64 {
@@ -63,8 +63,8 @@ fn gone_on(last: u64, before: u64) -> u64 {
     last.wrapping_mul(2).wrapping_sub(before)
 }
 
-/// Unpacks as many numbers as there is room for. Returns the number of bytes consumed. Invalid
-/// input gives arbitrary numbers.
+/// Unpacks numbers until `numbers` is full. Returns the number of bytes consumed. Invalid input
+/// gives arbitrary numbers.
 pub fn unpack(packed: &[u8], numbers: &mut [u64]) -> usize {
     let (mut at, mut from) = (0, 0);
     let byte = |from: usize| packed.get(from).copied().unwrap_or(0);

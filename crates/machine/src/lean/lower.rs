@@ -193,7 +193,7 @@ impl Moves {
     fn order(self, variables: u32, spare: Register, ops: &mut Vec<Op>) {
         let moves = self.moves;
         let mut copy = |to: Register, from: Register| ops.push(Op::copy(to as u16, from as u16));
-        // By variable: the number of remaining moves that read it, and the one that writes it.
+        // By variable: the number of remaining moves that read it, and the move that writes it.
         let mut reads = vec![0u32; variables as usize];
         let mut writer = vec![None; variables as usize];
         for (i, &(to, from)) in moves.iter().enumerate() {

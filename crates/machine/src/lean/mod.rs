@@ -37,7 +37,7 @@ pub(crate) struct Operations {
 #[derive(Clone, Copy, Debug)]
 enum Form<T> {
     NotMade,
-    /// It needs too many registers, or this form is not built for such nodes.
+    /// It needs too many registers, or this form does not support nodes of its kind.
     None,
     Made(T),
 }

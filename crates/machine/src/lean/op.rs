@@ -9,11 +9,11 @@ use crate::inst::Load;
 ///
 /// - `binary`: two operands, also with a constant as the second;
 /// - `unary`: one operand; `plain`: two, neither a constant;
-/// - `check`: comparisons that decide a branch, also with a constant, with the inverse comparison
-///   and the one with swapped operands;
-/// - `load` and `store`: at an address and an offset; at the sum of two addresses; at the sum of an
-///   address and a constant; at the sum of an address and a multiple of another or, for stores, at
-///   an address and an offset with a constant value.
+/// - `check`: comparisons that decide a branch, also with a constant, with the inverse comparison,
+///   and with swapped operands;
+/// - `load` and `store`: at an address and an offset, at the sum of two addresses, at the sum of an
+///   address and a constant, or at the sum of an address and a multiple of another. Stores also
+///   exist at an address and an offset with a constant value.
 macro_rules! operations {
     ($use:ident) => {
         $use! {
@@ -167,7 +167,7 @@ macro_rules! actions {
         }
 
         impl Action {
-            /// Which of `a`, `b` and `c` are registers that it reads.
+            /// Returns which of `a`, `b` and `c` are registers that it reads.
             pub(super) fn reads(self) -> [bool; 3] {
                 match self {
                     $(Self::$two => [true, true, false],)*

@@ -13,8 +13,8 @@ use crate::observe::{Observer, Range};
 /// The registers that operations can name.
 pub(crate) type Window = [u64; WINDOW];
 
-/// Where execution left operations before their end, packed in a register: the number of operations
-/// left, including the current one, and above it why its instruction traps.
+/// The place where execution left operations before their end, packed in a register: the number of
+/// operations left, including the current one, and above it the reason for its instruction's trap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Exit(u64);
 

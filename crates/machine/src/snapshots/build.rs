@@ -17,7 +17,7 @@ const TOGETHER: usize = 64;
 /// Snapshots of a run, collected in order. When they exceed their size limit, every second one is
 /// dropped, which doubles their distance.
 ///
-/// `S` is what is known about a snapshot apart from its pages: bytes once it is complete.
+/// `S` is the data about a snapshot apart from its pages: bytes once it is complete.
 #[derive(Debug)]
 pub struct SnapshotBuilder<S = Vec<u8>> {
     room: usize,
@@ -56,7 +56,8 @@ impl<S> SnapshotBuilder<S> {
         }
     }
 
-    /// How much further apart snapshots should now be than at first: a power of 2.
+    /// Returns the factor by which snapshots should now be further apart than at first: a power of
+    /// 2.
     pub fn spacing(&self) -> u64 {
         self.spacing
     }
@@ -71,9 +72,9 @@ impl<S> SnapshotBuilder<S> {
         self.entries.is_empty()
     }
 
-    /// Adds a snapshot at a time, with about this many bytes. `pages` are those that may have
-    /// changed since the previously added one, or since the beginning. Returns `false` if it is not
-    /// later than the last one: it is then not added, and its pages must be passed again.
+    /// Adds a snapshot at a time, with about this many bytes. `pages` may have changed since the
+    /// previously added snapshot, or since the beginning. Returns `false` if it is not later than
+    /// the last one: it is then not added, and its pages must be passed again.
     pub fn add_pages<'p>(
         &mut self,
         time: u64,

@@ -3,7 +3,7 @@
 //!
 //! A section of kind [`Kind::SNAPSHOTS`](afterimage_trace::Kind::SNAPSHOTS) holds them;
 //! `docs/FORMAT.md` describes it. [`SnapshotBuilder`] collects them while the run is executed or
-//! followed. [`Snapshots`] restores a machine to one of them: a page has the contents of the newest
+//! followed. [`Snapshots`] restores a machine to one of them. A page has the contents of the newest
 //! snapshot up to there that contains it, or otherwise the module's initial contents.
 
 mod build;

@@ -45,7 +45,8 @@ impl WrittenPages {
         memory[word] |= 1 << (page % 64);
     }
 
-    /// Marks the pages of memories that differ from others, or that these do not have and that are not zeros.
+    /// Marks the pages of memories that differ from `others`, or that `others` lack and that are
+    /// not all zeros.
     pub fn mark_others(&mut self, memories: &[Memory], others: &[Memory]) {
         let size = SNAPSHOT_PAGE as usize;
         for (number, memory) in (0..).zip(memories) {
@@ -65,7 +66,7 @@ impl WrittenPages {
         }
     }
 
-    /// The marked pages, ascending, which are not marked any more then.
+    /// Returns the marked pages, ascending, and removes the marks.
     pub fn take(&mut self) -> Vec<Page> {
         let mut pages = Vec::new();
         for (memory, words) in (0..).zip(&mut self.memories) {

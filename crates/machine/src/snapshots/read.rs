@@ -40,7 +40,7 @@ struct Entry {
     states: usize,
 }
 
-/// What a snapshot contains besides the machine's state.
+/// The contents of a snapshot besides the machine's state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restored {
     /// The times of the open activations, the outermost first, if known.

@@ -28,7 +28,7 @@ struct Vertex {
     chunks: u32,
 }
 
-/// Why it is unknown what was written.
+/// Why written memory is unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum WrittenLinesError {
     /// The file cannot be read.
@@ -79,7 +79,7 @@ impl WrittenLines {
     /// The lines that a stretch writes, as ascending runs.
     ///
     /// # Errors
-    /// If they are damaged, or there is no such stretch.
+    /// If they are damaged, or the stretch does not exist.
     pub fn lines(&self, stretch: usize) -> Result<Vec<LineRun>, WrittenLinesError> {
         let vertex = self.vertex(0, stretch)?;
         let mut runs = Vec::new();
@@ -90,8 +90,8 @@ impl WrittenLines {
         Ok(runs)
     }
 
-    /// The last of the first `end` stretches that writes one of the lines of a range. `None` if the
-    /// range is unchanged since before the run, or empty.
+    /// Returns the last of the first `end` stretches that writes one of the lines of a range.
+    /// `None` if the range is unchanged since before the run, or empty.
     ///
     /// Reads O(log stretches) sets.
     ///
@@ -156,7 +156,7 @@ impl WrittenLines {
         Ok(true)
     }
 
-    /// The last stretch in a vertex that writes one of the lines.
+    /// Returns the last stretch in a vertex that writes one of the lines.
     fn within(
         &self,
         reader: &mut SectionReader,
@@ -173,7 +173,7 @@ impl WrittenLines {
         Ok(found)
     }
 
-    /// The last of these vertices that contains one of the lines.
+    /// Returns the last of these vertices that contains one of the lines.
     fn last_of(
         &self,
         reader: &mut SectionReader,
@@ -250,7 +250,7 @@ struct Wanted {
 }
 
 impl Wanted {
-    /// Whether a run contains one of them. `None` means that later runs cannot either.
+    /// Whether a run contains one of the lines. `None` means that later runs cannot either.
     fn is_in(self, run: LineRun) -> Option<bool> {
         let first = u64::from(run.first);
         if run.memory > self.memory || run.memory == self.memory && first > self.last {

@@ -45,7 +45,7 @@ impl LineSet {
         }
     }
 
-    /// Adds some of the 64 lines from 64 · `word` on: bit i stands for the i-th of these.
+    /// Adds some of the 64 lines from 64 · `word` on; bit i represents the i-th of them.
     #[inline]
     pub fn add(&mut self, memory: u32, word: usize, bits: u64) {
         if bits == 0 {

@@ -1,4 +1,4 @@
-//! Which bytes of a small region of memory the stretches of a run write.
+//! Records which bytes of a small region of memory the stretches of a run write.
 
 /// Bytes of a region.
 pub const WATCHED: u64 = 4096;
@@ -6,7 +6,7 @@ pub const WATCHED: u64 = 4096;
 /// The number of bytes of memory that a mask covers.
 const BITS: u64 = u64::BITS as u64;
 
-/// Which bytes of a region of [`WATCHED`] bytes are written in each of the first stretches of a
+/// The bytes of a region of [`WATCHED`] bytes that are written in each of the first stretches of a
 /// run.
 #[derive(Clone, Debug)]
 pub struct WatchedBytes {
@@ -57,7 +57,8 @@ impl WatchedBytes {
         self.memory == memory && self.first == Self::region(address)
     }
 
-    /// The last of the first `end` stretches that writes a byte of the region. O(stretches back to it · log 64).
+    /// The last of the first `end` stretches that writes a byte of the region. O(stretches back to
+    /// it · log 64).
     pub fn last_before(&self, end: usize, address: u64) -> Option<usize> {
         let at = address.checked_sub(self.first)?;
         let (part, bit) = (at / BITS, at % BITS);

@@ -1,4 +1,5 @@
-//! The code of a path up to an operator: the first part of the path's, and what variables are there.
+//! The code of a path up to an operator: the first part of the path's, and what variables are
+//! there.
 
 use afterimage_ids::{BlockId, OpId};
 use afterimage_machine::{Body, NodeCode, Operand, compile_apart, compile_before};
@@ -6,7 +7,7 @@ use afterimage_program::{BlockEnd, BlockKind, NO_HEIGHT, Program};
 use afterimage_testkit::modules::{HANDWRITTEN, ModuleConfig, SplitMix64, module_from_seed};
 use wasmparser::Operator;
 
-/// Blocks that follow each other without a call between them, none of them twice.
+/// Generates consecutive blocks without calls between them and without repetition.
 fn path(body: &Body<'_>, random: &mut SplitMix64) -> Vec<BlockId> {
     let cfg = &body.function.cfg;
     let code = Vec::from_iter(cfg.blocks.iter().filter(|b| b.1.kind == BlockKind::Code));
@@ -29,7 +30,7 @@ fn path(body: &Body<'_>, random: &mut SplitMix64) -> Vec<BlockId> {
     blocks
 }
 
-/// What a variable is, without the numbers of registers, which depend on how many constants there are.
+/// The meaning of a variable, without register numbers, which depend on the number of constants.
 #[derive(Debug, PartialEq)]
 enum Meaning {
     Variable(u32),
@@ -50,14 +51,14 @@ fn meaning(code: &NodeCode, variable: u32) -> Meaning {
     }
 }
 
-/// Checks all operators of the last block of a path. The answer is how many there were.
+/// Checks all operators of the last block of a path. Returns the number of comparisons.
 fn check(program: &Program, body: &Body<'_>, blocks: &[BlockId]) -> usize {
     let before = |op| compile_before(program, body, blocks, op).expect("a path");
     let (&last, earlier) = blocks.split_last().expect("a block");
     let ops = body.function.cfg.blocks[last].ops.clone();
     let mut code = before(ops.start);
     if let Ok((whole, _)) = compile_apart(program, body, earlier, Some(last)) {
-        // At the block's start it is what the path before it leaves.
+        // At the block's start, it equals the state left by the preceding path.
         assert_eq!(format!("{:?}", code.insts), format!("{:?}", whole.insts));
         assert_eq!(code.outputs, whole.outputs);
         assert_eq!(code.constants, whole.constants);
@@ -79,7 +80,7 @@ fn check(program: &Program, body: &Body<'_>, blocks: &[BlockId]) -> usize {
             _ => None,
         };
         for local in 0..locals {
-            // Only setting a local changes it, to what is on top of the operand stack.
+            // Only setting a local changes it, to the value on top of the operand stack.
             let from = if set == Some(local) {
                 body.slots.of_slot(height - 1)
             } else {

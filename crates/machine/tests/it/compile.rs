@@ -1,4 +1,4 @@
-//! The code of paths: what it reads and leaves is what it says.
+//! Checks that the code of a path reads and leaves what it declares.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +10,11 @@ use afterimage_program::{BlockEnd, BlockKind, EdgeKind, Program};
 use afterimage_testkit::modules::{HANDWRITTEN, ModuleConfig, SplitMix64, module_from_seed};
 use afterimage_trace::{TraceFile, TraceWriter};
 
-/// A path, and where it goes on.
+/// A path, and the block where it continues.
 type Path = (Vec<BlockId>, Option<BlockId>);
 
-/// A path from a block on, as the lens would make it: it ends at the latest where a block would be in it twice.
+/// A path from a block on, as the lens would make it: it ends at the latest where a block would be
+/// in it twice.
 fn path(body: &Body<'_>, random: &mut SplitMix64) -> Path {
     let cfg = &body.function.cfg;
     let code = Vec::from_iter(cfg.blocks.iter().filter(|b| b.1.kind == BlockKind::Code));
@@ -57,7 +58,7 @@ fn check(program: &Program, body: &Body<'_>, (blocks, next): &Path, code: &NodeC
     assert_eq!(code.variables as usize, body.variables());
     let first = code.first_result();
     let mut read = BTreeSet::new();
-    // A register that is read when so many instructions are done.
+    // A register that is read after `done` instructions.
     let mut reads = |register: Register, done: usize| match code.source(register) {
         Operand::Variable(variable) => drop(read.insert(variable)),
         Operand::Constant(bits) => {
@@ -253,12 +254,12 @@ fn paths_that_are_compiled_at_once_are_those_that_are_compiled_one_by_one() {
             let body = Body::read(&program, &module, function).expect("a body");
             paths.extend((0..40).map(|_| (function.id, path(&body, random))));
         }
-        // Of no function for long.
+        // Do not stay with one function for long.
         for i in (1..paths.len()).rev() {
             paths.swap(i, random.below(i + 1));
         }
         if number % 2 == 0 && !paths.is_empty() {
-            // What is wrong is told of the first that is.
+            // Errors name the first fault.
             for _ in 0..3 {
                 let at = random.below(paths.len());
                 let (_, (blocks, _)) = &mut paths[at];

@@ -1,4 +1,4 @@
-//! Tests of the machine from outside.
+//! Integration tests of the machine.
 
 mod before;
 mod compile;

@@ -17,7 +17,8 @@ use crate::schemas;
 pub(super) struct Arguments {
     /// The recording.
     recording: String,
-    /// A moment in it: `parse#3` (the third call of parse), `parser.c:42#7` (the seventh arrival at that line), `@0x1f3#2`, `t=123456`. The innermost function then.
+    /// A moment in it: `parse#3` (the third call of parse), `parser.c:42#7` (the seventh arrival at
+    /// that line), `@0x1f3#2`, `t=123456`. The innermost function then.
     at: String,
     /// Begin at this line of the answer, from 0. Without it, the line of `at` is in the middle.
     offset: Option<usize>,
@@ -73,7 +74,7 @@ impl Question for Arguments {
 }
 
 impl Arguments {
-    /// The first line that is shown if nothing is said.
+    /// Returns the first line shown by default.
     fn begins(&self, whole: &ActivationReport) -> usize {
         let is_asked = |line: &ActivationLine| {
             let of_line = self

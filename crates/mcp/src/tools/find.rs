@@ -1,4 +1,4 @@
-//! `find`: when something holds, and what is called so.
+//! `find`: when something holds, and what has a given name.
 
 use afterimage::ProfileQuery;
 use afterimage::present::document::objects::Function;
@@ -22,13 +22,15 @@ pub(super) struct Arguments {
     recording: String,
     /// Functions whose names contain this text, with how often each was called.
     name: Option<String>,
-    /// When this condition about variables of the source holds: `fee < 0 && a->balance > 10`. Needs `at`.
+    /// When this condition about variables of the source holds: `fee < 0 && a->balance > 10`. Needs
+    /// `at`.
     r#where: Option<String>,
     /// The place: `parser.c:42`, or a function.
     at: Option<String>,
     /// Which of the times when it holds.
     which: Option<Which>,
-    /// Among which executions of the place: `A..B`, one number, `last`, or `t=T` for those from block T on.
+    /// Among which executions of the place: `A..B`, one number, `last`, or `t=T` for those from
+    /// block T on.
     instances: Option<String>,
     /// Leave out so many functions, to go on with an answer.
     #[serde(default)]

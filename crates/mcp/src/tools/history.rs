@@ -1,4 +1,4 @@
-//! `history`: what a variable, a statement or memory held, again and again.
+//! `history`: the values of a variable, a statement or memory over time.
 
 use afterimage::memory::addresses;
 use afterimage::values::{Instances, ValuesQuery};
@@ -18,11 +18,14 @@ use crate::schemas;
 pub(super) struct Arguments {
     /// The recording.
     recording: String,
-    /// The place: `parser.c:42`, a function, `@0x1f3`. With `#K` only one execution. For `address`, a moment; the end of the run without it.
+    /// The place: `parser.c:42`, a function, `@0x1f3`. With `#K` only one execution. For `address`,
+    /// a moment; the end of the run without it.
     at: Option<String>,
-    /// A variable of the source at `at`, or an expression such as `p->next`. Without it, what the statements at `at` gave.
+    /// A variable of the source at `at`, or an expression such as `p->next`. Without it, what the
+    /// statements at `at` gave.
     var: Option<String>,
-    /// Bytes of memory: `0x1040` for eight of them, or `0x1040..0x107f`. Who wrote them last, who reads and writes them next.
+    /// Bytes of memory: `0x1040` for eight of them, or `0x1040..0x107f`. Who wrote them last, who
+    /// reads and writes them next.
     address: Option<String>,
     /// Which executions: `A..B`, one number, `last`, or `t=T` for those from block T on.
     instances: Option<String>,
@@ -101,7 +104,7 @@ impl Arguments {
     }
 }
 
-/// An answer with instances: how many there are, and how the next ones are asked for.
+/// Returns an answer with instances: their number, and how to request the next ones.
 pub(super) fn listed(document: Value, text: String, unit: &'static str) -> Found {
     let lists = document["statements"].as_array().cloned();
     let lists = lists.unwrap_or_else(|| vec![document.clone()]);

@@ -1,4 +1,5 @@
-//! The tools: a file each. Arguments are a struct with its comments, from which the schema is made that agents read.
+//! The tools: a file each. Arguments are a struct with its comments, from which the schema is made
+//! that agents read.
 
 mod call;
 mod diff;
@@ -40,7 +41,7 @@ pub(crate) struct Tool {
 trait Question: DeserializeOwned + JsonSchema {
     const NAME: &'static str;
     const TITLE: &'static str;
-    /// What an agent reads to choose it.
+    /// The description by which an agent chooses it.
     const ABOUT: &'static str;
 
     /// The schemas that its report may have.
@@ -65,7 +66,8 @@ impl<'a> Asked<'a> {
         first.copied().context("no recording was named")
     }
 
-    /// Asks stretches of the run first, and builds all values only if these do not tell. That can be cancelled.
+    /// Asks stretches of the run first, and builds all values only if these do not tell. That can
+    /// be cancelled.
     fn answered<R>(&self, ask: impl Fn(&Session) -> Result<R, QuestionError>) -> Result<R> {
         let session = self.session()?;
         if let Some(found) = session.ask_stretches(|session| Ok(ask(session)?))? {
@@ -261,7 +263,7 @@ fn next(
     }
 }
 
-/// One of several arguments is needed.
+/// The error for a missing argument.
 fn needs(what: &str) -> Error {
     anyhow!(BadArguments(what.to_owned()))
 }

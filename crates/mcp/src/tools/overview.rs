@@ -1,4 +1,4 @@
-//! `overview`: what a recording holds, and where the run spent itself.
+//! `overview`: the contents of a recording, and where the run spent its time.
 
 use afterimage::analyses::why::{Printed, Stream};
 use afterimage::explain::explain;
@@ -240,7 +240,7 @@ impl Overview {
     }
 }
 
-/// What the run printed.
+/// Returns the run's output.
 fn printed(session: &Session) -> Result<Vec<Printing>> {
     explain(session, |scene| {
         let mut found = Vec::new();
@@ -251,7 +251,7 @@ fn printed(session: &Session) -> Result<Vec<Printing>> {
             let mut bytes = 0;
             while let Some(put) = all.next(&stream)? {
                 bytes = put.before + put.bytes;
-                // Those of the beginning, and of what may be the end.
+                // Keep the beginning and what may be the end.
                 puts.retain(|held: &afterimage::analyses::why::Put| {
                     held.before < BYTES || held.before + held.bytes + BYTES > bytes
                 });

@@ -20,7 +20,8 @@ use crate::schemas;
 pub(super) struct Arguments {
     /// The recording.
     recording: String,
-    /// Only this function: the different sequences of blocks that its calls executed. Without it, how many each function has.
+    /// Only this function: the different sequences of blocks that its calls executed. Without it,
+    /// how many each function has.
     function: Option<String>,
     /// The acyclic stretches that were executed most often, with their lines.
     #[serde(default)]

@@ -30,7 +30,8 @@ pub(super) struct Arguments {
     /// What depends on it instead.
     #[serde(default)]
     forward: bool,
-    /// Along which dependences: `all`, `data` (not along what let statements run), `thin` (values only, not addresses).
+    /// Along which dependences: `all`, `data` (not along what let statements run), `thin` (values
+    /// only, not addresses).
     along: Option<Along>,
     /// Only what is at most so many dependences away: 1 to 253.
     depth: Option<u8>,

@@ -109,7 +109,7 @@ impl Question for Arguments {
     }
 }
 
-/// The one file whose path ends so.
+/// Returns the only file whose path ends like this.
 fn chosen<'c>(counts: &'c Counts, wanted: &str) -> Result<&'c str> {
     if let Some((whole, _)) = counts.get_key_value(wanted) {
         return Ok(whole);

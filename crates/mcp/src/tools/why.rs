@@ -21,13 +21,16 @@ use crate::schemas;
 pub(super) struct Arguments {
     /// The recording.
     recording: String,
-    /// An execution of a statement: `parser.c:42#7`, `@0x1f3#last`, `parse#3`. With `var`, a moment.
+    /// An execution of a statement: `parser.c:42#7`, `@0x1f3#last`, `parse#3`. With `var`, a
+    /// moment.
     at: Option<String>,
     /// A variable of the source, or an expression such as `p->next`, right before `at`.
     var: Option<String>,
-    /// An operand of the statement at `at` instead of its result: `left`, `right`, `address`, `value`, `condition`.
+    /// An operand of the statement at `at` instead of its result: `left`, `right`, `address`,
+    /// `value`, `condition`.
     operand: Option<String>,
-    /// What the program printed there: a byte by its number from 0, `line:N`, `line:N:COLUMN`, `line:last`, or a text that it printed.
+    /// What the program printed there: a byte by its number from 0, `line:N`, `line:N:COLUMN`,
+    /// `line:last`, or a text that it printed.
     #[serde(default, deserialize_with = "text_or_number")]
     #[schemars(with = "Option<TextOrNumber>")]
     stdout: Option<String>,
@@ -35,7 +38,8 @@ pub(super) struct Arguments {
     #[serde(default, deserialize_with = "text_or_number")]
     #[schemars(with = "Option<TextOrNumber>")]
     stderr: Option<String>,
-    /// What killed the program: the operand that trapped, the exit code, or the branch that led there.
+    /// What killed the program: the operand that trapped, the exit code, or the branch that led
+    /// there.
     #[serde(default)]
     trap: bool,
     /// Of a printed digit only the digit, not the number that it is part of.
@@ -85,7 +89,7 @@ const NEAR: usize = 14;
 /// The number of further entries, which are only named.
 const FAR: usize = 64;
 const IN_A_ROW: usize = 8;
-/// A way is followed so far beyond what is left out of it.
+/// The number of further steps after the shown part of a way.
 const STEPS: u64 = 120;
 /// The number of moves in libraries whose calls and operands are offered.
 const MOVES: usize = 3;
@@ -122,7 +126,7 @@ impl Question for Arguments {
                 false => kept.push(entry.clone()),
             }
         }
-        // Where it came from is at the end.
+        // The origin is at the end.
         let ends = kept
             .iter()
             .rev()
@@ -205,7 +209,8 @@ impl Question for Arguments {
     }
 }
 
-/// The nearest lines of the user's own code that an execution depends on, the nearest first. The lines of the way itself are shown anyway.
+/// The nearest lines of the user's own code that an execution depends on, the nearest first. The
+/// lines of the way itself are shown anyway.
 fn near(asked: &Asked<'_>, at: &str, way: &[WhyEntry]) -> Result<Vec<Near>> {
     let session = asked.session()?;
     let sources = session.sources();
@@ -216,7 +221,7 @@ fn near(asked: &Asked<'_>, at: &str, way: &[WhyEntry]) -> Result<Vec<Near>> {
         at: at.to_owned(),
         enough: NEAR + FAR + shown.len(),
     };
-    // What has no value has no slice.
+    // A place without a value has no slice.
     let Ok(all) = asked.answered(|session| session.near(&query)) else {
         return Ok(Vec::new());
     };
@@ -302,7 +307,8 @@ impl Arguments {
         all
     }
 
-    /// What may be asked next, in the order in which the answer shows it: first the whole call of the first step, then what was not followed.
+    /// Returns the next questions, in the order of the answer: first the whole call of the first
+    /// step, then the paths that were not followed.
     fn next(&self, entries: &[&WhyEntry]) -> Vec<Next> {
         let mut all = Vec::new();
         let first = entries
@@ -376,7 +382,7 @@ impl Arguments {
     }
 }
 
-/// Where an entry is.
+/// Returns the places of an entry.
 fn places(entry: &WhyEntry) -> Vec<&WhyPlace> {
     match entry {
         WhyEntry::Led { frames, .. } => frames.iter().map(|frame| &frame.place).collect(),

@@ -1,4 +1,5 @@
-//! Whatever is no message gets one error in the protocol's own form, and the next message is answered.
+//! Whatever is no message gets one error in the protocol's own form, and the next message is
+//! answered.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Which files are opened, and what happens to those that are open.
+//! Tests which files are opened, and what happens to open files.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -76,7 +76,7 @@ fn a_recording_that_is_replaced_or_cut_is_noticed() {
     let first = connection.call("why", &question);
     assert_eq!(first["isError"], false, "{first}");
     assert_eq!(first["structuredContent"]["notes"], json!([]), "{first}");
-    // Nothing happened to it but what the question added.
+    // Only the question's own additions changed it.
     let again = connection.call("why", &question);
     assert_eq!(again, first);
     // Another file takes its place.
@@ -94,7 +94,7 @@ fn a_recording_that_is_replaced_or_cut_is_noticed() {
     let cut = connection.call("overview", &json!({ "recording": "forever.aft" }));
     let said = cut.to_string();
     assert!(cut["isError"] == true || said.contains("shorter"), "{said}");
-    // It is gone.
+    // It was removed.
     fs::remove_file(&at).unwrap();
     let gone = connection.call("why", &question);
     assert!(text(&gone).contains("not found"), "{gone}");

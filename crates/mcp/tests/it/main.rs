@@ -1,4 +1,5 @@
-//! The server from outside: the protocol, and what it does with bad input. What tools answer is compared with the command line's JSON in that crate.
+//! The server from outside: the protocol, and its reaction to bad input. The answers of tools are
+//! compared with the command line's JSON in that crate.
 
 mod bad_input;
 mod files;
@@ -32,7 +33,7 @@ pub fn roots(folder: &Path) -> Roots {
     Roots::new(&[PathBuf::from(folder)]).unwrap()
 }
 
-/// Collects what is written.
+/// Collects the written bytes.
 #[derive(Clone, Default)]
 struct Collected(Arc<Mutex<Vec<u8>>>);
 
@@ -60,7 +61,7 @@ pub fn answers(folder: &Path, input: &[u8]) -> Vec<Value> {
 /// The first message of a client.
 pub const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":"first","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}"#;
 
-/// The answers to some lines after the initialisation, that of which is left out.
+/// Returns the answers to some lines after the initialisation, without the answer to that.
 pub fn after_initialize(folder: &Path, lines: &[&str]) -> Vec<Value> {
     let mut input = format!("{INITIALIZE}\n");
     for line in lines {

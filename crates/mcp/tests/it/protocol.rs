@@ -75,7 +75,7 @@ fn every_tool_has_schemas_and_says_that_it_changes_nothing() {
     }
 }
 
-/// Every reference in a schema is to one of its definitions.
+/// Checks that every reference in a schema refers to one of its definitions.
 #[track_caller]
 fn refers_to_what_is_defined(value: &Value, root: &Value) {
     match value {

@@ -32,7 +32,7 @@ macro_rules! masks {
 
 masks! { u8 u16 u32 u64 }
 
-/// All ones in each lane where `holds`, else zeros.
+/// Sets all bits of each lane where `holds` returns true, and clears the others.
 #[inline(always)]
 pub(super) fn compare<T: Copy, M: Mask, const N: usize>(
     a: [T; N],

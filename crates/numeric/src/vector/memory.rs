@@ -6,9 +6,9 @@ use wasmparser::{MemArg, Operator};
 use super::lanes::replace;
 use super::operand::{Operand, U8x16, U16x8, U32x4, U64x2};
 
-/// Generates an enumeration of operators on memory. A row holds the operator as wasmparser names
-/// it, with its lane if it has one, its name in the text format, the number of bytes that it reads
-/// or writes, and its value.
+/// Generates an enumeration of operators on memory. A row holds the operator's wasmparser name,
+/// with its lane if it has one, its name in the text format, the number of accessed bytes, and its
+/// value.
 macro_rules! accesses {
     ($(#[$attribute:meta])* $access:ident
         $($variant:ident $({ $lane:ident })? $name:literal $bytes:literal;)*) => {
@@ -23,8 +23,8 @@ macro_rules! accesses {
             /// Every operator, in the order of their opcodes.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// The opcode for a wasmparser operator, if it is one of these, its memory argument,
-            /// and its lane (0 if it has none).
+            /// Returns the opcode for a wasmparser operator, if it is one of these, its memory
+            /// argument, and its lane (0 if it has none).
             pub fn of(operator: &Operator<'_>) -> Option<(Self, MemArg, u8)> {
                 match operator {
                     $(Operator::$variant { memarg, $($lane,)? } => {

@@ -14,7 +14,7 @@ pub(super) type U64x2 = [u64; 2];
 pub(super) type F32x4 = [f32; 4];
 pub(super) type F64x2 = [f64; 2];
 
-/// A Rust type that stands for an operand or a result, and its form in 128 bits.
+/// A Rust type for an operand or a result, and its form in 128 bits.
 pub(super) trait Operand {
     const KIND: Kind;
     const TYPE: ValType;

@@ -1,4 +1,4 @@
-//! Every vector operator and what it computes.
+//! Every vector operator and its computation.
 
 use std::ops::Add;
 

@@ -2,7 +2,8 @@
 
 use afterimage_numeric::{Scalar, Vector, VectorLoad, VectorStore};
 
-/// An operator of wasmparser's list: proposal, name, immediates, the visitor's name, operands and results.
+/// An operator of wasmparser's list: proposal, name, immediates, the visitor's name, operands and
+/// results.
 type Listed = (
     &'static str,
     &'static str,
@@ -59,7 +60,7 @@ fn scalars_are_all_operators_from_scalars_to_a_scalar() {
 #[test]
 fn every_vector_operator_is_here() {
     let listed = OPERATORS.iter().filter(|(proposal, operator, ..)| {
-        // A constant is the evaluator's, like the scalar ones.
+        // The evaluator handles constants, scalar and vector.
         matches!(*proposal, "simd" | "relaxed_simd") && *operator != "V128Const"
     });
     let mut listed = Vec::from_iter(listed.map(|(_, operator, _, visit, arity)| {

@@ -38,7 +38,8 @@ enum Fraction {
     AboveHalf,
 }
 
-/// The number without its fraction; beyond all 64-bit integers, some number that is beyond them too.
+/// The number without its fraction; beyond all 64-bit integers, some number that is beyond them
+/// too.
 fn whole(number: Exact) -> i128 {
     let number = integer(number, |_, _| false);
     let magnitude = match number.significand {

@@ -40,8 +40,8 @@ fn permute(bits: u64, width: u32, from: impl Fn(i128) -> i128) -> u64 {
     set.map(|i| 2u64.pow(i)).sum()
 }
 
-/// The result of the operator called `name` (without its type) on operands of `width` bits; none, if it is not an
-/// operator whose operands and result have that type. Comparisons have 1 or 0.
+/// The result of the operator called `name` (without its type) on operands of `width` bits; none,
+/// if it is not an operator whose operands and result have that type. Comparisons have 1 or 0.
 pub fn eval(name: &str, width: u32, a: u64, b: u64) -> Option<Result<u64, Trap>> {
     let (stem, signed) = match name.rsplit_once('_') {
         Some((stem, "s")) => (stem, true),

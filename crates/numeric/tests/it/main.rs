@@ -1,5 +1,5 @@
-//! Every operator against its definition, written separately, slowly and driven by the operator's name:
-//! integers as unbounded numbers, floats as exact fractions that are rounded once.
+//! Every operator against its definition, written separately, slowly and driven by the operator's
+//! name: integers as unbounded numbers, floats as exact fractions that are rounded once.
 
 mod complete;
 mod floats;
@@ -19,8 +19,8 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Of `width` bits, with edges of integers and floats more often than not: long runs of equal bits, least and
-    /// greatest, halves and the limits of conversions.
+    /// Returns `width` bits, mostly edge cases of integers and floats: long runs of equal bits,
+    /// least and greatest values, halves, and the limits of conversions.
     fn bits(&mut self, width: u32) -> u64 {
         let mask = u64::MAX >> (64 - width);
         let random = self.next();

@@ -79,8 +79,8 @@ impl Format {
         })
     }
 
-    /// The float nearest to the number, ties to even. `more`: the true magnitude is a little greater, by less than
-    /// one unit of the significand, which then has bits to spare.
+    /// The float nearest to the number, ties to even. `more`: the true magnitude is a little
+    /// greater, by less than one unit of the significand, which then has bits to spare.
     pub fn round(self, number: Exact, more: bool) -> u64 {
         let sign = self.sign(number.negative);
         if number.significand == 0 {
@@ -89,7 +89,8 @@ impl Format {
         }
         let least = 1 - self.bias() - self.fraction as i32;
         let length = 128 - number.significand.leading_zeros() as i32;
-        // The exponent of the last place: `fraction + 1` bits remain, fewer below the least normal number.
+        // The exponent of the last place: `fraction + 1` bits remain, fewer below the least normal
+        // number.
         let place = (number.exponent + length - 1 - self.fraction as i32).max(least);
         let drop = place - number.exponent;
         assert!(drop > 1 || !more, "a significand without bits to spare");
@@ -113,8 +114,8 @@ impl Format {
     }
 }
 
-/// The sum, and whether its magnitude is a little greater than that. Both significands have at most 106 bits; a zero
-/// sum of numbers of different signs is positive.
+/// The sum, and whether its magnitude is a little greater than that. Both significands have at most
+/// 106 bits; a zero sum of numbers of different signs is positive.
 pub fn add(a: Exact, b: Exact) -> (Exact, bool) {
     let top = |n: Exact| n.exponent + 128 - n.significand.leading_zeros() as i32;
     if a.significand == 0 || b.significand == 0 {
@@ -147,7 +148,8 @@ pub fn add(a: Exact, b: Exact) -> (Exact, bool) {
             lost,
         );
     }
-    // What was lost makes the difference less: take one unit away, and the true one is a little more.
+    // The lost bits make the difference smaller: subtract one unit, and the true value is slightly
+    // larger.
     let (greater, less, negative) = if x >= y {
         (x, y, large.negative)
     } else {

@@ -22,7 +22,7 @@ fn shape(name: &str) -> (&str, u32) {
     (&lane[..1], lane[1..].parse().unwrap())
 }
 
-/// An operator's name as `verb_shape_sign`, with what of the shape's lanes it takes.
+/// An operator's name as `verb_shape_sign`, with the part of the shape's lanes that it takes.
 fn other_shape(name: &str) -> Option<(&str, &str, u32, bool)> {
     let name = name.strip_suffix("_zero").unwrap_or(name);
     let (name, signed) = match name.rsplit_once('_') {
@@ -150,7 +150,7 @@ fn expected(operator: Vector, immediate: u128, [a, b, c]: [u128; 3]) -> u128 {
                 .map(|pair| write(pair[0] + pair[1], width)),
         ),
         _ => {
-            // Conversions of as many lanes as both have, from the lowest; the others are zero.
+            // Converts as many lanes as both types have, from the lowest; the others are zero.
             let sign = match name.trim_end_matches("_zero") {
                 name if name.ends_with("_s") => "_s",
                 name if name.ends_with("_u") => "_u",

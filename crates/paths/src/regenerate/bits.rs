@@ -2,8 +2,8 @@
 
 use super::RegenerateError;
 
-/// Words as the probes write them. Below its highest set bit, a word holds numbers one after the
-/// other, the first at the top. No number crosses a word's end.
+/// Words as the probes write them. Below its highest set bit, a word holds numbers in sequence, the
+/// first at the top. No number crosses a word's end.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bits {
     /// The rest of the current word, and the number of its bits.

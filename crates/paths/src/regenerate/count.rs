@@ -1,5 +1,4 @@
-//! Counts the blocks that a run's bits stand for and tracks the active function, without reporting
-//! the paths.
+//! Counts the blocks in a run's bits and tracks the active function, without reporting the paths.
 
 use afterimage_ids::{BlockId, FuncId, NodeId};
 use afterimage_program::Program;
@@ -27,16 +26,16 @@ impl Tally for NullSink {
     fn add(&mut self, _: NodeId, _: u64) {}
 }
 
-/// Counts the blocks that a run's bits stand for, several paths at a time. For the start of a path
-/// and the next few bits, tables give the place where they lead. A [`Regenerator`] handles what the
-/// tables do not cover. O(1) per path; three to seven times as fast as regenerating the paths.
+/// Counts the blocks in a run's bits, several paths at a time. For the start of a path and the next
+/// few bits, tables give the place where they lead. A [`Regenerator`] handles cases outside the
+/// tables. O(1) per path; three to seven times as fast as regenerating the paths.
 pub struct Counter<'a, T = NullSink> {
     run: Regenerator<'a>,
     looks: LookupTables,
     tally: T,
     /// The smallest number of open activations since [`take`](Self::take).
     fewest: usize,
-    /// Where the table of the next path begins. If it is the unknown place, `run` holds the run's
+    /// The start of the next path's table. If it is the unknown place, `run` holds the run's
     /// position.
     place: u32,
     /// When the innermost activation began.
@@ -44,14 +43,14 @@ pub struct Counter<'a, T = NullSink> {
 }
 
 impl<'a> Counter<'a> {
-    /// Creates a counter that stands before the first path and counts only blocks.
+    /// Creates a counter positioned before the first path that counts only blocks.
     pub fn new(program: &'a Program, plan: &'a PathPlan) -> Self {
         Self::with(program, plan, NullSink)
     }
 }
 
 impl<'a, T: Tally> Counter<'a, T> {
-    /// Creates a counter that stands before the first path. The tally receives the paths when they
+    /// Creates a counter positioned before the first path. The tally receives the paths when they
     /// are [taken](Self::take).
     pub fn with(program: &'a Program, plan: &'a PathPlan, tally: T) -> Self {
         Self {
@@ -84,8 +83,8 @@ impl<'a, T: Tally> Counter<'a, T> {
         self.run.current.is_some() || self.looks.start(self.place).is_some()
     }
 
-    /// Passes all paths executed since the last call to the tally. Returns the tally, and how many
-    /// of the activations that were open at the last call are still open. O(distinct looks since
+    /// Passes all paths executed since the last call to the tally. Returns the tally, and the
+    /// number of activations open at the last call that are still open. O(distinct looks since
     /// then).
     ///
     /// # Errors
@@ -141,8 +140,8 @@ impl<'a, T: Tally> Counter<'a, T> {
         Ok(waypoint)
     }
 
-    /// Continues to a boundary, which is where the words fed so far end: the last one is complete.
-    /// Returns the number of blocks executed. O(open activations), plus what follows from the word.
+    /// Continues to a boundary, at the end of the words fed so far; the last word is complete.
+    /// Returns the number of blocks executed. O(open activations), plus the steps after the word.
     ///
     /// # Errors
     /// If the run does not get there.

@@ -1,4 +1,4 @@
-//! Tables that tell where the next few bits lead, several paths at once.
+//! Tables of the destinations of the next few bits, covering several paths at once.
 
 use afterimage_ids::NodeId;
 
@@ -29,10 +29,10 @@ const MOST_NODES: usize = 1 << 24;
 /// The place of the table for unknown starts.
 pub(super) const UNKNOWN_PLACE: u32 = 0;
 
-/// Where some bits lead.
+/// The destination of some bits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
-    /// Where the table of the next path begins.
+    /// The start of the next path's table.
     pub next: u32,
     /// The number of blocks executed.
     pub blocks: u32,
@@ -327,7 +327,7 @@ impl LookupTables {
             sites.clone_from(&way.waiting);
         }
         if let Kind::Enter | Kind::Deeper = found.kind {
-            // At most four such activations per entry.
+            // At most four of these activations per entry.
             found.site = self.sites.len() as u32;
             found.waiting = sites.len() as u8;
             self.sites.extend(sites);

@@ -11,7 +11,7 @@ pub(super) const LEAVES: u32 = u32::MAX - 1;
 /// An activation, and where it continues.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Activation {
-    /// Which defined function.
+    /// The defined function, by its index.
     pub function: u32,
     /// The start of its next path, as the index of one of the function's starts.
     pub start: u32,

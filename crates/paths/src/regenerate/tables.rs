@@ -1,4 +1,4 @@
-//! Caches the path that each number stands for.
+//! Caches the path for each number.
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId, TypeId};
 use afterimage_program::{BlockEnd, BlockKind, Callee, EdgeKind, Program};
@@ -113,7 +113,7 @@ impl<'a> Tables<'a> {
         (position < self.functions.len()).then_some(position as u32)
     }
 
-    /// Where an activation begins, and what it writes before its first path.
+    /// Returns the beginning of an activation, and the number that it writes before its first path.
     #[inline]
     pub(super) fn entry(&mut self, function: u32) -> (u32, Option<(u32, u8)>) {
         let table = self.function(function);

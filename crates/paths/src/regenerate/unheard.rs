@@ -1,4 +1,4 @@
-//! A sink for paths that nobody needs.
+//! A sink that discards its paths.
 
 use afterimage_ids::{FuncId, NodeId};
 

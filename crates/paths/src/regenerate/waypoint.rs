@@ -18,7 +18,7 @@ use crate::PathPlan;
 /// - the number of calls by the host that have not begun, and their functions;
 /// - the number of waiting activations and, for each, its function, start, start for exceptions and
 ///   block;
-/// - what comes next: 0 for a call by the host; 1 for a path, with its function and start; 2 to 4
+/// - the next event: 0 for a call by the host; 1 for a path, with its function and start; 2 to 4
 ///   for a call of a defined function, of an import, or through a table, with the function or type
 ///   and the calling function.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,8 +86,8 @@ impl<'a> Regenerator<'a> {
         Waypoint(numbers)
     }
 
-    /// The run's position after the words fed so far, the last of which is complete: at the given
-    /// boundary if the run reaches it, otherwise elsewhere.
+    /// Returns the run's position after the words fed so far; the last word is complete. This is
+    /// the given boundary if the run reaches it, and another place otherwise.
     ///
     /// # Errors
     /// If the words do not continue the run.
@@ -115,8 +115,7 @@ impl<'a> Regenerator<'a> {
         }
     }
 
-    /// Begins a call that waits for bits unnecessarily. More bits are known to follow, so the call
-    /// did begin.
+    /// Begins a call that waits for bits unnecessarily. More bits follow, so the call did begin.
     fn settle<S: Sink>(&mut self, sink: &mut S) -> Result<(), RegenerateError> {
         let (None, Some((target, caller))) = (self.current, self.pending) else {
             return Ok(());

@@ -11,8 +11,8 @@ const SHORT: u8 = 8;
 pub(super) struct Code {
     /// Ascending by width and value: a canonical code.
     tokens: Vec<Token>,
-    /// By the next bits, as many as the longest short token has: the rank and width of the token
-    /// that they begin with.
+    /// By the next bits, as many as the longest short token has: the rank and width of the token at
+    /// their beginning.
     short: Vec<(u32, u8)>,
     short_width: u8,
     longest: u8,

@@ -76,8 +76,8 @@ struct Colouring<'v, 'g> {
 }
 
 impl Colouring<'_, '_> {
-    /// The smallest colour for a witness that differs from those it must be told apart from; `None`
-    /// if the step limit is reached.
+    /// Returns the smallest colour for a witness that differs from conflicting ones, or `None` if
+    /// the step limit is reached.
     fn colour(&mut self, e: EdgeId) -> Option<u32> {
         let ways = self.seen(e)?;
         let graph = self.view.graph();

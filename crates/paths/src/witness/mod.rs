@@ -1,11 +1,11 @@
 //! Witness tracing (Ball and Larus 1992, section 4).
 //!
 //! Some edges write a *witness* when control passes over them. The whole path of a run follows from
-//! the witnesses alone. For one graph: a [`Placement`] says which edges write,
+//! the witnesses alone. For one graph: a [`Placement`] selects the edges that write,
 //! [`solves_by_definition`] and [`solves_by_theorem`] decide whether they suffice, [`place`]
 //! chooses them, [`assign_tokens`] finds short codes for them, and [`regenerate_simple`] turns them
-//! back into the path. For a whole [`Program`](afterimage_program::Program) there is a
-//! [`WitnessPlan`], and a [`Regenerator`] reads what a run wrote.
+//! back into the path. For a whole [`Program`](afterimage_program::Program), use a [`WitnessPlan`]
+//! and read the output of a run with a [`Regenerator`].
 //!
 //! Beyond the paper: spanning-tree witnesses that tell nothing apart are deleted; calls of
 //! functions that write nothing are transparent; codes are as short as the required distinctions

@@ -1,4 +1,4 @@
-//! Which edges write a witness.
+//! The edges that write a witness.
 
 use afterimage_graph::FlowGraph;
 use afterimage_ids::{EdgeId, EntityRef};

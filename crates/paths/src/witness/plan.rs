@@ -1,4 +1,4 @@
-//! What each function of a program writes, and where.
+//! The witnesses that each function of a program writes, and their places.
 
 use afterimage_graph::{Adjacency, Components, FlowGraph};
 use afterimage_ids::{BlockId, Counts, EdgeId, EntityRef, FuncId};
@@ -34,7 +34,7 @@ impl Default for WitnessOptions {
     }
 }
 
-/// What one function writes.
+/// The witnesses of one function.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FunctionWitnesses {
     edges: Vec<(EdgeId, Token)>,
@@ -87,7 +87,7 @@ pub struct WitnessPlan {
     steps: Vec<Vec<(Spot, Step)>>,
 }
 
-/// Where the tokens are written.
+/// Returns the places where the tokens are written.
 fn probes(cfg: &Cfg, witnesses: &FunctionWitnesses, writers: &Writers) -> Vec<(Spot, Step)> {
     let begin = |token: Token| Step::Begin {
         width: token.width,
@@ -151,13 +151,13 @@ impl WitnessPlan {
         })
     }
 
-    /// The probes of the `i`-th defined function. Where several share an operator, they must be
-    /// placed in this order.
+    /// The probes of the `i`-th defined function. Steps that share an operator must be placed in
+    /// this order.
     pub fn steps(&self, i: usize) -> &[(Spot, Step)] {
         &self.steps[i]
     }
 
-    /// What the functions write, in code-section order.
+    /// Returns the witnesses of the functions, in code-section order.
     pub fn functions(&self) -> &[FunctionWitnesses] {
         &self.functions
     }
@@ -168,7 +168,8 @@ impl WitnessPlan {
     }
 }
 
-/// A function's number among those of its type that may be called through a table, if there are several.
+/// A function's number among those of its type that may be called through a table, if there are
+/// several.
 pub(super) fn number(entry_ids: &EntryIds, function: FuncId) -> Option<Token> {
     let (value, width) = entry_ids.of(function)?;
     (width > 0).then_some(Token { value, width })

@@ -22,7 +22,7 @@ const DEEPEST: usize = 1 << 26;
 /// An activation.
 #[derive(Clone, Copy, Debug)]
 struct Activation {
-    /// Which defined function.
+    /// The defined function, by its index.
     function: u32,
     /// The vertex where it is.
     at: BlockId,
@@ -31,7 +31,7 @@ struct Activation {
     pending: Option<u32>,
 }
 
-/// What the innermost activation does next.
+/// The next action of the innermost activation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// It executes its current vertex.
@@ -45,7 +45,7 @@ enum Phase {
 enum Progress {
     /// It wrote nothing.
     Silent,
-    /// The event that the last token stands for has happened.
+    /// The event of the last token has happened.
     Read,
 }
 
@@ -67,7 +67,7 @@ pub struct Regenerator<'a> {
 }
 
 impl<'a> Regenerator<'a> {
-    /// Creates a regenerator that stands before the first block.
+    /// Creates a regenerator positioned before the first block.
     pub fn new(program: &'a Program, plan: &'a WitnessPlan) -> Self {
         Self {
             program,
@@ -92,8 +92,8 @@ impl<'a> Regenerator<'a> {
         open.map(|a| program.functions[a.function as usize].id)
     }
 
-    /// Reports the path as far as the available tokens determine it: up to the event that the last
-    /// token stands for.
+    /// Reports the path as far as the available tokens determine it: up to the event of the last
+    /// token.
     ///
     /// # Errors
     /// If the tokens do not continue the run. The regenerator is unusable afterwards.
@@ -104,7 +104,7 @@ impl<'a> Regenerator<'a> {
     ) -> Result<(), WitnessError> {
         while !reader.is_empty() {
             self.depth_at_token = self.stack.len();
-            // A token is left, so everything that happens before it is read has happened.
+            // A token is left, so everything before its reading has happened.
             while self.step(reader, sink)? == Progress::Silent {}
         }
         Ok(())

@@ -14,12 +14,12 @@ pub enum Witness {
     Edge(EdgeId),
     /// The end of the trace, in a run that ends at this vertex.
     End(BlockId),
-    /// What others write after this vertex.
+    /// Witnesses of other functions, after this vertex.
     Foreign(BlockId),
 }
 
-/// The witness set of an edge (Ball and Larus 1992, section 4.1), found by walking over everything
-/// that is reachable without writing. O(E).
+/// Returns the witness set of an edge (Ball and Larus 1992, section 4.1), by walking over
+/// everything reachable without writing. O(E).
 ///
 /// `may_end` says where a run may end. In a single procedure that is EXIT. In a program it is every
 /// block, because the host or a trap may end the run anywhere.
@@ -70,8 +70,8 @@ pub fn completed(graph: &FlowGraph) -> FlowGraph {
     )
 }
 
-/// Whether the witness sets of the edges that leave a vertex are disjoint, for every vertex: Trace(G, epl) of Ball
-/// and Larus 1992, section 4.1, on a graph without calls. O(E²).
+/// Whether the witness sets of the edges that leave a vertex are disjoint, for every vertex:
+/// Trace(G, epl) of Ball and Larus 1992, section 4.1, on a graph without calls. O(E²).
 ///
 /// Virtual exits are added, which write nothing.
 pub fn solves_by_definition(graph: &FlowGraph, placement: &Placement) -> bool {

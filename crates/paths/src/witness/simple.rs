@@ -16,7 +16,8 @@ pub enum SimpleError {
     DeadEnd(BlockId),
 }
 
-/// The witnesses that a path writes, the end of the trace not included: `trace_record` of Ball and Larus 1992, section 4.1.
+/// The witnesses that a path writes, the end of the trace not included: `trace_record` of Ball and
+/// Larus 1992, section 4.1.
 pub fn trace_record(placement: &Placement, path: &[EdgeId]) -> Vec<EdgeId> {
     let edges = path.iter().copied();
     edges.filter(|&e| placement.writes(e)).collect()

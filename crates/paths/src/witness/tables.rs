@@ -15,12 +15,12 @@ use super::{FunctionWitnesses, Token, TokenReader};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Way {
     pub to: BlockId,
-    /// The code of what it writes, and the token's rank there.
+    /// The code of its write, and the token's rank there.
     pub token: Option<Coded>,
     pub leads: Leads,
 }
 
-/// Where an edge leads.
+/// The destination of an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Leads {
     On,
@@ -56,7 +56,7 @@ pub(super) enum Target {
     Table(TypeId),
 }
 
-/// Where control goes from a vertex while there is only one silent way.
+/// The stretch from a vertex with only one silent way at each step.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     start: u32,

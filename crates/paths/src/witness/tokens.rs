@@ -9,7 +9,7 @@ use super::colours::colours;
 use super::huffman::code_lengths;
 use super::{Placement, TraceGraph};
 
-/// A number and its width in bits: what an edge writes.
+/// A number and its width in bits: the output of an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Token {
     /// Less than 2^`width`.
@@ -22,7 +22,7 @@ pub struct Token {
 ///
 /// Witnesses that are connected by silent edges form a *group*. The reader of a token knows its
 /// position in the graph, and so the group. Within a group no token is a prefix of another. Two
-/// witnesses of a group may have the same token if nobody has to tell them apart.
+/// witnesses of a group may have the same token if no branch needs to distinguish them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tokens {
     /// By edge: its token and group.

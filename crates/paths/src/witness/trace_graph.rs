@@ -3,7 +3,7 @@
 use afterimage_graph::FlowGraph;
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
 
-/// What a vertex means for the reader of witnesses.
+/// The meaning of a vertex for the reader of witnesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Witnesses say how control continues, if there are several ways.
@@ -12,7 +12,7 @@ pub enum Role {
     /// control continues.
     SilentCall,
     /// Others write after this vertex: it is EXIT, or a call of a function that may write. A
-    /// witness of this graph cannot tell what comes next in the trace, so no branch may see this
+    /// witness of this graph cannot determine the next part of the trace, so no branch may see this
     /// vertex (the blocking property, Ball and Larus 1992, section 4.2). The callee determines how
     /// control continues.
     Foreign,
@@ -20,8 +20,8 @@ pub enum Role {
 
 /// A graph with the roles of its vertices.
 ///
-/// A *branch* is a plain vertex that several edges leave. Parallel edges are told apart, so this is
-/// slightly more than the paper's predicate.
+/// A *branch* is a plain vertex that several edges leave. Parallel edges are distinguished, so this
+/// is slightly more than the paper's predicate.
 #[derive(Clone, Debug)]
 pub struct TraceGraph<'a> {
     graph: &'a FlowGraph,
@@ -36,8 +36,8 @@ impl<'a> TraceGraph<'a> {
         Self::new(graph, |_| Role::Plain, |_| false)
     }
 
-    /// A graph with roles. `mute` selects the edges that cannot carry a witness: no cycle, directed
-    /// or not, may consist of such edges, and no branch may have one.
+    /// A graph with roles. `mute` selects the edges that cannot carry a witness. No cycle, directed
+    /// or not, may consist only of these edges, and no branch may have one.
     pub fn new(
         graph: &'a FlowGraph,
         role: impl FnMut(BlockId) -> Role,

@@ -1,4 +1,4 @@
-//! Tests of path plans from outside.
+//! Integration tests of path plans.
 
 mod numbering;
 mod witness_figures;

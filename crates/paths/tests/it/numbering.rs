@@ -1,4 +1,5 @@
-//! Path numbers against their definition: from each start, every path to an end has a number of its own, which fits its width.
+//! Path numbers against their definition: from each start, every path to an end has a number of its
+//! own, which fits its width.
 
 use afterimage_ids::{BlockId, EntityRef};
 use afterimage_paths::{Cuts, Numbering, PathPlan};
@@ -123,7 +124,8 @@ proptest! {
     }
 }
 
-/// Four ways out of the root, of which one forks again: five paths, but four if those through the fork end there.
+/// The root has four ways out, one of which forks again. That makes five paths, or four if the
+/// paths through the fork end there.
 #[test]
 fn a_fifth_path_is_cut_off() {
     let fork = 4;

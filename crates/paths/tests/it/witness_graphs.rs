@@ -15,8 +15,9 @@ use proptest::prelude::*;
 /// As many as any graph here has edges.
 const EDGES: usize = 64;
 
-/// What must hold in a program, by definition: the witness sets of a branch's edges are disjoint, wherever the run may end,
-/// nothing foreign is in them, and no directed cycle is silent.
+/// Checks the requirements for a program by definition: the witness sets of a branch's edges are
+/// disjoint wherever the run may end, they contain nothing foreign, and no directed cycle is
+/// silent.
 fn solves_in_program(view: &TraceGraph<'_>, placement: &Placement) -> bool {
     let graph = view.graph();
     let branches_fine = graph.vertices().filter(|&v| view.is_branch(v)).all(|p| {
@@ -37,8 +38,8 @@ fn solves_in_program(view: &TraceGraph<'_>, placement: &Placement) -> bool {
     branches_fine && no_silent_cycle
 }
 
-/// The same with tokens: what a branch's edges may see first has different tokens, and of all that the branch
-/// may see none is the beginning of another.
+/// The same with tokens: the sets of tokens that a branch's edges may see first are disjoint, and
+/// no token that the branch may see is a prefix of another.
 fn tokens_tell_apart(view: &TraceGraph<'_>, placement: &Placement, weight: &[f64]) -> bool {
     let graph = view.graph();
     let tokens = assign_tokens(view, placement, weight);
@@ -136,7 +137,7 @@ proptest! {
         prop_assert!(!full || solves_by_definition(&graph, &placement));
         prop_assert!(cost(&placement, &weight) <= before);
         prop_assert!(tokens_tell_apart(&view, &placement, &weight));
-        // None of the deletions left a witness behind that could go.
+        // After the deletions, no remaining witness can be deleted.
         for e in placement.edges().filter(|_| full) {
             let mut fewer = placement.clone();
             fewer.set(e, false);

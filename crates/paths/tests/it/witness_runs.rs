@@ -1,4 +1,4 @@
-//! Random runs of programs: what is regenerated is what happened, however the run ends.
+//! Random runs of programs: the regenerated path is the executed one, however the run ends.
 
 use crate::witness_walk::{Event, EventLog, Random, Recorded, Rules, Run, walk};
 use afterimage_ids::{BlockId, EntityRef, EntitySet};
@@ -21,7 +21,7 @@ fn planned(program: &Program, options: &WitnessOptions) -> WitnessPlan {
     WitnessPlan::new(program, None, options).expect("no counts that could be wrong")
 }
 
-/// Regenerates a run in pieces, and checks that nothing is told before it is certain.
+/// Regenerates a run in pieces, and checks that nothing is reported before it is certain.
 fn regenerated(program: &Program, plan: &WitnessPlan, run: &Run, seed: u64) -> Vec<Event> {
     let mut regenerator = Regenerator::new(program, plan);
     for &function in &run.host_calls {
@@ -52,7 +52,7 @@ fn frames(finish: &Finish) -> Vec<FinalFrame> {
     }
 }
 
-/// The activations that are open after all that happened.
+/// The activations open after all events.
 fn open_at_end(events: &[Event]) -> Vec<FinalFrame> {
     let mut stack: Vec<FinalFrame> = Vec::new();
     for &event in events {
@@ -134,7 +134,7 @@ proptest! {
         }
         let witnesses = plan.functions()[0].edges();
         let placement = Placement::new(graph, witnesses.iter().map(|w| w.0));
-        // What the paper's traces hold are the edges themselves.
+        // The paper's traces contain the edges themselves.
         let trace: Vec<_> = run.path.iter().copied().filter(|&e| placement.writes(e)).collect();
         let told = regenerated(&program, &plan, &run, seed);
         let mut blocks: Vec<BlockId> = told.iter().filter_map(|e| match e {
@@ -190,7 +190,9 @@ proptest! {
     }
 }
 
-/// The function calls itself through a table in which nothing else has its type, so it writes nothing, and before that each time another one, which is open beyond the deepest of the final activations.
+/// The function calls itself through a table in which no other function has its type, so it writes
+/// nothing. Each time before that, it calls another function, which is open below the deepest of
+/// the final activations.
 #[test]
 fn calls_from_a_stack_that_is_full_are_regenerated() {
     let module = wat::parse_str(

@@ -5,7 +5,7 @@ use afterimage_ids::{BlockId, EdgeId, EntityRef, LoopId};
 
 use super::{Likelihood, Weights};
 
-/// How often the body of a loop runs per entry, including the last, incomplete iteration.
+/// The executions of a loop's body per entry, including the last, incomplete iteration.
 const TURNS: f64 = 11.0;
 
 /// Above this, the product of nested loops means nothing any more.
@@ -33,8 +33,7 @@ pub(super) fn weights(graph: &FlowGraph, likelihood: &dyn Fn(EdgeId) -> Likeliho
     one_path(graph, &search)
 }
 
-/// One execution along a depth-first path: to EXIT if it is reached, otherwise to where the search
-/// ends.
+/// One execution along a depth-first path: to EXIT if it is reached, otherwise to the search's end.
 fn one_path(graph: &FlowGraph, search: &DepthFirst) -> Weights {
     let mut edges = vec![0.0; graph.edge_count()];
     let mut leaks = vec![0.0; graph.vertex_count()];
@@ -88,7 +87,7 @@ struct Heuristic<'a> {
     exits: Vec<Vec<EdgeId>>,
     /// By edge: the flow found so far, per entry of the outermost loop that the edge leaves.
     exit_flow: Vec<f64>,
-    /// By loop: how much of an entry leaks in the loop itself and in inner loops.
+    /// By loop: the part of an entry that leaks in the loop itself and in inner loops.
     loop_leaks: Vec<f64>,
     edges: Vec<f64>,
     leaks: Vec<f64>,
@@ -183,8 +182,7 @@ impl<'a> Heuristic<'a> {
     }
 
     /// The weight of an exit edge that leaves only this loop: one entry divided by the number of
-    /// likely exits, where exits that leave further loops count less. `None` if there is no likely
-    /// exit.
+    /// likely exits. Exits that leave further loops count less. `None` if there is no likely exit.
     fn exit_share(&self, l: Option<LoopId>, items: &[Item]) -> Option<f64> {
         let count = |e: EdgeId| match self.target(l, e) {
             Target::Outside(further) if (self.likelihood)(e).share().is_none() => {
@@ -391,7 +389,7 @@ impl<'a> Heuristic<'a> {
     }
 }
 
-/// How much less likely an exit is if it leaves further loops at the same time.
+/// The factor by which an exit is less likely if it also leaves `further` outer loops.
 fn further_share(further: u32) -> f64 {
     TURNS.powi(-(further.min(64) as i32))
 }

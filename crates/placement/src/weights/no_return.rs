@@ -1,4 +1,4 @@
-//! Which functions can return.
+//! Finds the functions that can return.
 
 use afterimage_ids::{BlockId, EntityRef, FuncId};
 use afterimage_program::{BlockEnd, Callee, EdgeKind, Program};
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
     use afterimage_testkit::graphs::programs::{Ending, call_chain, regular};
 
-    /// Functions in a chain of calls: each does nothing but call.
+    /// Builds a chain of functions that do nothing but call the next.
     fn straight(functions: usize, callee: impl Fn(usize) -> usize) -> Program {
         let ending = |f, v| {
             if v == 0 {

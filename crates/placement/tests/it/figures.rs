@@ -120,8 +120,8 @@ fn section_3_2_flow_equations() {
     assert_eq!(w("EXIT"), (w("P") + w("R")) - (w("C") + w("Q")));
 }
 
-/// A graph like that of Figure 5, whose text did not survive: the smallest that a random search found. Vertices 1, 2
-/// and 3 are entered and left at both ends of 1 ⇄ 2 ⇄ 3.
+/// A graph like that of Figure 5, whose text is lost: the smallest that a random search found.
+/// Vertices 1, 2 and 3 are entered and left at both ends of 1 ⇄ 2 ⇄ 3.
 #[test]
 fn figure_5_vertices_alone_can_be_cheaper() {
     let edges = [
@@ -144,7 +144,7 @@ fn figure_5_vertices_alone_can_be_cheaper() {
     assert_eq!(cost(&graph, &weights, &for_vertices, &[]), 7.0);
     assert!(linear::determines_vertices(&graph, &for_vertices, &[]));
     assert!(!linear::determines_edges(&graph, &for_vertices, &[]));
-    // What is left is a cycle, but neither a directed one nor a diamond.
+    // The remaining edges form a cycle that is neither directed nor a diamond.
     let unmeasured = |e: EdgeId| !for_vertices.contains(&e);
     assert!(!determines_edges(&graph, &for_vertices));
     assert!(!has_directed_cycle(&graph, unmeasured) && !has_diamond(&graph, unmeasured));
@@ -158,8 +158,8 @@ fn figure_5_vertices_alone_can_be_cheaper() {
     assert_eq!(best.map(|b| b.0), Some(7.0));
 }
 
-/// Three functions deep, the innermost call ends the program: without the edges "call → EXIT" the counts
-/// come out wrong, with them right.
+/// Three functions deep, the innermost call ends the program: without the edges "call → EXIT" the
+/// counts come out wrong, with them right.
 #[test]
 fn figure_4_a_call_that_never_returns() {
     // Each function branches over a call of the next; the last one calls the import that exits.
@@ -174,7 +174,8 @@ fn figure_4_a_call_that_never_returns() {
         open: frames.collect(),
         ..RunFacts::default()
     };
-    // Edges of each function: 0→1 (the call), 0→2, 1→2, 2→EXIT. One activation goes around the call, one into it.
+    // Edges of each function: 0→1 (the call), 0→2, 1→2, 2→EXIT. One activation bypasses the call;
+    // one makes it.
     let truth = [[1, 1, 0, 1], [1, 1, 0, 1], [1, 1, 0, 1]];
     let mut counters = vec![0; quick.counters as usize];
     for (f, function) in quick.functions.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Tests of placements from outside.
+//! Integration tests of placements.
 
 mod figures;
 mod matroid;

@@ -9,8 +9,9 @@ use afterimage_testkit::graphs::programs::programs;
 use afterimage_testkit::graphs::walk::{Rules, walk};
 use proptest::prelude::*;
 
-/// All equations of a program, dense: a row per vertex of every function and per function that only direct calls
-/// and the host enter. Columns are the edges of all functions, then their EXIT→root.
+/// All equations of a program, dense. There is a row for each vertex of every function, and one for
+/// each function that only direct calls and the host enter. Columns are the edges of all functions,
+/// then their EXIT→root.
 struct Equations {
     rows: Vec<Vec<f64>>,
     edge_column: Vec<usize>,
@@ -78,7 +79,7 @@ impl Equations {
         for row in &mut self.rows {
             row.resize(self.columns, 0.0);
         }
-        // Where no indirect call of a type exists, no function of the type is entered by one.
+        // If no indirect call has a type, none enters a function of that type.
         let called: Vec<_> = program
             .functions
             .iter()
@@ -201,7 +202,7 @@ proptest! {
                 counted.push(equations.edge(i, e));
             }
         }
-        // What no counter measures: entries, and which indirect call entered what.
+        // The values that no counter measures: entries, and the indirect call behind each.
         let is_edge = |c: &usize| edges.iter().any(|(_, edge)| edge == c);
         let hidden: Vec<usize> = (0..equations.columns).filter(|c| !is_edge(c)).collect();
         let used = |c: &usize| equations.rows.iter().any(|row| row[*c] != 0.0);

@@ -1,4 +1,4 @@
-//! Placements are optimal, and determine what they claim to, by definition.
+//! Checks that placements are optimal, and that they determine what they claim to determine.
 
 use afterimage_graph::FlowGraph;
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
@@ -108,8 +108,8 @@ proptest! {
         prop_assert_eq!(determines_vertices(&graph, &chosen), by_definition);
     }
 
-    /// Section 3.2: no placement on vertices, and none that determines edges, is better than the best on edges
-    /// that determines vertices.
+    /// Section 3.2: no placement on vertices, and none that determines edges, is better than the
+    /// best on edges that determines vertices.
     #[test]
     fn the_three_problems_compare_as_in_figure_2((graph, weights) in weighted(SMALL)) {
         let best = best_for_vertices(&graph, &weights);
@@ -125,7 +125,8 @@ proptest! {
     }
 }
 
-/// Graphs of the class G* without parallel edges, which are different edges between the same vertices.
+/// Graphs of the class G* without parallel edges, which are different edges between the same
+/// vertices.
 fn in_g_star_and_simple() -> impl Strategy<Value = (FlowGraph, Weights)> {
     let simple = edge_lists(SMALL).prop_map(|(n, mut edges)| {
         edges.sort_unstable();

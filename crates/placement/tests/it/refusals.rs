@@ -1,4 +1,4 @@
-//! What does not add up is refused, by name.
+//! Inconsistent input is refused by name.
 
 use afterimage_ids::{BlockId, Counts, EdgeId, EntityRef, FuncId};
 use afterimage_placement::{

@@ -1,4 +1,4 @@
-//! Random executions of random programs: what is derived is what happened.
+//! Random executions of random programs: the derived counts are the true ones.
 
 use afterimage_ids::{Counts, EntityRef};
 use afterimage_placement::{
@@ -130,7 +130,7 @@ proptest! {
     }
 }
 
-/// Increments, those of block counters as those of the edge behind them.
+/// Counts increments on edges. A block counter's increments count for the edge after it.
 fn edge_increments(run: &Run, plan: &Plan) -> u64 {
     let functions = plan
         .functions

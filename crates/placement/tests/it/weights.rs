@@ -1,4 +1,4 @@
-//! Weights conserve flow on every graph, and say what they are meant to say.
+//! Weights conserve flow on every graph, and follow their documented rules.
 
 use afterimage_graph::{FlowGraph, virtual_exits};
 use afterimage_ids::{BlockId, EdgeId, EntityRef, FunctionCounts};

@@ -42,10 +42,10 @@ tr:target { outline: 2px solid var(--link); outline-offset: -2px }
 /// The legend of the marks.
 const LEGEND: &str = "<ul class=\"legend\"><li><i class=\"x\">×</i> never ran</li><li><i class=\"h\">½</i> some branches were never taken</li><li><code>1/2 <span class=\"soft\">7 : 0</span></code> branches taken, and how often each was</li></ul>";
 
-/// How many operators to list for functions without source, the most executed functions first.
+/// The number of operators to list for functions without source, most executed functions first.
 const LISTED: usize = 20_000;
 
-/// How many ways of a line have room for their counts beside it.
+/// The number of ways of a line whose counts fit beside it.
 const WAYS: usize = 4;
 
 /// Writes the page of a profile: all files of the user's own code and, if the filter says so, only
@@ -154,7 +154,7 @@ fn count(count: u64) -> String {
     }
 }
 
-/// How many functions of a file are listed openly. More are behind a click.
+/// The number of functions of a file that are listed openly. More appear after a click.
 const OPEN: usize = 12;
 
 /// The functions of a file.
@@ -244,11 +244,11 @@ fn annotated(
     page::end_source(out)
 }
 
-/// What precedes a line of text.
+/// The part of a row before the line's text.
 struct Row {
     count: Option<u64>,
     ways: Ran,
-    /// How often each way was taken, if there are few.
+    /// The count of each way, if there are few.
     shown: String,
     /// The same, with the names of the ways.
     told: String,

@@ -53,7 +53,7 @@ pub(super) struct Entry<'p> {
     pub(super) found: bool,
 }
 
-/// The table of files, and what it leaves out.
+/// Writes the table of files, and the parts that it leaves out.
 pub(super) fn files(
     out: &mut dyn Write,
     coverage: &Coverage<'_>,
@@ -111,7 +111,7 @@ pub(super) fn files(
     left_out(out, &coverage.left_out)
 }
 
-/// The percentage, and how many of how many.
+/// Returns the percentage, and the two numbers.
 fn cells(sum: Ran) -> String {
     if sum.all == 0 {
         return "<td class=\"n\"></td><td class=\"n soft\">–</td>".to_owned();

@@ -7,8 +7,8 @@ use super::{Assigned, Cause, CurrencyCause, CurrencyReport, CurrencyRow, Untold,
 use crate::document::objects::{Function, Position, TypedValue};
 use crate::document::{Document, NoRows};
 
-/// Whether a variable of an optimised run is current: at each stop, whether a debugger shows for it
-/// what the source says. docs/CURRENCY.md has the rules.
+/// Whether a variable of an optimised run is current: at each stop, whether a debugger shows the
+/// value that the source implies. docs/CURRENCY.md has the rules.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CurrencyDocument {
     /// The variable, or an expression.
@@ -18,9 +18,9 @@ pub struct CurrencyDocument {
     pub type_name: Option<String>,
     /// The line as named by the user.
     pub at: String,
-    /// How often the runs arrived at the line.
+    /// The number of arrivals of the runs at the line.
     pub arrivals: CurrencyArrivals,
-    /// At how many of these stops of the optimised run the variable was examined.
+    /// The number of these stops of the optimised run at which the variable was examined.
     pub looked_at: usize,
     /// The number of these stops by verdict.
     #[serde(flatten)]
@@ -37,7 +37,7 @@ impl Document for CurrencyDocument {
     type Row = NoRows;
 }
 
-/// How often two runs arrived at a line.
+/// The number of arrivals of two runs at a line.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CurrencyArrivals {
     /// The unoptimised run.
@@ -58,7 +58,7 @@ impl From<[u64; 2]> for CurrencyArrivals {
 /// The number of stops by verdict.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CurrencyCounts {
-    /// The shown value is what the source says.
+    /// The shown value is the one that the source implies.
     pub current: u64,
     /// The shown value is something else.
     pub not_current: u64,
@@ -109,7 +109,8 @@ pub struct CurrencyStop {
     /// For `not told`: the code that gave something else, if there was a counterpart by counting.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub differs: Option<CurrencyDiffers>,
-    /// For `not told`: the code that cannot be told apart, if there was a counterpart by counting.
+    /// For `not told`: the code that cannot be distinguished, if there was a counterpart by
+    /// counting.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alike: Option<CurrencyAlike>,
 }
@@ -154,7 +155,7 @@ pub struct CurrencyDiffers {
     pub unoptimised: TypedValue,
 }
 
-/// Code whose executions in a block cannot be told apart.
+/// Code whose executions in a block cannot be distinguished.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CurrencyAlike {
     /// Its column, if known.
@@ -174,9 +175,9 @@ pub struct CurrencyExplained {
     pub t: Option<u64>,
     /// For `unknown`: the reason.
     pub why: Option<String>,
-    /// What assigned the expected value.
+    /// The assignment of the expected value.
     pub expected: Option<CurrencyAssigned>,
-    /// What made the shown value.
+    /// The assignment of the shown value.
     pub shown: Option<CurrencyAssigned>,
     /// The variable's place according to the debug information.
     pub place: Option<String>,

@@ -81,9 +81,9 @@ pub fn currencies_text(
 pub struct CurrenciesDocument {
     /// The line as named by the user.
     pub at: String,
-    /// How often the runs arrived at the line.
+    /// The number of arrivals of the runs at the line.
     pub arrivals: CurrencyArrivals,
-    /// At how many of these stops of the optimised run the variables were examined.
+    /// The number of these stops of the optimised run at which the variables were examined.
     pub looked_at: usize,
     /// The variables.
     pub variables: Vec<CurrencyVariable>,

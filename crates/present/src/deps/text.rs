@@ -224,7 +224,7 @@ fn gave(values: &[TypedValue], trapped: Option<&str>) -> String {
     }
 }
 
-/// Where the host read.
+/// Describes where the host read.
 fn place(range: &MemoryRange) -> String {
     let &MemoryRange {
         memory,
@@ -244,9 +244,9 @@ fn place(range: &MemoryRange) -> String {
     }
 }
 
-/// The first of some bytes: as text if they are text, otherwise half as many in hexadecimal.
+/// Shows the first of some bytes: as text if they are text, otherwise half as many in hexadecimal.
 fn shown(held: &[u8], length: u64) -> String {
-    /// How many bytes to show in hexadecimal.
+    /// The number of bytes to show in hexadecimal.
     const DIGITS: usize = 12;
     let more = if length > held.len() as u64 {
         "…"

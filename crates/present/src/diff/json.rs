@@ -28,13 +28,13 @@ pub struct DiffDocument {
     pub endings: Option<DiffEndings>,
     /// The first difference.
     pub first: Option<DiffFirst>,
-    /// Where control parts.
+    /// The place where control parts.
     pub control: Option<DiffControl>,
     /// The file descriptors to which `fd_write` wrote different bytes.
     pub outputs: Vec<DiffOutput>,
     /// The lines with different numbers of arrivals; `null` if no lines are known or requested.
     pub lines: Option<Vec<DiffLine>>,
-    /// How many of them `--limit` left out.
+    /// The number of them that `--limit` left out.
     pub more_lines: usize,
     /// Commands to continue with.
     pub questions: Vec<String>,
@@ -123,14 +123,14 @@ pub struct DiffCall {
     pub source: Option<Position>,
 }
 
-/// Where control parts.
+/// The place where control parts.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffControl {
     /// The time of the first block that differs.
     pub t: u64,
     /// The number of the execution of the deciding operator, from 1.
     pub number: u64,
-    /// What the operators of the block before did differently; the last entry decided.
+    /// The differences between the operators of the previous block; the last entry decided.
     pub decided: Vec<DiffDecided>,
     /// The differing block of the first execution; `null` if it has ended.
     pub a: Option<DiffBlock>,

@@ -93,7 +93,7 @@ fn spot(scene: &StepScene<'_>, replaced: &ReplacedReport) -> Result<Spot, Presen
     Ok(spot)
 }
 
-/// How often an operator was executed, and how often that made a difference.
+/// Describes how often an operator was executed, and how often that made a difference.
 fn done(replaced: &ReplacedReport, [name_a, name_b]: [&str; 2], other: &str) -> String {
     let [a, b] = &replaced.effects;
     match (a.executed, b.executed) {
@@ -152,7 +152,7 @@ fn otherwise(first: &Otherwise, [before, now]: [&str; 2]) -> String {
 }
 
 impl AlikeReport {
-    /// What to add to the sentence that the runs did the same, if a differing operator was
+    /// Returns an addition to the sentence that the runs did the same, if a differing operator was
     /// executed.
     pub(super) fn unseen(&self) -> &'static str {
         let executed = |replaced: &ReplacedReport| replaced.effects[1].executed > 0;
@@ -163,7 +163,7 @@ impl AlikeReport {
         }
     }
 
-    /// The operators: first those that gave something else, the earliest first; then those for
+    /// Returns the operators: first those with different results, earliest first; then those for
     /// which that is unknown; then the others.
     fn ranked(&self) -> Vec<&ReplacedReport> {
         let mut all: Vec<_> = self.replaced.iter().collect();
@@ -213,11 +213,11 @@ impl DiffReport<'_> {
 pub struct AlikeDocument {
     /// The operators that differ.
     pub replaced: Vec<DiffReplaced>,
-    /// How many of them `--limit` left out.
+    /// The number of them that `--limit` left out.
     pub more_replaced: usize,
     /// The data segments that differ.
     pub data: Vec<DiffData>,
-    /// How many of them `--limit` left out.
+    /// The number of them that `--limit` left out.
     pub more_data: usize,
 }
 
@@ -230,9 +230,9 @@ pub struct DiffReplaced {
     pub a: DiffOperator,
     /// The operator in the second program.
     pub b: DiffOperator,
-    /// In how many executions of `b` the operator of `a` would have given something else from the
-    /// same operands. It is computed for constants and for operators that compute from their
-    /// operands alone; otherwise `null`.
+    /// The number of executions of `b` in which the operator of `a` would have had a different
+    /// result from the same operands. It is computed for constants and for operators that compute
+    /// from their operands alone; otherwise `null`.
     pub otherwise: Option<u64>,
     /// The first of these.
     pub first: Option<DiffOtherwise>,
@@ -247,7 +247,7 @@ pub struct DiffOperator {
     pub at: String,
     /// Its line, if known.
     pub source: Option<Position>,
-    /// How often it was executed.
+    /// The number of executions.
     pub executed: u64,
 }
 
@@ -297,7 +297,7 @@ pub struct DiffData {
     pub segment: u32,
     /// The offset of the first differing byte, from 0.
     pub offset: u64,
-    /// How many bytes differ.
+    /// The number of bytes that differ.
     pub bytes: u64,
 }
 

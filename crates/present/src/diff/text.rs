@@ -170,7 +170,7 @@ fn own_call(
     Ok(None)
 }
 
-/// What differs in one operator.
+/// Describes the difference in one operator.
 fn kind(scene: &StepScene<'_>, a: &Step, b: &Step) -> String {
     let import = |function: &FuncId| import_name(scene.names, *function);
     match (&a.what, &b.what) {

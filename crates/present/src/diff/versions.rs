@@ -133,8 +133,8 @@ fn first_of(told: &StatementLabel) -> String {
     format!("@{}#1 {}", told.offset, told.operator)
 }
 
-/// Questions to continue with, as commands: about what ended one of them, the output, the first
-/// divergence, and the first suspect.
+/// Returns questions to continue with, as commands: about the end of one of them, the output, the
+/// first divergence, and the first suspect.
 ///
 /// # Errors
 /// If a module cannot be read.
@@ -188,25 +188,25 @@ pub struct VersionsDocument {
     pub a: String,
     /// The recording of the second version.
     pub b: String,
-    /// How many statements `b` executed.
+    /// The number of statements that `b` executed.
     pub statements: usize,
-    /// How many of them correspond to one of `a`.
+    /// The number of them that correspond to one of `a`.
     pub matched: usize,
     /// How they ended, if they ended differently.
     pub endings: Option<DiffEndings>,
     /// The file descriptors to which `fd_write` wrote different bytes.
     pub outputs: Vec<VersionsOutput>,
-    /// Corresponding statements that gave different values: those that `computed` first, then by
-    /// time.
+    /// Corresponding statements with different values: those that `computed` first, then by time.
     pub divergences: Vec<MatchDivergence>,
-    /// How many of them `--limit` left out.
+    /// The number of them that `--limit` left out.
     pub more_divergences: usize,
-    /// Suspicious statements: replaced operators in functions that are otherwise the same; and
-    /// computations whose operands correspond and are the same at first, but whose first execution
-    /// gave what none of their matches gave, as did at least three statements after them.
-    /// Replacements come first, then those followed by most wrong statements.
+    /// Suspicious statements of two kinds. Some are replaced operators in functions that are
+    /// otherwise the same. Others are computations with corresponding operands, which are the same
+    /// at first, whose first result differs from that of every match, as do the results of at least
+    /// three statements after them. Replacements come first, then those followed by most wrong
+    /// statements.
     pub suspects: Vec<VersionsSuspect>,
-    /// How many of them `--limit` left out.
+    /// The number of them that `--limit` left out.
     pub more_suspects: usize,
     /// Commands to continue with.
     pub questions: Vec<String>,
@@ -253,8 +253,8 @@ pub struct VersionsSuspect {
     pub t: u64,
     /// The statement of `a` in its place, if the function is otherwise the same.
     pub replaces: Option<MatchStatement>,
-    /// Of the 256 nearest statements after it, how many certainly correspond and are also wrong
-    /// from the first execution on.
+    /// Of the 256 nearest statements after it, the number that certainly correspond and are also
+    /// wrong from the first execution on.
     pub wrong: usize,
 }
 
@@ -315,7 +315,7 @@ pub(crate) fn versions_document(
 pub struct VersionsView<'r> {
     /// The matching.
     pub report: MatchReport<'r>,
-    /// What may be to blame.
+    /// The possible causes.
     pub suspects: Vec<Suspect>,
     /// Their output.
     pub outputs: Outputs,

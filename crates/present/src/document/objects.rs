@@ -111,9 +111,9 @@ pub struct TypedValue {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Number {
-    /// Of an integer type.
+    /// A value of an integer type.
     Integer(i64),
-    /// Of a float.
+    /// A value of a floating-point type.
     Float(f64),
 }
 

@@ -1,6 +1,6 @@
 //! Calls over time in the processed format of the Firefox Profiler, version 62.
 //!
-//! A sample stands for a stretch with one stack, and its weight is the number of blocks. So there
+//! A sample represents a stretch with one stack, and its weight is the number of blocks. So there
 //! is one sample for each executed block, except that those of a stretch are written together.
 
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ use super::timeline::{CLOCK, TimelineHead, merged_name};
 use crate::PresentError;
 use crate::trace::unreadable;
 
-/// What a frame of a stack shows.
+/// The content of a frame of a stack.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Shown {
     Function(FuncId),
@@ -116,7 +116,7 @@ where
                 ..
             } => {
                 columns.sample(top, at, from - at);
-                // Gaps are shown after the rest, followed by what the caller executes in between.
+                // Gaps are shown after the rest, followed by the caller's own blocks in between.
                 let known = blocks - left_out;
                 for (why, from, blocks) in [
                     (why, from, known),

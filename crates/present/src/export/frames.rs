@@ -27,7 +27,7 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// Where the function is declared.
+    /// Returns the place of the function's declaration.
     pub fn declared(&self, frame: Frame) -> Option<Location> {
         match frame {
             Frame::Host => None,
@@ -39,7 +39,7 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// A place in the function: where it is declared, if the debug information says so.
+    /// Returns a place in the function: its declaration, if the debug information has it.
     pub fn place(&self, frame: Frame) -> Option<Location> {
         let place = match frame {
             Frame::Inlined(inlinee) => self.inlining.function(inlinee).place,
@@ -48,7 +48,7 @@ impl<'a> Frames<'a> {
         self.declared(frame).or(place)
     }
 
-    /// The linkage name, or the one that is shown.
+    /// Returns the linkage name, or the shown one.
     pub(super) fn raw(&self, frame: Frame) -> &'a str {
         match frame {
             Frame::Host => "[host]",

@@ -1,12 +1,11 @@
 //! Coverage in the tracefile format of lcov, for `genhtml` and editors.
 //!
-//! Functions that the linker removed because nobody called them count as not executed, with their
+//! Functions that the linker removed because nothing called them count as not executed, with their
 //! lines, if the debug information still has them. Functions that an optimiser inlined and folded
 //! away leave no trace of their calls, and count in the same way.
 //!
-//! The format is the one that geninfo(1) describes. Functions and branches belong to the file that
-//! they come from. Those of unknown origin are left out, because the format has no files without a
-//! name.
+//! The format follows geninfo(1). Functions and branches belong to the file that they come from.
+//! Those of unknown origin are left out, because the format has no files without a name.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -17,8 +16,8 @@ use crate::PresentError;
 use crate::coverage::{Coverage, CoveredFile, Ran};
 use crate::plain::escaped;
 
-/// Writes the counts of lines, functions and branches of a profile, for all files or for those that
-/// a filter shows.
+/// Writes the counts of lines, functions and branches of a profile, for all files or for the files
+/// that a filter shows.
 ///
 /// # Errors
 /// [`PresentError::NoSource`] if no line is known, [`PresentError::NoCode`] if the filter leaves

@@ -12,7 +12,7 @@ pub struct TimelineHead<'a> {
     pub names: &'a Names,
     /// From when to when.
     pub window: Window,
-    /// Which calls are merged.
+    /// Selects the calls to merge.
     pub limits: TimelineLimits,
 }
 

@@ -1,4 +1,4 @@
-//! Reports what a recording discloses to anyone who gets it.
+//! Reports the data that a recording discloses to its receivers.
 
 use std::io::Write;
 
@@ -10,24 +10,24 @@ use crate::PresentError;
 use crate::number::{counted, grouped, size};
 use crate::plain::plain;
 
-/// What the file discloses to anyone who gets it, besides arguments, names of variables and
+/// The data that the file discloses to its receivers, besides arguments, names of variables and
 /// folders. It also contains the values of the variables.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InfoDisclosed {
     /// Whether `strip --inputs` removed the program's input, so that the run cannot be repeated.
     pub without_inputs: bool,
-    /// What the program read and wrote, in the order of first use.
+    /// The data that the program read and wrote, in the order of first use.
     pub traffic: Vec<InfoTraffic>,
     /// The size of the module in bytes.
     pub module_bytes: u64,
-    /// How many of these are debug information.
+    /// The number of these that are debug information.
     pub debug_bytes: u64,
-    /// How many source files the debug information names.
+    /// The number of source files that the debug information names.
     pub debug_paths: u64,
     /// The folders of these files, without nested folders. The author's own come before those of
     /// libraries.
     pub debug_folders: Vec<String>,
-    /// The source files that are embedded; `null` if none are.
+    /// The embedded source files; `null` if there are none.
     pub sources: Option<InfoSources>,
 }
 
@@ -39,9 +39,9 @@ pub struct InfoTraffic {
     /// The path of the file or folder, as the program has it; `null` for streams, and for files if
     /// the recording has no values.
     pub path: Option<String>,
-    /// How many bytes the program read; for a folder, the size of the list of names.
+    /// The number of bytes that the program read; for a folder, the size of the list of names.
     pub read_bytes: u64,
-    /// How many bytes it wrote.
+    /// The number of bytes it wrote.
     pub written_bytes: u64,
 }
 
@@ -65,9 +65,9 @@ pub struct InfoSource {
     pub bytes: u64,
 }
 
-/// How many files and folders the text form names; others are only counted.
+/// The number of files and folders that the text form names; others are only counted.
 const NAMED: usize = 10;
-/// How many folders of source files the text form names.
+/// The number of folders of source files that the text form names.
 const FOLDERS: usize = 3;
 
 pub(super) fn text(out: &mut dyn Write, report: &InfoReport) -> Result<(), PresentError> {
@@ -132,7 +132,7 @@ pub(super) fn text(out: &mut dyn Write, report: &InfoReport) -> Result<(), Prese
     Ok(())
 }
 
-/// What was read comes first; within each group, the largest first.
+/// Data that was read comes first; within each group, the largest first.
 fn traffic(out: &mut dyn Write, all: &[InfoTraffic]) -> Result<(), PresentError> {
     let mut rows = Vec::new();
     for row in all {

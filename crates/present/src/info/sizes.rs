@@ -19,7 +19,7 @@ pub struct InfoStreams {
     pub classes: Vec<InfoClass>,
     /// Their total.
     pub stored_bytes: i64,
-    /// How many of these count for the part of the run with stored values.
+    /// The number of these that count for the part of the run with stored values.
     #[serde(skip)]
     pub counted: i64,
     /// These per statement.
@@ -37,11 +37,11 @@ pub struct InfoStreams {
 pub struct InfoOriginal {
     /// Its size with one control dependence for each statement.
     pub bytes: u64,
-    /// How many times smaller the file is.
+    /// The factor by which the file is smaller.
     pub factor: f64,
     /// The same with one control dependence for each block.
     pub factor_by_block: f64,
-    /// The same with as many bytes per statement as in the paper's Table I.
+    /// The same factor with the paper's bytes per statement, from its Table I.
     pub factor_by_table: f64,
 }
 
@@ -72,7 +72,7 @@ pub struct InfoStream {
     pub tier1_bytes: Option<u64>,
     /// Its size in the file. Chunks may be packed to fewer bytes than were put into them.
     pub stored_bytes: i64,
-    /// How many of these count for the part of the run with stored values.
+    /// The number of these that count for the part of the run with stored values.
     #[serde(skip)]
     pub counted: i64,
 }
@@ -113,7 +113,7 @@ impl InfoClass {
         class
     }
 
-    /// How many of its bytes count for the part of the run with stored values.
+    /// Returns the number of its bytes that count for the part of the run with stored values.
     pub fn counted(&self) -> i64 {
         self.parts.iter().map(|part| part.counted).sum()
     }

@@ -12,9 +12,9 @@ use crate::number::{counted, grouped};
 pub enum TraceForm {
     /// As sequences of blocks.
     Blocks,
-    /// As sequences of dynamic basic blocks, with what these stand for.
+    /// As sequences of dynamic basic blocks, with their contents.
     Dynamic,
-    /// As the timestamps of dynamic basic blocks, with what these stand for.
+    /// As the timestamps of dynamic basic blocks, with their contents.
     Timestamped,
 }
 
@@ -27,10 +27,10 @@ pub enum Whole {
     All,
 }
 
-/// How many blocks of a trace, entries of a series, or chains of a dictionary the text form shows
-/// unless all are requested.
+/// The number of blocks of a trace, entries of a series, or chains of a dictionary that the text
+/// form shows unless all are requested.
 pub(super) const SHOWN: usize = 80;
-/// How much of a trace to read in search of repetitions.
+/// The length of a trace to search for repetitions.
 const READ: usize = 200_000;
 
 /// The lines of a trace.
@@ -133,7 +133,7 @@ pub(crate) fn series(series: &Series, whole: Whole) -> String {
     text
 }
 
-/// A folded sequence, and how many of its blocks are shown.
+/// Formats a folded sequence, and returns the number of its blocks shown.
 fn sequence(
     folded: &Folded,
     name: &dyn Fn(BlockId) -> String,
@@ -156,7 +156,7 @@ fn sequence(
     (text, shown)
 }
 
-/// How many blocks of a part are written, and how many it stands for.
+/// Returns the number of blocks of a part that are written, and the number that it represents.
 fn part_items(part: &Fold, length: &dyn Fn(BlockId) -> usize) -> (usize, u64) {
     match part {
         Fold::Block(block) => (length(*block), length(*block) as u64),

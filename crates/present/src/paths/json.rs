@@ -12,7 +12,7 @@ use crate::PresentError;
 use crate::document::objects::{Function, Position};
 use crate::document::{Document, Lazy, NoRows, begin};
 
-/// What to write.
+/// The contents of the document.
 #[derive(Clone, Copy)]
 pub enum PathsJson<'a> {
     /// The numbers of calls and traces of functions.
@@ -21,7 +21,7 @@ pub enum PathsJson<'a> {
     Traces(&'a Traces, Option<usize>),
     /// Hot paths.
     Hot(&'a HotPaths),
-    /// Where a pattern occurs.
+    /// The occurrences of a pattern.
     Found(&'a Occurrences),
 }
 
@@ -42,7 +42,7 @@ pub fn paths_json(
     }
 }
 
-/// The document, with all of its rows in memory.
+/// Returns the document, with all of its rows in memory.
 pub fn paths_document(what: PathsJson<'_>, names: PathNames<'_>) -> PathsDocument {
     match what {
         PathsJson::Counts(counts) => of_counts(counts, names).listed(|row| row),
@@ -70,9 +70,9 @@ pub fn paths_document(what: PathsJson<'_>, names: PathNames<'_>) -> PathsDocumen
 /// blocks.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PathsDocument<R = Vec<PathsRow>> {
-    /// What has a row: `functions`, `traces`, `hot` or `occurrences`.
+    /// The kind of rows: `functions`, `traces`, `hot` or `occurrences`.
     pub of: &'static str,
-    /// What the path lacks, in words.
+    /// A description of the missing parts of the path.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub left_out: String,
     /// The sums.
@@ -91,7 +91,7 @@ impl<R: Serialize> Document for PathsDocument<R> {
     type Row = NoRows;
 }
 
-/// The sums, as `of` says.
+/// The sums; their kind depends on `of`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum PathsTotals {
@@ -103,7 +103,7 @@ pub enum PathsTotals {
     Found(FoundTotals),
 }
 
-/// A row, as `of` says.
+/// A row; its kind depends on `of`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum PathsRow<B = Vec<u32>> {
@@ -166,12 +166,12 @@ pub struct PathsCounts {
     pub functions: Option<u64>,
     /// The number of calls.
     pub calls: u64,
-    /// How many unique path traces these took; `null` if blocks of the function were left out when
-    /// the path was built.
+    /// The number of unique path traces that these took; `null` if blocks of the function were left
+    /// out when the path was built.
     pub traces: Option<u64>,
-    /// How many blocks they executed themselves.
+    /// The number of blocks they executed themselves.
     pub blocks: u64,
-    /// How many calls had not returned at the end.
+    /// The number of calls that had not returned at the end.
     pub open: u64,
     /// The number of distinct compacted sequences; in the sums of `traces`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -216,14 +216,14 @@ fn of_counts<'a>(
     )
 }
 
-/// A unique path trace; those that most calls took come first.
+/// A unique path trace; the traces that most calls took come first.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TraceOfPath<B = Vec<u32>> {
     /// Its number, from 1.
     pub trace: usize,
-    /// How many calls took it.
+    /// The number of calls that took it.
     pub calls: u64,
-    /// How many of them had not returned at the end.
+    /// The number of them that had not returned at the end.
     pub open: u64,
     /// The number of its blocks.
     pub length: u64,
@@ -231,7 +231,7 @@ pub struct TraceOfPath<B = Vec<u32>> {
     pub steps: u64,
     /// The blocks.
     pub blocks: B,
-    /// The chains that its dynamic basic blocks stand for, by their first blocks; others stand for
+    /// The chains of its dynamic basic blocks, by their first blocks; other blocks represent
     /// themselves.
     pub dictionary: Vec<Vec<u32>>,
     /// The timestamps of each of its dynamic basic blocks.
@@ -322,7 +322,7 @@ fn of_traces<'a>(
 pub struct HotTotals {
     /// The number of paths.
     pub paths: u64,
-    /// How often they were executed.
+    /// The number of executions.
     pub executions: u64,
     /// The number of blocks executed in them.
     pub blocks: u64,
@@ -343,7 +343,7 @@ pub struct HotRow {
     pub calls: bool,
     /// The block with which its activation continues.
     pub next: Option<u32>,
-    /// How often it was executed.
+    /// The number of executions.
     pub count: u64,
     /// The number of blocks executed in it.
     pub executed_blocks: u64,
@@ -389,7 +389,7 @@ fn of_hot<'a>(
 pub struct FoundTotals {
     /// Its parts.
     pub pattern: Vec<FoundPart>,
-    /// How often it occurs.
+    /// The number of occurrences.
     pub count: u64,
     /// The number of calls of the first function.
     pub calls: u64,

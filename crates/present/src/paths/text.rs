@@ -13,7 +13,8 @@ use crate::number::{counted, grouped, percent};
 use crate::table::{Align::Left, Align::Right, Paint, Table};
 use crate::{PresentError, Style};
 
-/// Writes how many calls the functions had, and how many unique path traces these took.
+/// Writes the number of calls of the functions, and the number of unique path traces that these
+/// took.
 ///
 /// # Errors
 /// If `out` fails.
@@ -167,7 +168,7 @@ pub fn hot_text(
     left(out, hot.paths - hot.rows.len() as u64, "path")
 }
 
-/// How many blocks of a path to write in a table.
+/// The number of blocks of a path to write in a table.
 const LONGEST: usize = 10;
 
 /// The blocks of a path, shortened if there are many.
@@ -212,7 +213,7 @@ pub(crate) fn path_lines(lines: &[Line], source: &dyn Source) -> String {
 
 /// The largest distance between lines of one stretch.
 const NEAR: u32 = 3;
-/// How many stretches to write.
+/// The number of stretches to write.
 const RUNS: usize = 3;
 
 /// Writes where a pattern occurs.

@@ -10,8 +10,8 @@ use crate::addresses::Shown;
 use crate::document::objects::Instruction;
 use crate::document::{Document, NoRows};
 
-/// Loads that read again what was available, or with `--expressions`, operators that computed again
-/// what had already been computed.
+/// Loads that read a value that was already available, or with `--expressions`, operators that
+/// recomputed an earlier result.
 ///
 /// A load is redundant if an earlier load or store covered all bytes that it read, and none of them
 /// was written since. An expression is redundant if its operands had the same values when it was
@@ -24,11 +24,11 @@ pub struct RedundancyDocument {
     /// The number of pure operators that were executed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expressions: Option<u64>,
-    /// How often they were executed.
+    /// The number of executions.
     pub executions: u64,
-    /// How many of these executions were redundant.
+    /// The number of these executions that were redundant.
     pub redundant: u64,
-    /// For how many the value was available since the load's own call began.
+    /// The number for which the value was available since the load's own call began.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same_call: Option<u64>,
     /// The number of statements executed in the whole run; moves and constants do not count.
@@ -49,18 +49,18 @@ pub struct RedundantOperator {
     /// The operator.
     #[serde(flatten)]
     pub instruction: Instruction,
-    /// How often it was executed.
+    /// The number of executions.
     pub executions: u64,
-    /// How many of these executions were redundant.
+    /// The number of these executions that were redundant.
     pub redundant: u64,
-    /// For how many the value was available since the load's own call began.
+    /// The number for which the value was available since the load's own call began.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same_call: Option<u64>,
-    /// What the path alone says: without `--exact-only`, for the first 20 operators or as many as
-    /// `--limit` allows.
+    /// The result by the path alone: without `--exact-only`, for the first 20 operators or as many
+    /// as `--limit` allows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_path: Option<RedundancyByPath>,
-    /// Where the value was available from: the latest source.
+    /// The latest sources of the value.
     pub sources: Vec<RedundancySource>,
     /// With `--paths`, the number of ways.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,14 +70,14 @@ pub struct RedundantOperator {
     pub ways: Option<Vec<Way>>,
 }
 
-/// What the path alone says, without addresses. It never counts what `same_call` does not.
+/// The result by the path alone, without addresses. It never counts what `same_call` does not.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RedundancyByPath {
     /// The number of redundant executions.
     pub redundant: u64,
     /// The number of queries raised.
     pub queries: u64,
-    /// Where the value was available from.
+    /// The sources of the value.
     pub sources: Vec<RedundancyPathSource>,
 }
 
@@ -87,11 +87,11 @@ pub struct RedundancyPathSource {
     /// The source.
     #[serde(flatten)]
     pub instruction: Instruction,
-    /// How often it was the source.
+    /// The number of times it was the source.
     pub times: u64,
 }
 
-/// From what a value was available.
+/// A source of an available value.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RedundancySource {
     /// The source.
@@ -99,7 +99,7 @@ pub struct RedundancySource {
     pub instruction: Instruction,
     /// Whether it is a store.
     pub store: bool,
-    /// How often it was the source.
+    /// The number of times it was the source.
     pub times: u64,
 }
 

@@ -149,7 +149,7 @@ fn lines(scene: &RedundancyScene<'_>, path: NodeId) -> Result<Vec<Line>, Present
 /// A way by which a value came.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Way {
-    /// How often it came that way.
+    /// The number of times it came that way.
     pub times: u64,
     /// Whether both were in the same execution of the path.
     pub same_execution: bool,
@@ -157,10 +157,10 @@ pub struct Way {
     pub path: Option<WayPath>,
     /// The source.
     pub from: WaySource,
-    /// How often the operator was executed in that path.
+    /// The number of executions of the operator in that path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub executions_in_path: Option<u64>,
-    /// How many of these executions were redundant.
+    /// The number of these executions that were redundant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redundant_in_path: Option<u64>,
 }

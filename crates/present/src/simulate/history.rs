@@ -232,7 +232,7 @@ pub struct SimulateHistoryHead {
     pub instruction: Instruction,
     /// `branch`, `table`, `call`, `load`, `store` or `bulk`.
     pub kind: &'static str,
-    /// How often it was executed, and missed.
+    /// The numbers of executions and misses.
     #[serde(flatten)]
     pub missed: Missed,
 }
@@ -248,7 +248,7 @@ impl Document for SimulateHistoryHead {
 pub struct SimulateHistoryRow {
     /// The number of the first one, from 1.
     pub first: u64,
-    /// How many there are.
+    /// The number of executions.
     pub executions: u64,
     /// `hit`, `missed`, or `missed_second`: in both levels.
     pub outcome: &'static str,

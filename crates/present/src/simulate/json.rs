@@ -10,7 +10,7 @@ use crate::document::objects::{Function, Position};
 use crate::document::{Document, TakeRows};
 use crate::steps::StepScene;
 
-/// What branch predictors or caches missed: a head and rows for each simulation.
+/// The misses of branch predictors or caches: a head and rows for each simulation.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SimulateHead {
     /// The simulation: the options that request it, in full.
@@ -38,9 +38,9 @@ impl Document for SimulateHead {
 pub struct Missed {
     /// The number of executions.
     pub executions: u64,
-    /// How many of them missed.
+    /// The number of them that missed.
     pub missed: u64,
-    /// With two levels of cache: how many also missed in the second level.
+    /// With two levels of cache: the number that also missed in the second level.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missed_second: Option<u64>,
 }
@@ -72,7 +72,7 @@ pub struct CacheLines {
     pub second_written_back: Option<u64>,
 }
 
-/// A line, function or instruction, as `--by` says.
+/// A line, function or instruction, depending on `--by`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SimulateRow {
     /// The function; with `--by function` and `--by instruction`.
@@ -84,7 +84,7 @@ pub struct SimulateRow {
     /// The line, if known; with `--by line` and `--by instruction`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<Option<Position>>,
-    /// How often it was executed, and missed.
+    /// The numbers of executions and misses.
     #[serde(flatten)]
     pub missed: Missed,
 }

@@ -24,7 +24,8 @@ pub struct WorstSite<'a> {
     pub history: SiteHistory<'a>,
     /// Some of the executions that missed, ascending.
     pub sample: Vec<u64>,
-    /// Who made its address or condition in these, and how often; `None` if the file has no values.
+    /// The makers of its address or condition in these, with their counts; `None` if the file has
+    /// no values.
     pub producers: Option<Vec<(Producer, u64)>>,
     /// The command that shows more.
     pub command: String,
@@ -95,7 +96,7 @@ pub struct SimulateWorstHead {
     pub simulation: String,
     /// The number of branches or accesses.
     pub executions: u64,
-    /// How many of them missed.
+    /// The number of them that missed.
     pub missed: u64,
 }
 
@@ -105,18 +106,18 @@ impl Document for SimulateWorstHead {
     type Row = SimulateWorstRow;
 }
 
-/// One of them.
+/// One of the sites with most misses.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SimulateWorstRow {
     /// The instruction.
     #[serde(flatten)]
     pub instruction: Instruction,
-    /// How often it was executed, and missed.
+    /// The numbers of executions and misses.
     #[serde(flatten)]
     pub missed: Missed,
     /// A sample of the executions that missed, spread evenly.
     pub sample: Vec<u64>,
-    /// Who made the address or the condition in these; `null` if the recording has no values.
+    /// The makers of the address or the condition in these; `null` if the recording has no values.
     pub producers: Option<Vec<SimulateProducer>>,
     /// The command that shows the slice of the last one in the sample.
     pub command: String,
@@ -130,7 +131,7 @@ pub struct SimulateProducer {
     /// The operator.
     #[serde(flatten)]
     pub instruction: Option<Instruction>,
-    /// In how many of the sample it was the maker.
+    /// The number of misses of the sample of which it was the maker.
     pub misses: u64,
 }
 

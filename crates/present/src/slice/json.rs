@@ -23,9 +23,9 @@ pub struct SliceReport {
     pub title: String,
     /// The number of executions of statements in it.
     pub executions: u64,
-    /// How many lines the run executed, wholly or in part.
+    /// The number of lines that the run executed, wholly or in part.
     pub executed_lines: usize,
-    /// How many bytes of memory from before the run it depends on.
+    /// The number of bytes of memory from before the run that it depends on.
     pub initial_bytes: u64,
     /// For a variable: what wrote to its place since the call began, so that it may hold something
     /// else.
@@ -50,10 +50,10 @@ pub struct SliceLine {
     pub source: Position,
     /// The number of its operators in the slice.
     pub statements: usize,
-    /// The largest number of executions that one of them has in the slice; with `--algorithm edges`
-    /// and `nodes`, all executions count.
+    /// The largest number of executions of one of them in the slice; with `--algorithm edges` and
+    /// `nodes`, all executions count.
     pub sliced: u64,
-    /// How often that operator was executed.
+    /// The number of executions of that operator.
     pub executed: u64,
     /// Whether the slice begins there.
     pub criterion: bool,
@@ -75,7 +75,7 @@ pub struct SliceStatement {
     /// The number of executions in the slice; with `--algorithm edges` and `nodes`, all executions
     /// count.
     pub sliced: u64,
-    /// How often it was executed.
+    /// The number of executions.
     pub executed: u64,
 }
 

@@ -18,9 +18,10 @@ const NONE: u32 = u32::MAX;
 const VALUE: u8 = 19;
 /// The kind of a record with some of the bytes of the preceding entry.
 const BYTES: u8 = 20;
-/// How many bytes such a record holds.
+/// The number of bytes in such a record.
 const HELD: usize = 16;
-/// Added to the kind of a record that says what the operator of the preceding trap would have done.
+/// Added to the kind of a record to describe what the operator of the preceding trap would have
+/// done.
 const TRIED: u8 = 32;
 
 /// Writes steps as fixed-size records after a head.
@@ -183,7 +184,7 @@ impl Record {
         (record, values)
     }
 
-    /// What an operator that trapped would have done.
+    /// The intended access of an operator that trapped.
     fn tried(tried: &Tried) -> Self {
         let mut record = Self::default();
         let kind = match *tried {

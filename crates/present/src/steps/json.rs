@@ -31,12 +31,12 @@ pub struct StepRow {
     #[serde(serialize_with = "as_digits", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub contents: Option<Vec<u8>>,
-    /// What it did.
+    /// Its effect.
     #[serde(flatten)]
     pub what: StepWhat,
 }
 
-/// What a step did.
+/// The effect of a step.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum StepWhat {
@@ -82,7 +82,7 @@ pub enum StepWhat {
         /// The offset of the first byte in the segment.
         offset_in_segment: u64,
     },
-    /// Memory grew, or was asked to.
+    /// Memory grew, or was asked to grow.
     Grow {
         /// The memory.
         memory: u32,
@@ -156,13 +156,13 @@ pub enum StepWhat {
     Trap {
         /// The reason.
         trap: String,
-        /// If the operator accesses memory, what it would have done.
+        /// If the operator accesses memory, the access that it would have made.
         #[serde(skip_serializing_if = "Option::is_none")]
         tried: Option<StepTried>,
     },
 }
 
-/// What an operator that trapped would have done.
+/// The access that an operator that trapped would have made.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum StepTried {

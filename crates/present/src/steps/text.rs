@@ -138,7 +138,7 @@ impl StepRow {
         }
     }
 
-    /// What an operator did.
+    /// Describes the effect of an operator.
     fn effect(&self, memories: u32) -> String {
         let range = |range: &MemoryRange| range_text(memories, (*range).into());
         match &self.what {
@@ -198,7 +198,7 @@ impl StepRow {
 }
 
 impl StepTried {
-    /// What an operator that trapped would have done.
+    /// Describes the access that an operator that trapped would have made.
     fn text(&self, range: impl Fn(&MemoryRange) -> String) -> String {
         match self {
             Self::Load { access } => range(access),

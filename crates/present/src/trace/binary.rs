@@ -12,7 +12,7 @@ use crate::PresentError;
 const MAGIC: &[u8; 8] = b"AFTRACE1";
 /// Stands for no function, or no block.
 const NONE: u32 = u32::MAX;
-/// How many bytes to collect before writing them.
+/// The number of bytes to collect before writing them.
 const FULL: usize = 1 << 16;
 
 /// Writes a stretch of a run, block by block or path by path.

@@ -18,7 +18,7 @@ use crate::name::short_function;
 use crate::number::{counted, grouped};
 use crate::table::{Paint, plain, shortened};
 
-/// How many of the activations around a stretch to show: the innermost ones.
+/// The number of activations around a stretch to show: the innermost ones.
 const AROUND: usize = 8;
 /// The width of a place, unless it is longer.
 const PLACE: usize = 22;
@@ -28,8 +28,8 @@ const PLACE: usize = 22;
 pub struct CallRow {
     /// The time of its first block.
     pub t: u64,
-    /// The time of its last block, or of the last in what it called; `null` if it had not ended
-    /// when the run did.
+    /// The time of its last block, including its callees; `null` if it had not ended when the run
+    /// did.
     pub end_t: Option<u64>,
     /// The number of blocks executed meanwhile.
     pub blocks: u64,
@@ -65,7 +65,7 @@ impl CallRow {
     }
 }
 
-/// Where a call was made.
+/// The place of a call.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CallSite {
     /// Its function.
@@ -221,7 +221,8 @@ where
 /// The most characters of the name of an inlined function beside a call.
 const NAME: usize = 40;
 
-/// Where a call was made, as text: the line, or the block if the line is not known; and which inlined function made it.
+/// The place of a call as text: the line, or the block if the line is unknown; and the inlined
+/// function that made it.
 #[derive(Default)]
 pub(crate) struct CalledAt {
     pub line: String,

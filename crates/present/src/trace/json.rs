@@ -17,7 +17,7 @@ use crate::{PresentError, StepRow};
 /// the order of time. Times count executed blocks, from 1.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TraceHead {
-    /// What has a line: `block`, `path`, `call`, `line`, `statement` or `memory`.
+    /// The kind of entries: `block`, `path`, `call`, `line`, `statement` or `memory`.
     pub level: &'static str,
     /// The time of the stretch's first block.
     pub first: u64,
@@ -25,7 +25,7 @@ pub struct TraceHead {
     pub last: u64,
     /// The number of blocks that the run executed.
     pub length: u64,
-    /// What the path lacks, in words.
+    /// A description of the missing parts of the path.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub left_out: String,
     /// Whether the lines go backward.

@@ -161,7 +161,7 @@ const PLACE: usize = 16;
 const SOURCE: usize = 44;
 /// The least width of a line of source.
 const LEAST_SOURCE: usize = 20;
-/// How many levels of calls are indented.
+/// The number of levels of calls that are indented.
 const LEVELS: usize = 8;
 /// The largest number of characters in a value.
 const VALUE: usize = 60;

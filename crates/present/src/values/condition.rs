@@ -21,20 +21,20 @@ pub struct ConditionReport {
     pub condition: String,
     /// The place as named by the user.
     pub at: String,
-    /// How often a line was arrived at, an instruction executed, or a function called.
+    /// The number of arrivals at a line, executions of an instruction, or calls of a function.
     pub count: u64,
-    /// How many of these were examined: fewer than all if only the first or last time when it holds
-    /// is requested, or only some.
+    /// The number of these examined: fewer than all if only the first or last time when it holds is
+    /// requested, or only some.
     pub looked_at: u64,
-    /// In how many of these it holds.
+    /// The number of these in which it holds.
     pub holds: u64,
-    /// In how many something that it depends on has no value, with the reasons.
+    /// The cases in which something that it depends on has no value, with the reasons.
     pub unknown: Vec<VariableMissing>,
     /// The times when it holds.
     pub instances: Vec<ConditionInstance>,
-    /// How many more of them there are.
+    /// The number of further ones.
     pub more: u64,
-    /// The verb for what is counted: arrived at, executed, called.
+    /// The verb for the counted events: arrived at, executed, called.
     #[serde(skip)]
     pub happened: &'static str,
 }
@@ -48,11 +48,11 @@ pub struct ConditionInstance {
     pub t: u64,
     /// The function.
     pub function: Function,
-    /// The values of what the condition names, in its order.
+    /// The values of the condition's variables, in its order.
     pub values: Vec<ConditionValue>,
 }
 
-/// What a variable holds.
+/// The value of a variable.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ConditionValue {
     /// The variable, or expression, as written.

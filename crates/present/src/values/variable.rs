@@ -21,14 +21,14 @@ pub struct VariableReport {
     pub variable: String,
     /// The place as named by the user.
     pub at: String,
-    /// How often a line was arrived at, an instruction executed, or a function called.
+    /// The number of arrivals at a line, executions of an instruction, or calls of a function.
     pub count: u64,
     /// The values.
     #[serde(flatten)]
     pub rows: VariableRows,
-    /// How many instances, or values, are left out.
+    /// The number of instances, or values, left out.
     pub more: u64,
-    /// The verb for what is counted: arrived at, executed, called.
+    /// The verb for the counted events: arrived at, executed, called.
     #[serde(skip)]
     pub happened: &'static str,
 }
@@ -57,7 +57,7 @@ pub enum VariableRows {
         stats: Vec<VariableStats>,
         /// The most frequent values first.
         counts: Vec<VariableCount>,
-        /// How often there was no value, with the reasons.
+        /// The number of cases without a value, with the reasons.
         missing: Vec<VariableMissing>,
         /// The number of moments at which the place may hold something else.
         #[serde(skip_serializing_if = "is_zero")]
@@ -93,7 +93,7 @@ pub enum VariableValue {
         type_name: String,
         /// The value in C notation.
         value: String,
-        /// What wrote to its place since the call began, so that it may hold something else.
+        /// The writer to its place since the call began; the place may hold something else.
         #[serde(skip_serializing_if = "Option::is_none")]
         written: Option<WrittenSince>,
     },
@@ -122,11 +122,11 @@ pub struct VariableStats {
     pub largest_first: u64,
     /// The most frequent.
     pub most: String,
-    /// How often it was held.
+    /// The number of times it was held.
     pub most_times: u64,
 }
 
-/// How often a variable held a value.
+/// A value of a variable, with its count.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VariableCount {
     /// Its type.
@@ -136,16 +136,16 @@ pub struct VariableCount {
     pub value: String,
     /// Its bits, in hexadecimal.
     pub bits: String,
-    /// How often it was held.
+    /// The number of times it was held.
     pub times: u64,
 }
 
-/// How often a variable had no value.
+/// A reason why a variable had no value, with its count.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VariableMissing {
     /// The reason.
     pub unavailable: String,
-    /// How often this was so.
+    /// The number of cases.
     pub times: u64,
 }
 

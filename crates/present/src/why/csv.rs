@@ -81,7 +81,7 @@ impl<'o> WhyCsv<'o> {
         )
     }
 
-    /// Writes a row for what is not listed one by one.
+    /// Writes a row for items that are not listed one by one.
     fn more(&mut self, step: &str, more: u64) -> Result<(), PresentError> {
         if more > 0 {
             self.row(step, "more", "", more, None)?;

@@ -8,8 +8,8 @@ use crate::number::counted;
 use crate::{PresentError, grouped};
 
 /// Writes the way back as a graph, entry by entry: each computation with its place, and arrows to
-/// what it was computed from. The label of an arrow says how the value was moved. Operands that are
-/// not followed are dashed. A loop of steps is a dotted arrow.
+/// the values it was computed from. The label of an arrow says how the value was moved. Operands
+/// that are not followed are dashed. A loop of steps is a dotted arrow.
 pub struct WhyDot<'o> {
     /// The receiver.
     pub out: &'o mut dyn Write,

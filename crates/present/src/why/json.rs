@@ -16,7 +16,7 @@ use crate::name::without_parameters;
 use crate::plain::plain;
 use crate::state::WrittenSince;
 
-/// Where a value came from. The lines after the first are the way back, in the order of discovery:
+/// The origin of a value. The lines after the first are the way back, in the order of discovery:
 /// how the value was moved, how it was computed, and its origin.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct WhyHead {
@@ -29,7 +29,7 @@ pub struct WhyHead {
     /// With `--trap`, if the run ended in a library: how it ended in terms of the user's own code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub death: Option<WhyDeath>,
-    /// What wrote to the variable's place since the call began, so that it may hold something else.
+    /// The writer to the variable's place since the call began; the place may hold something else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<WrittenSince>,
 }
@@ -41,7 +41,7 @@ pub struct WhyDeath {
     pub what: String,
     /// The printed message, if any.
     pub message: Option<String>,
-    /// Where the user's own code called the library.
+    /// The place where the user's own code called the library.
     pub place: WhyPlace,
     /// The line of the user's own code that called that function.
     #[serde(serialize_with = "position")]

@@ -12,7 +12,7 @@ use crate::table::wrapped;
 use crate::why::why_origin;
 use crate::{LeftOut, PresentError, WhyPlace, WhyText};
 
-/// How many steps in a library to show.
+/// The number of steps in a library to show.
 const FEW: u64 = 4;
 
 pub(super) fn report(
@@ -208,7 +208,8 @@ fn words(cause: &WhyNotCause, after: u64) -> String {
     }
 }
 
-/// How often something was executed in the whole run, if that is more than in the part in question.
+/// Describes the number of executions in the whole run, if it exceeds the number in the part in
+/// question.
 fn in_all(count: u64, executions: u64) -> String {
     if executions == count {
         String::new()

@@ -11,8 +11,9 @@ pub const TEXT: &str = include_str!("../golden/program.wat");
 
 /// `program.wat` as a module, with line tables or without.
 ///
-/// The line tables of the `wat` crate leave the function count out of the Code section's payload and so are one
-/// byte off. An operator of one byte therefore takes the line of the next one; none ends a line of the program.
+/// The line tables of the `wat` crate leave the function count out of the Code section's payload
+/// and so are one byte off. An operator of one byte therefore takes the line of the next one; none
+/// ends a line of the program.
 pub fn module(debug: bool) -> Vec<u8> {
     let mut parser = wat::Parser::new();
     if debug {

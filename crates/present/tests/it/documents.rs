@@ -15,7 +15,7 @@ fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
 }
 
-/// Compares a file with what it should hold, or writes it.
+/// Compares a file with its expected text, or writes it.
 fn is(path: &Path, text: &str) {
     if std::env::var_os("BLESS").is_some() {
         fs::write(path, text).unwrap();
@@ -47,7 +47,7 @@ fn schemas_are_those_of_the_structs() {
     }
 }
 
-/// What stands before and after what is made.
+/// The lines before and after the generated part.
 const BEGIN: &str = "<!-- What follows is made by crates/present/tests/it/documents.rs. -->\n";
 const END: &str = "<!-- What is made ends here. -->\n";
 
@@ -96,7 +96,7 @@ fn described(all: &[Description]) -> String {
     text
 }
 
-/// What a schema defines beside itself. The same name is the same thing in all documents.
+/// Collects the definitions in a schema. The same name is the same thing in all documents.
 fn collect<'s>(schema: &'s Value, objects: &mut BTreeMap<&'s str, &'s Value>) {
     let Some(definitions) = schema["$defs"].as_object() else {
         return;
@@ -108,7 +108,7 @@ fn collect<'s>(schema: &'s Value, objects: &mut BTreeMap<&'s str, &'s Value>) {
     }
 }
 
-/// An object, or an object of one of several kinds, or one of several words.
+/// Describes an object, or an object of one of several kinds, or one of several words.
 fn object(text: &mut String, schema: &Value) {
     if let Some(description) = schema["description"].as_str() {
         let _ = writeln!(text, "{}\n", description.replace('\n', " "));
@@ -149,7 +149,8 @@ fn word(schema: &Value) -> Option<&str> {
     schema["const"].as_str()
 }
 
-/// What one of several kinds of object is: the field that says it, or the other object that it is.
+/// Returns the title of one of several kinds of object: the field that selects it, or the other
+/// object that it is.
 fn title(kind: &Value) -> String {
     let fields = kind["properties"].as_object();
     let tag = fields

@@ -19,7 +19,7 @@ const KINDS: [(By, &str); 5] = [
     (By::Instruction, "instruction"),
 ];
 
-/// The program's text stands for itself.
+/// The program's text represents itself.
 struct Own;
 
 impl Sources for Own {

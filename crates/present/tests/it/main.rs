@@ -1,4 +1,4 @@
-//! Tests of reports from outside the crate.
+//! Integration tests of reports.
 
 mod common;
 mod documents;

@@ -7,8 +7,8 @@ use afterimage_profile::Resolver;
 use afterimage_profile::location::{Occurrence, Place, ResolveError, Resolved};
 use afterimage_program::{LineError, NameError, Names, Program, SourceMap};
 
-/// All operators but the last of a body have two bytes, because the line tables of the `wat` crate are
-/// one byte off.
+/// All operators but the last of a body have two bytes, because the line tables of the `wat` crate
+/// are one byte off.
 const TEXT: &str = r#"(module
   (import "env" "log" (func $log (param i32)))
   (func $main (export "start")
@@ -84,7 +84,7 @@ fn operators_by_offset() {
         let absolute = format!("@{:#x}", body + 3);
         assert_eq!(at.location(&absolute).unwrap().place, second);
 
-        // The very first operator of a function, behind its locals.
+        // The very first operator of a function, after its locals.
         let first = Place::Operator(func(1), OpId::from_u32(0));
         assert_eq!(at.location("main+0").unwrap().place, first);
 

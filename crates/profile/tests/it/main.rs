@@ -1,4 +1,4 @@
-//! Tests of profiles from outside.
+//! Integration tests of profiles.
 
 mod locations;
 mod oracle;

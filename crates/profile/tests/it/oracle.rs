@@ -118,8 +118,9 @@ fn line_table(program: &Program, bytes: &[u8], choices: &mut Choices<'_>) -> Lin
     LineTable(rows)
 }
 
-/// An instruction that control reached, and executed unless the run stopped before it. `arrives`: at the activation's start, round a loop that can stay on its
-/// line, or through a vertex that executes nothing.
+/// An instruction that control reached, and executed unless the run stopped before it. `arrives`:
+/// at the activation's start, round a loop that can stay on its line, or through a vertex that
+/// executes nothing.
 struct Reached {
     offset: OrigOffset,
     line: Option<Line>,
@@ -188,7 +189,7 @@ fn stays(
     false
 }
 
-/// What the naive walk sees of one function.
+/// The naive walk's view of one function.
 #[derive(Default)]
 struct Naive {
     counts: FunctionCounts,
@@ -197,7 +198,8 @@ struct Naive {
 }
 
 impl Naive {
-    /// One activation: at every block a random way out, for at most `fuel` blocks, then it stays open.
+    /// Simulates one activation. It leaves each block by a random edge; after `fuel` blocks it
+    /// stays open.
     fn activation(
         &mut self,
         function: &Function,
@@ -263,7 +265,8 @@ impl Naive {
         }
     }
 
-    /// The run stops in a block of nothing but a jump that is passed over: where the jumps lead is reached, and not executed.
+    /// The run stops in a block with nothing but a skipped jump: the targets of the jumps are
+    /// reached, but not executed.
     fn reach_behind_jumps(
         &mut self,
         function: &Function,
@@ -312,7 +315,8 @@ impl Naive {
     }
 }
 
-/// Which jumps are passed over, and which belong to no line, by the rules of `afterimage_profile`'s lines: one jump after the other.
+/// Finds the jumps that are skipped, and the jumps that belong to no line, by the rules of
+/// `afterimage_profile`'s lines, one jump at a time.
 fn settle(function: &Function, own: &mut BTreeMap<OpId, Instruction>) {
     let all = own.clone();
     let same = |line: Line| {
@@ -342,7 +346,8 @@ fn settle(function: &Function, own: &mut BTreeMap<OpId, Instruction>) {
     }
 }
 
-/// The instructions of a function with their lines, by the rule stated at `OperatorCount::position`: where nothing is said of one, all ways are gone back from it.
+/// Returns the instructions of a function with their lines, by the rule stated at
+/// `OperatorCount::position`. For an instruction without a line, it walks back along all ways.
 fn instructions(
     program: &Program,
     bytes: &[u8],
@@ -396,7 +401,7 @@ fn instructions(
                     let start = function.cfg.blocks[block].ops.start;
                     last_in(start..*op).or_else(|| came_from(block))
                 }
-                // Nobody comes there: it goes with what stands before it.
+                // Control never arrives there, so the jump takes the line before it.
                 (None, None) => unreachable,
             };
             unreachable = found;

@@ -1,4 +1,4 @@
-//! Where exceptions go: dispatch vertices and the edges out of them.
+//! The routes of exceptions: dispatch vertices and the edges out of them.
 
 use std::collections::HashSet;
 

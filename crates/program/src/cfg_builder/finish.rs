@@ -97,7 +97,7 @@ fn in_order<'e>(edges: &'e [RawEdge], number: &Numbering, blocks: usize) -> Vec<
 
 /// The final numbers of the builder's vertices.
 struct Numbering {
-    /// For each code block of the builder: whether it was joined to the one before it.
+    /// For each code block of the builder: whether it was joined to the previous one.
     absorbed: Vec<bool>,
     code: Vec<BlockId>,
     dispatch: Vec<BlockId>,

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-/// The demangled form of a Rust or C++ symbol, without Rust's hash. `None` if the symbol is
+/// The demangled form of a Rust or C++ symbol, without Rust's hash. Returns `None` if the symbol is
 /// neither, or its name is too long to read: a short symbol can stand for a name of exponential
 /// length.
 pub fn demangle(raw: &str) -> Option<String> {

@@ -42,8 +42,8 @@ struct FunctionName {
 impl Names {
     /// Collects the names of a program. `bytes` is the module that it was parsed from.
     ///
-    /// DWARF is read only for functions that have no other name. Linear in the name section; a name
-    /// is demangled when it is asked for.
+    /// DWARF is read only for functions that have no other name. Linear in the name section; names
+    /// are demangled on request.
     pub fn build(program: &Program, bytes: &[u8], source: &SourceMap<'_>) -> Self {
         Self::build_with(program, bytes, || source)
     }
@@ -183,7 +183,7 @@ impl Names {
         (0..self.functions.len()).map(FuncId::new)
     }
 
-    /// What could not be read.
+    /// Returns warnings about unreadable parts.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }

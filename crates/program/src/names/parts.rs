@@ -2,7 +2,7 @@
 //!
 //! Input: a demangled name, or a user's form of one. Output: the segments of its path, each with
 //! its generic arguments and parameters. Text before the path (the type that a C++ template
-//! returns) and after it (`const`) is kept separately. For any text this terminates, takes linear
+//! returns) and after it (`const`) is kept separately. This terminates for any text, takes linear
 //! time, and loses nothing but blanks.
 
 /// A name without insignificant blanks, and without the `::` before generic arguments: `f::<A, B>`
@@ -221,7 +221,7 @@ fn operator(text: &str) -> Option<usize> {
 /// A [squeezed] name, split into its parts.
 #[derive(Debug)]
 pub(super) struct Parts<'t> {
-    /// Where the path begins, after a type.
+    /// The start of the path, after a type.
     pub(super) start: usize,
     path: Vec<Segment<'t>>,
     /// The text after the parameters, such as `const`.
@@ -229,7 +229,7 @@ pub(super) struct Parts<'t> {
     omitted: Omitted,
 }
 
-/// Which namespaces a user may omit from a name, apart from inline ones.
+/// The namespaces that a user may omit from a name, apart from inline ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Omitted {
     /// The path begins at the outermost namespace: the user wrote `::` before it.
@@ -317,7 +317,7 @@ impl<'t> Parts<'t> {
     }
 
     /// Whether a user who wrote `wanted` may mean this name. The user may omit leading namespaces,
-    /// generic arguments, parameters and what follows them.
+    /// generic arguments, and parameters with everything after them.
     pub(super) fn fits(&self, wanted: &Parts<'_>) -> bool {
         if !wanted.qualifiers.is_empty() && wanted.qualifiers != self.qualifiers {
             return false;
@@ -374,7 +374,8 @@ impl<'t> Parts<'t> {
 /// The paths by which users refer to a function.
 enum Ways<'t> {
     Plain(Vec<Segment<'t>>),
-    /// Rust's `<Type as Trait>::function`, `<impl Trait for Type>::function` and `<Type>::function`.
+    /// Rust's `<Type as Trait>::function`, `<impl Trait for Type>::function` and
+    /// `<Type>::function`.
     Of {
         of_type: Vec<Segment<'t>>,
         of_trait: Option<Vec<Segment<'t>>>,
@@ -387,7 +388,8 @@ fn is_qualifier(rest: &str) -> bool {
     words.iter().any(|word| rest.starts_with(word))
 }
 
-/// Whether a path ends in another path, ignoring inline namespaces and those that may be omitted.
+/// Whether a path ends in another path, ignoring inline namespaces and namespaces that may be
+/// omitted.
 fn ends_in(path: &[Segment<'_>], end: &[Segment<'_>], omitted: Omitted) -> bool {
     let mut path = path.iter().rev().peekable();
     for (i, wanted) in end.iter().rev().enumerate() {

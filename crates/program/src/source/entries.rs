@@ -11,7 +11,8 @@ pub(super) struct EntryId {
     pub(super) offset: UnitOffset,
 }
 
-/// What an entry says about a function, directly or through the entry that it is an instance of.
+/// The data that an entry has about a function, directly or through the entry that it is an
+/// instance of.
 #[derive(Debug, Default)]
 pub(super) struct Description {
     linkage_name: Option<String>,
@@ -31,7 +32,7 @@ impl Description {
         self.name
     }
 
-    /// Where the function is declared.
+    /// Returns the place of the function's declaration.
     pub(super) fn declared(&self) -> Option<Location> {
         Some(Location {
             file: self.file?,

@@ -12,7 +12,8 @@ use super::{FileId, Slice};
 #[derive(Debug, Default)]
 pub(super) struct FileTable {
     paths: Vec<String>,
-    /// The MD5 digest of each file's text, if the debug information has one (DWARF 5, section 6.2.4.1).
+    /// The MD5 digest of each file's text, if the debug information has one (DWARF 5, section
+    /// 6.2.4.1).
     digests: Vec<Option<[u8; 16]>>,
     by_path: HashMap<String, FileId>,
 }
@@ -99,7 +100,8 @@ fn full_path<'a>(
     Ok(simplified(&path))
 }
 
-/// Removes `.` and `folder/..` from a path, so that one file has one path. Symbolic links are not resolved.
+/// Removes `.` and `folder/..` from a path, so that one file has one path. Symbolic links are not
+/// resolved.
 pub(super) fn simplified(path: &str) -> String {
     let (scheme, rest) = match path.split_once("://") {
         Some((scheme, rest)) if !scheme.contains('/') => path.split_at(path.len() - rest.len()),

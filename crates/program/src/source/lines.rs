@@ -19,13 +19,13 @@ pub(super) struct LineReader<'s, 'a> {
     warnings: Vec<String>,
     /// The line tables read so far. Units may share one.
     seen: HashSet<usize>,
-    /// How many more bytes of table headers may be read (or entries, if there are more). Hostile
+    /// The remaining budget for bytes of table headers (or entries, if there are more). Hostile
     /// units could all name one huge table, or tables that overlap.
     budget: usize,
     /// The budget was exceeded.
     is_exhausted: bool,
-    /// How many more bytes of paths may be built. Hostile files could all be in a folder with a
-    /// huge name.
+    /// The remaining budget for bytes of paths. Hostile files could all be in a folder with a huge
+    /// name.
     text: usize,
 }
 
@@ -73,7 +73,7 @@ struct Sequence {
 enum InBodies {
     /// It is exactly one body, or several.
     Exact,
-    /// It lies in one body, but is not all of it.
+    /// It lies in one body but does not cover it.
     Part,
     Across,
 }
@@ -284,8 +284,8 @@ impl Ran {
             let location = file
                 .zip(line)
                 .map(|(file, line)| Location { file, line, column });
-            // Of several rows for one address, the last applies, but a prologue end stated by an
-            // earlier one remains.
+            // If several rows have one address, the last applies, but an earlier prologue end
+            // remains.
             let ends = |last: &LastRow| last.prologue_end && last.address == address;
             let prologue_end = row.prologue_end() || before.as_ref().is_some_and(ends);
             sequence.last = location.map(|location| LastRow {

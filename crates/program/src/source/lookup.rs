@@ -54,7 +54,7 @@ pub enum LineError {
         query: String,
         /// Files with a similar last path component, best first.
         nearest: Vec<String>,
-        /// Where more debug information is, according to the module.
+        /// Further places of debug information, according to the module.
         elsewhere: NoDebug,
     },
     /// Several files have this name.
@@ -117,7 +117,7 @@ fn columns(found: &[u32]) -> String {
 
 const SEPARATORS: [char; 2] = ['/', '\\'];
 
-/// Where the last part of a path begins.
+/// Returns the start of a path's last part.
 fn base(path: &str) -> usize {
     path.rfind(SEPARATORS).map_or(0, |slash| slash + 1)
 }

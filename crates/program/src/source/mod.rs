@@ -3,8 +3,7 @@
 //!
 //! Reads only the original module: addresses count from the start of the Code section's payload.
 //! The line tables are decoded once, when the map is built. The entries about functions are decoded
-//! only when inlining or names are asked about. Unreadable parts are omitted and listed as
-//! warnings.
+//! only when inlining or names are requested. Unreadable parts are omitted and listed as warnings.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -48,11 +47,12 @@ pub struct Location {
 pub struct Row {
     /// The code.
     pub range: Range<OrigOffset>,
-    /// Where it comes from.
+    /// Its source location.
     pub location: Location,
     /// Whether the compiler recommends its start for a breakpoint on the line.
     pub is_statement: bool,
-    /// Whether the compiler recommends its start for a breakpoint on the function: its frame is set up there.
+    /// Whether the compiler recommends its start for a breakpoint on the function: its frame is set
+    /// up there.
     pub prologue_end: bool,
 }
 
@@ -74,7 +74,7 @@ pub struct SourceMap<'a> {
     warnings: Vec<String>,
     /// Chooses among several files with one name.
     prefer: Option<Box<Prefer>>,
-    /// Where the short paths of files begin.
+    /// The starts of the short paths of files.
     short_paths: OnceLock<Vec<usize>>,
     by_line: OnceLock<Vec<(Location, u32)>>,
     subprograms: OnceLock<subprograms::Subprograms>,
@@ -161,7 +161,7 @@ impl<'a> SourceMap<'a> {
         own.map(|(_, data, _)| data.len() as u64).sum()
     }
 
-    /// Where the debug information is if the module itself has none.
+    /// Returns where the debug information is if the module itself has none.
     pub fn missing(&self) -> NoDebug {
         NoDebug::of(|name| self.sections.custom(name).map_or(&[][..], |(data, _)| data))
     }
@@ -252,8 +252,8 @@ impl<'a> SourceMap<'a> {
             .is_some_and(|row| row.range.start < body.end)
     }
 
-    /// Where the code at an offset comes from. `None` if the tables do not cover it, or
-    /// say that it comes from no line. O(log rows).
+    /// Returns the source location of the code at an offset. `None` if the tables do not cover it,
+    /// or say that it comes from no line. O(log rows).
     pub fn locate(&self, offset: OrigOffset) -> Option<Location> {
         let after = self.rows.partition_point(|row| row.range.start <= offset);
         let row = self.rows[..after].last()?;
@@ -275,7 +275,7 @@ impl<'a> SourceMap<'a> {
         self.files().get(file.0 as usize).map_or("", String::as_str)
     }
 
-    /// What could not be read so far.
+    /// Returns warnings about unreadable parts so far.
     pub fn warnings(&self) -> impl Iterator<Item = &str> {
         let later = self
             .subprograms

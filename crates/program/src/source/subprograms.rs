@@ -11,7 +11,7 @@ use crate::Fit;
 
 mod walk;
 
-/// The maximal number of inlined calls of one line in one function that are told apart.
+/// The maximal number of distinguished inlined calls of one line in one function.
 const CALLS: usize = 64;
 
 /// One of the functions that an operator belongs to.
@@ -19,7 +19,7 @@ const CALLS: usize = 64;
 pub struct InlinedFrame {
     /// The function's linkage name (mangled), or its plain name if it has no other.
     pub function: Option<String>,
-    /// Where the function is declared.
+    /// The place of the function's declaration.
     pub declared: Option<Location>,
     /// The place in this function: for the innermost frame the operator's own, for outer frames
     /// that of the inlined call.
@@ -31,7 +31,7 @@ pub struct InlinedFrame {
 pub struct InlinedFunction {
     /// Its linkage name (mangled), or its plain name if it has no other.
     pub name: String,
-    /// Where it is declared.
+    /// The place of its declaration.
     pub declared: Location,
     /// The first of its lines that begins the code of a call.
     pub first: Option<Location>,
@@ -43,7 +43,7 @@ pub(super) struct Subprograms {
     /// Ascending by where they begin.
     functions: Vec<Subprogram>,
     calls: Vec<InlinedCall>,
-    /// Which bodies the functions' entries claim.
+    /// The bodies that the functions' entries claim.
     pub(super) fit: Fit,
     /// Functions that the linker removed, and those among them that had been inlined.
     removed: Vec<EntryId>,
@@ -66,13 +66,13 @@ struct InlinedCall {
     depth: u32,
     range: Range<OrigOffset>,
     entry: EntryId,
-    /// Where the call is written.
+    /// The place of the call in the source.
     call: Option<Location>,
 }
 
 impl SourceMap<'_> {
-    /// The functions that the code at an offset belongs to: the innermost inlined one first, and
-    /// the one that the module defines last. Empty if nothing is known.
+    /// Returns the functions that contain the code at an offset: the innermost inlined one first,
+    /// and the function that the module defines last. Empty if nothing is known.
     ///
     /// The first call reads the debugging information entries; a later one takes O(depth · log
     /// inlined calls).
@@ -133,8 +133,8 @@ impl SourceMap<'_> {
         })
     }
 
-    /// Where the code of calls inlined on a line, or in a column of it, begins: the outermost
-    /// calls, ascending. O(inlined calls), after the first call of this kind.
+    /// Returns the beginnings of the code of calls inlined on a line, or in a column of it: the
+    /// outermost calls, ascending. O(inlined calls), after the first call of this kind.
     pub fn inlined_at(&self, file: FileId, line: u32, column: Option<u32>) -> Vec<OrigOffset> {
         let is_here = |call: &InlinedCall| {
             call.call.is_some_and(|call| {
@@ -234,7 +234,7 @@ impl SourceMap<'_> {
             .into_name()
     }
 
-    /// Where the function whose body holds an offset is declared.
+    /// Returns the declaration of the function whose body contains an offset.
     pub fn declared(&self, offset: OrigOffset) -> Option<Location> {
         self.describe(self.subprograms().at(offset)?.entry)
             .declared()

@@ -2,8 +2,8 @@
 //!
 //! A [walk](super::walk) over the operators finds the statements, and the values within blocks. A
 //! variable that a block reads before writing becomes an *entry value* of that block.
-//! [Resolving](super::resolve) finds where entry values come from, and
-//! [minimizing](super::minimize) removes what is not needed.
+//! [Resolving](super::resolve) finds the origins of entry values, and [minimizing](super::minimize)
+//! removes unneeded φs.
 
 use std::collections::HashMap;
 
@@ -30,17 +30,18 @@ pub(super) struct Walked<'a> {
     pub(super) entries: HashMap<(BlockId, Variable), ValueId>,
     /// For each block, the variables that it wrote with their last values, ascending by variable.
     pub(super) writes: PrimaryMap<BlockId, Vec<(Variable, ValueId)>>,
-    /// What edges carry if they move slots of the operand stack.
+    /// The values on edges that move slots of the operand stack.
     pub(super) carried: HashMap<EdgeId, Carried>,
     /// The types of the function's results.
     pub(super) results: Box<[ValType]>,
 }
 
 impl Ssa {
-    /// Builds the statements of a function of a program. `bytes` is the module that the
-    /// program was parsed from.
+    /// Builds the statements of a function of a program. `bytes` is the module that the program was
+    /// parsed from.
     ///
-    /// O((operators + φs + size of the dominance frontiers) · log), which is near-linear unless loops nest deeply.
+    /// O((operators + φs + size of the dominance frontiers) · log), which is near-linear unless
+    /// loops nest deeply.
     ///
     /// # Errors
     /// If `bytes` is not that module.

@@ -171,7 +171,7 @@ impl Effect {
 /// An operator that writes a value to a memory: a store, or an atomic update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryStore {
-    /// Where it writes.
+    /// The place of the write.
     pub at: MemArg,
     /// The number of bytes.
     pub bytes: u64,
@@ -180,7 +180,7 @@ pub struct MemoryStore {
 }
 
 impl MemoryStore {
-    /// What an operator writes, if it is such an operator.
+    /// Returns the write of an operator, if it is a store.
     pub fn of(operator: &Operator<'_>) -> Option<Self> {
         let argument = memory_argument(operator)?;
         let at = argument.at;

@@ -44,7 +44,7 @@ pub(super) fn minimize(mut ssa: Ssa, copies: &[(ValueId, ValueId)]) -> Ssa {
     renumber(ssa)
 }
 
-/// Which values turned out to be equal.
+/// Values found to be equal.
 struct Same {
     /// Towards the representative.
     parent: Vec<ValueId>,

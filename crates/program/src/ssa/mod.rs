@@ -5,9 +5,9 @@
 //! constants are not statements. The first four only name or forget values, which this form makes
 //! superfluous. A constant is a value without a statement.
 //!
-//! Locals and the slots of the operand stack are the variables. A φ stands where different values
-//! of a variable meet; it is not a statement either. A value that a branch carries is not an
-//! operand of the branch but flows to the φ at its target.
+//! Locals and the slots of the operand stack are the variables. A φ merges different values of a
+//! variable; it is not a statement either. A value that a branch carries is not an operand of the
+//! branch but flows to the φ at its target.
 
 use std::ops::Range;
 
@@ -44,11 +44,11 @@ pub struct Ssa {
 pub struct Value {
     /// Its type. References are nullable and of the most general type of their kind.
     pub ty: ValType,
-    /// Where it comes from.
+    /// Its definition.
     pub def: ValueDef,
 }
 
-/// Where a value comes from.
+/// The definition of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueDef {
     /// The function's parameter with this index.
@@ -61,7 +61,7 @@ pub enum ValueDef {
     Result {
         /// The statement.
         statement: StmtId,
-        /// Which of its results.
+        /// The index of the result.
         index: u32,
     },
     /// A φ of this block.
@@ -71,7 +71,7 @@ pub enum ValueDef {
     Caught {
         /// The edge.
         edge: EdgeId,
-        /// Which of the values.
+        /// The index of the value.
         index: u32,
     },
 }
@@ -92,7 +92,7 @@ pub struct Statement {
     operands: Range<u32>,
 }
 
-/// Where values meet.
+/// A merge of values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Phi {
     /// The block at whose start it is.

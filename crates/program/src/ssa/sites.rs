@@ -1,4 +1,4 @@
-//! Where variables get new values: the places of φs.
+//! The blocks where variables get new values: the places of φs.
 //!
 //! A variable's *sites* are the blocks that write it and their iterated dominance frontier (Cytron
 //! et al. 1991, "Efficiently computing static single assignment form", section 4). Its value at the
@@ -61,7 +61,7 @@ impl Sites {
         }
     }
 
-    /// Whether a φ for a variable may stand at the start of a block.
+    /// Whether a φ for a variable may be at the start of a block.
     pub(super) fn is_phi(&mut self, block: BlockId, variable: Variable) -> bool {
         self.of(variable).phis.binary_search(&block).is_ok()
     }

@@ -1,14 +1,14 @@
-//! What is read by several threads at once, as it is long, is what is read one after the other.
+//! Reading long input on several threads gives the same as reading it on one.
 
 use afterimage_ids::FuncId;
 use afterimage_program::{ParseError, Program, SourceMap};
 
-/// So many functions, and units of debug information, are read.
+/// The number of functions, and of units of debug information, to read.
 const COUNT: u32 = 300;
-/// From so many bytes on several threads have a part in it.
+/// The length in bytes from which several threads share the work.
 const LONG: usize = 1 << 16;
 
-/// A length that always takes the same room, so that what is behind it stays where it is.
+/// Encodes a length in a fixed number of bytes, so that the following bytes stay in place.
 fn wide(length: usize) -> [u8; 5] {
     let byte = |at: u32| (length >> (7 * at)) as u8 & 0x7f | if at < 4 { 0x80 } else { 0 };
     std::array::from_fn(|at| byte(at as u32))
@@ -31,7 +31,8 @@ fn list(items: impl ExactSizeIterator<Item = Vec<u8>>) -> Vec<u8> {
     bytes
 }
 
-/// The operators of a function that takes a number: one that branches, one that loops, and one that calls another.
+/// The operators of a function with a number as parameter: one that branches, one that loops, and
+/// one that calls another.
 fn operators(function: u32) -> Vec<u8> {
     let callee = wide((function * 7 % COUNT) as usize);
     match function % 3 {
@@ -41,7 +42,8 @@ fn operators(function: u32) -> Vec<u8> {
     }
 }
 
-/// A module with such functions, and a last one with so many operators that do nothing. Some functions are not valid.
+/// A module with these functions, and a last one with `nops` operators that do nothing. Some
+/// functions are not valid.
 fn module(nops: usize, invalid: &[u32]) -> Vec<u8> {
     let bodies = (0..=COUNT).map(|function| {
         let mut body = vec![0];
@@ -95,13 +97,15 @@ fn of_functions_that_are_not_valid_the_first_is_told() {
     }
 }
 
-/// Debug information with a unit and a line table for each function, and so many bytes behind the last table. Some tables end in the middle.
+/// Debug information with a unit and a line table for each function, and `padding` bytes after the
+/// last table. Some tables end in the middle.
 fn with_lines(padding: usize, cut: &[u32]) -> Vec<u8> {
     let mut module = module(1, &[]);
     let program = Program::parse(&module).unwrap();
     let bodies = (0..COUNT).map(|at| program.function(FuncId::from_u32(at)).unwrap());
     let bodies = Vec::from_iter(bodies.map(|function| function.body.clone()));
-    // Addresses count from where the Code section's payload begins: before the number of functions, and the size and the locals of the first.
+    // Addresses count from where the Code section's payload begins: before the number of functions,
+    // and the size and the locals of the first.
     let payload = bodies[0].start.0 - 10;
     let mut tables = Vec::new();
     let mut info = Vec::new();
@@ -165,7 +169,7 @@ fn line_tables() {
     }
 }
 
-/// Headers of line tables that lie within each other: each lists all zeros behind it as directories without a name.
+/// Nested headers of line tables: each lists all the zeros after it as directories without a name.
 fn nested(count: usize, zeros: usize) -> Vec<u8> {
     const HEADER: usize = 4 + 2 + 1 + 1 + 4 + 6 + 1 + 2 + 5;
     let end = [1, 1, 8, 0];
@@ -200,7 +204,8 @@ fn directories_of_headers_that_lie_within_each_other_are_counted() {
         said.count()
     };
     assert_eq!(left_out(2), 0);
-    // Each of them lists what all those behind it have, half of the section on average: sixty-four times the section is read, and it is said once that this was not enough.
+    // Each header lists everything that the later ones list, half of the section on average.
+    // Sixty-four times the section is read, and one warning says that this was not enough.
     assert_eq!(left_out(2000), 1);
 }
 

@@ -1,5 +1,5 @@
-//! Control-flow graphs of hand-written modules, compared with the files beside them.
-//! `BLESS=1 cargo test` writes what the builder makes; read it before committing it.
+//! Control-flow graphs of hand-written modules, compared with the files beside them. `BLESS=1 cargo
+//! test` writes the builder's output; read it before committing it.
 
 use std::fmt::Write;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Every control-flow graph is the one that the definition gives.
+//! Every control-flow graph equals the one given by the definition.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,7 +8,7 @@ use afterimage_ids::{FuncId, OpId};
 use afterimage_program::{BlockEnd, BlockKind, EdgeKind, OperatorIndex, Program};
 use afterimage_testkit::modules::{HANDWRITTEN, ModuleConfig, module_from_seed};
 
-/// Compares the graphs of a module, and returns how many edges they have.
+/// Compares the graphs of a module, and returns their number of edges.
 fn check(name: &str, bytes: &[u8]) -> usize {
     let program = Program::parse(bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
     let bodies: Vec<_> = program
@@ -37,7 +37,7 @@ fn check(name: &str, bytes: &[u8]) -> usize {
     edges
 }
 
-/// What the documentation of `Cfg` promises beyond the shape of the graph.
+/// Checks the promises of `Cfg`'s documentation beyond the shape of the graph.
 fn invariants(
     name: &str,
     program: &Program,

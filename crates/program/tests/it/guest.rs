@@ -104,7 +104,7 @@ fn rows_ascend_and_lie_in_functions() {
     );
 }
 
-/// Every operator of every function: our frames are addr2line's.
+/// For every operator of every function, our frames equal those of addr2line.
 #[test]
 fn inlined_frames_are_those_of_addr2line() {
     let program = Program::parse(guest()).unwrap();
@@ -148,7 +148,8 @@ fn inlined_frames_are_those_of_addr2line() {
             while let Some(frame) = frames.next().unwrap() {
                 let name = frame.function.map(|f| f.raw_name().unwrap().into_owned());
                 let location = frame.location.and_then(|l| {
-                    // A file that is an address is absolute, though addr2line joins it to the folder.
+                    // A file that is an address is absolute, though addr2line joins it to the
+                    // folder.
                     let path = l.file?;
                     let path = &path[path.rfind("wasisdk://").unwrap_or(0)..];
                     Some((path.to_string(), l.line?, l.column.unwrap_or(0)))

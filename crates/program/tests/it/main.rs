@@ -1,4 +1,4 @@
-//! Tests of the program from outside.
+//! Integration tests of the program.
 
 mod at_once;
 mod cfg;

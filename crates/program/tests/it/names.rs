@@ -1,9 +1,9 @@
-//! Where names come from, and what happens where they run out.
+//! The sources of names, and the fallbacks.
 
 use afterimage_ids::FuncId;
 use afterimage_program::{NameError, Names, Program, SourceMap};
 
-/// What a query means, without debug information.
+/// Resolves a query without debug information.
 fn find(names: &Names, query: &str) -> Result<FuncId, NameError> {
     names.find(query, &SourceMap::build(&[]))
 }

@@ -1,4 +1,4 @@
-//! Statements: by definition, and compared with executions on a machine that knows nothing of them.
+//! Checks statements by definition, and against executions on a machine that does not know them.
 
 use std::path::Path;
 
@@ -87,7 +87,7 @@ fn who_takes_a_constant() {
     let ssa = Ssa::build(&program, &bytes, &program.functions[0]).unwrap();
     let takers = (0..8).map(|op| ssa.taker_of(OpId::from_u32(op)));
     let takers = Vec::from_iter(takers.map(|taker| taker.map(OpId::as_u32)));
-    // local.get, i32.const, i32.add, local.set; i32.const twice, i32.store; and what is returned.
+    // local.get, i32.const, i32.add, local.set; i32.const twice, i32.store; and the returned value.
     let (sum, store) = (Some(2), Some(6));
     assert_eq!(takers, [None, sum, None, None, store, store, None, None]);
 }

@@ -5,12 +5,12 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A module that has some code.
+/// A module with some code.
 const MODULE: &str = r#"(module (func (export "f") (param i32) (result i32)
     (local i32) (loop $l (local.set 1 (i32.add (local.get 1) (i32.mul (local.get 0) (i32.const 7))))
     (br_if $l (local.tee 0 (i32.sub (local.get 0) (i32.const 1))))) (local.get 1)))"#;
 
-/// A cache that holds it, and its file.
+/// Fills a cache with it and returns the cached file's path.
 fn filled() -> (TempDir, Engine, Vec<u8>, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let engine = Engine::default();
@@ -28,7 +28,7 @@ fn what_was_kept_is_loaded() {
     assert!(load(&engine, &path).is_some());
 }
 
-/// Executing such code ends by a signal, or worse, gives another answer.
+/// Executing damaged code ends in a signal or, worse, in a wrong answer.
 #[test]
 fn code_of_which_any_bit_is_another_is_not_loaded() {
     let (folder, engine, bytes, path) = filled();
@@ -46,11 +46,11 @@ fn code_of_which_any_bit_is_another_is_not_loaded() {
     }
     fs::write(&path, [&whole[..], b"\0"].concat()).unwrap();
     assert!(checked(&path).is_none());
-    // It goes, and the module is compiled.
+    // The file is removed and the module compiled.
     let cache = Cache::in_folder(folder.path());
     assert!(cache.compile(&engine, &bytes).is_ok());
     assert!(!path.exists(), "compiled too fast to be kept");
-    // Sound code under another module's name is not that module's.
+    // Intact code under another module's name is rejected.
     fs::write(&path, &whole).unwrap();
     let name = path.file_name().unwrap().to_str().unwrap();
     let ending = CODE.ending;
@@ -76,7 +76,7 @@ fn files_that_are_not_ours_stay() {
         own.join(format!("{key}.x.tmp")),
     ];
     for path in &foreign {
-        // Those in our folder that have another name have our label.
+        // The files in our folder with another name have our label.
         let has_our_name = path.ends_with(format!("{key}.native"));
         fs::write(path, if has_our_name { b"mine" } else { &ours[..] }).unwrap();
         let file = File::options().write(true).open(path).unwrap();
@@ -91,7 +91,7 @@ fn files_that_are_not_ours_stay() {
         file.set_times(FileTimes::new().set_modified(time)).unwrap();
         kept.push(path);
     }
-    // Of four of ours the two oldest go, one of which is half-written.
+    // Of our four files, the two oldest go; one of them is half-written.
     let limited = |limit| Kind { limit, ..CODE };
     trim(&path, &limited(2 * ours.len() as u64)).unwrap();
     let left = kept.iter().map(|path| path.exists());

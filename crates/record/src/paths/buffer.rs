@@ -1,9 +1,10 @@
 //! The ring between the guest and the consumer: two halves of the probes' memory.
 //!
-//! The guest writes one half while the consumer reads the other in place. A half belongs to exactly one of them at a
-//! time: it goes to the consumer as a [`FullHalf`], and comes back when that is dropped. A guest that is faster
-//! waits. It does not ask whether its half is full: the other half's beginning is read-only, so that its first store there faults,
-//! and the fault's handler exchanges the halves ([`Producer::fault`]).
+//! The guest writes one half while the consumer reads the other in place. Each half belongs to
+//! exactly one of them at a time. It goes to the consumer as a [`FullHalf`] and returns when that
+//! is dropped. If the guest is faster, it waits. The guest never tests whether its half is full.
+//! Instead, the beginning of the other half is read-only; the first store there faults, and the
+//! fault handler exchanges the halves ([`Producer::fault`]).
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -14,14 +15,14 @@ use afterimage_ids::FuncId;
 use super::guard::Ring;
 use crate::snapshots::{Captured, Lines};
 
-/// The guest waits at a cut while the consumer has this many cuts left to read.
+/// At a cut, the guest waits while the consumer has this many cuts left to read.
 const MOST_CUTS: usize = 256;
-/// It waits at a snapshot, whose copies take memory, while this many are left.
+/// At a snapshot, it waits while this many are left, because their copies take memory.
 const MOST_SNAPSHOTS: usize = 8;
-/// How long is waited until one is looked at again.
+/// How often the waiting guest checks.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// What the consumer is told, in the order in which it happened.
+/// A message to the consumer. Messages are in order of occurrence.
 pub(crate) enum Message {
     /// The host called a function.
     HostCall(FuncId),
@@ -29,9 +30,10 @@ pub(crate) enum Message {
     Words(FullHalf),
     /// The last word, which was not full.
     Last(u64),
-    /// The path is cut: the words since the last message, of which the last may be incomplete, and the state of the engine.
+    /// A cut of the path: the words since the last message, the last of them possibly incomplete,
+    /// and the state of the engine.
     Cut(Vec<u64>, Box<Captured>),
-    /// The run has ended: the lines of memory written since the last cut.
+    /// The end of the run: the lines of memory written since the last cut.
     Written(Vec<Lines>),
 }
 
@@ -64,15 +66,17 @@ pub(crate) struct FullHalf {
     reading: Arc<Reading>,
 }
 
-// SAFETY: the half is written by nobody until it is dropped, and the memory outlives it: see `Producer::place`.
+// SAFETY: nobody writes to the half until it is dropped, and the memory outlives it; see
+// `Producer::place`.
 #[allow(unsafe_code)]
 unsafe impl Send for FullHalf {}
 
 impl FullHalf {
-    /// The words, in the order in which they were written.
+    /// Returns the words, in the order of writing.
     pub(crate) fn words(&self) -> &[u64] {
-        // SAFETY: the range lies in the guest's memory, which exists until this half is dropped; it is aligned, because
-        // the ring begins at a page of memory; nobody writes to it meanwhile.
+        // SAFETY: the range lies in the guest's memory, which exists until this half is dropped. It
+        // is aligned, because the ring begins at a page boundary, and nobody writes to it
+        // meanwhile.
         #[allow(unsafe_code)]
         unsafe {
             std::slice::from_raw_parts(self.start, self.words)
@@ -86,34 +90,35 @@ impl Drop for FullHalf {
     }
 }
 
-/// The guest's side. Clones are of the same guest.
+/// The guest's side of the ring. Clones refer to the same guest.
 #[derive(Clone)]
 pub(crate) struct Producer(Arc<Shared>);
 
 struct Shared {
     messages: Sender<Message>,
     reading: Arc<Reading>,
-    /// How many words a half has.
+    /// The number of words in a half.
     half_words: usize,
-    /// Held by each captured state that nobody has read.
+    /// Each unread captured state holds a clone.
     waiting: Arc<()>,
     state: Mutex<State>,
 }
 
-/// What changes on the guest's side. Only the guest's thread, in the guest or in the host, uses it.
+/// The mutable state of the guest's side. Only the guest's thread uses it, in the guest or in the
+/// host.
 #[derive(Default)]
 struct State {
-    /// Set when the memory is there.
+    /// Set once the memory exists.
     ring: Option<Ring>,
-    /// Which half the guest writes to.
+    /// The half that the guest writes to.
     current: usize,
-    /// How many words of it were handed over already.
+    /// The number of its words already handed over.
     cut: usize,
     /// Why the halves could not be exchanged.
     failed: Option<HandOverError>,
 }
 
-/// Waits, when it is dropped, until no half is being read any more. It must be dropped before the memory is.
+/// On drop, waits until no half is being read. Must be dropped before the memory.
 pub(crate) struct Quiet(Producer);
 
 impl Drop for Quiet {
@@ -123,10 +128,10 @@ impl Drop for Quiet {
     }
 }
 
-/// Why the guest cannot go on.
+/// Why the guest cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum HandOverError {
-    /// The consumer is gone: it has failed, and says why itself.
+    /// The consumer failed; its own error says why.
     #[error("the recorder of the path has stopped")]
     ConsumerGone,
     /// The system does not let us protect memory.
@@ -135,7 +140,8 @@ pub enum HandOverError {
 }
 
 impl Producer {
-    /// A producer and what it sends. The ring's place is told later, by [`Producer::place`].
+    /// Creates a producer and the receiver of its messages. [`Producer::place`] later sets the
+    /// ring.
     pub(crate) fn new(half_words: u32) -> (Self, Receiver<Message>) {
         let (messages, receiver) = channel();
         let shared = Shared {
@@ -152,15 +158,15 @@ impl Producer {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The ring is here. Its memory must not be freed, moved, or accessed otherwise than by the guest before the answer is
-    /// dropped.
+    /// Sets the ring. Until the returned guard is dropped, its memory must not be freed, moved, or
+    /// accessed by anything but the guest.
     pub(crate) fn place(&self, ring: Ring) -> Result<Quiet, HandOverError> {
         ring.exchange(1, 0)?;
         self.state().ring = Some(ring);
         Ok(Quiet(self.clone()))
     }
 
-    /// Tells of a call by the host.
+    /// Reports a call by the host.
     pub(crate) fn host_call(&self, function: FuncId) -> Result<(), HandOverError> {
         self.0
             .messages
@@ -176,13 +182,14 @@ impl Producer {
             .map_err(|_| HandOverError::ConsumerGone)
     }
 
-    /// A store to this address faults. If that is because the guest's half is full, exchanges the halves, so that the guest may
-    /// do the store again. Otherwise, or if they cannot be exchanged, the answer is `false`.
+    /// Handles a fault of a store to this address. If the guest's half is full, exchanges the
+    /// halves, so that the guest can retry the store. Otherwise, or if the exchange fails, returns
+    /// `false`.
     ///
-    /// This is called by the handler of a signal, on the guest's thread. It allocates and takes locks all the same, which a handler may
-    /// not do if it interrupts a thread that does so, too: it is only the code of the guest, which does neither,
-    /// that it interrupts if the address is the ring's. Other addresses are answered without waiting for anybody: the lock is
-    /// tried, and it is held by this thread or by none.
+    /// A signal handler calls this on the guest's thread. It allocates and takes locks, which a
+    /// handler must not do if it interrupts code that does the same. But if the address is the
+    /// ring's, the handler interrupts only guest code, which does neither. For other addresses it
+    /// never blocks: it tries the lock, which only this thread can hold.
     pub(crate) fn fault(&self, address: usize) -> bool {
         let Ok(mut state) = self.0.state.try_lock() else {
             return false;
@@ -196,7 +203,7 @@ impl Producer {
         }
         match self.exchange(&mut state) {
             Ok(()) => true,
-            // The guest traps; whoever asks at its end learns why.
+            // The guest traps; the error is reported at its end.
             Err(error) => {
                 state.failed = Some(error);
                 false
@@ -204,7 +211,8 @@ impl Producer {
         }
     }
 
-    /// Writes a word for the host; exchanges the halves first if it is the other half's first.
+    /// Writes a word for the host. If the word is the first of the other half, exchanges the halves
+    /// first.
     pub(crate) fn write(&self, word: usize, value: u64) -> Result<(), HandOverError> {
         let mut state = self.state();
         debug_assert!(word < 2 * self.0.half_words);
@@ -217,7 +225,8 @@ impl Producer {
         Ok(())
     }
 
-    /// Hands over what was written up to now, with this word to be written next and these bits in none, and how the machine stands here.
+    /// Hands over everything written so far, and the captured state. `word` is the next word to
+    /// write, and `pending` holds the bits not yet in a word.
     pub(crate) fn cut(
         &self,
         word: usize,
@@ -240,7 +249,7 @@ impl Producer {
             std::thread::sleep(PAUSE);
         }
         captured.waits(&self.0.waiting);
-        // Without bits it is 1.
+        // Without pending bits it is 1.
         if pending != 1 {
             words.push(pending);
         }
@@ -250,7 +259,7 @@ impl Producer {
             .map_err(|_| HandOverError::ConsumerGone)
     }
 
-    /// How many words of the guest's half were written, with this word to be written next.
+    /// Returns the number of words written in the guest's half if `word` is next.
     fn end(&self, state: &State, word: usize) -> usize {
         if word / self.0.half_words == state.current {
             word % self.0.half_words
@@ -259,7 +268,7 @@ impl Producer {
         }
     }
 
-    /// The run has ended with this word to be written next, and these bits in none.
+    /// Ends the run. `word` is the next word to write, and `last` holds the bits not yet in a word.
     pub(crate) fn finish(&self, word: usize, last: u64) -> Result<(), HandOverError> {
         let mut state = self.state();
         if let Some(error) = state.failed.take() {
@@ -273,12 +282,12 @@ impl Producer {
             .map_err(|_| HandOverError::ConsumerGone)
     }
 
-    /// The guest's half is full.
+    /// Reports that the guest's half is full.
     pub(crate) fn full(&self) -> Result<(), HandOverError> {
         self.exchange(&mut self.state())
     }
 
-    /// Hands the guest's half over, and waits for the other one.
+    /// Hands over the guest's half and waits for the other one.
     fn exchange(&self, state: &mut State) -> Result<(), HandOverError> {
         self.hand_over(state, self.0.half_words)?;
         let other = 1 - state.current;

@@ -16,35 +16,35 @@ use super::lens::{ends_inside, trace_paths};
 use crate::RecordError;
 use crate::paths::RecordedRun;
 
-/// What of a path is built.
+/// The part of a path to build.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PathFilter {
-    /// What to keep.
+    /// The parts to keep.
     pub keep: Filter,
-    /// What is left out, in words, for the file.
+    /// A description of the parts that are left out, for the file.
     pub left_out: String,
 }
 
-/// What a path lacks of a run that was cut off, in words.
+/// The description of the part that is missing from the path of a run that was cut off.
 pub const CUT: &str = "what followed when the recording was cut off";
 
-/// What was built.
+/// The result of building a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BuiltPaths {
-    /// How many blocks were executed.
+    /// The number of executed blocks.
     pub time: u64,
-    /// How many bits the probes wrote.
+    /// The number of bits that the probes wrote.
     pub bits: u64,
-    /// How many bytes the segments have.
+    /// The size of the segments in bytes.
     pub stored: u64,
-    /// How many different paths were kept.
+    /// The number of different paths kept.
     pub kept: u64,
 }
 
-/// Adds the whole path of a recorded execution to a file: by compacting what was written during the live run, if that is there, and by
-/// re-executing the recording otherwise. The caller commits.
+/// Adds the whole path of a recorded execution to a file. It compacts the words written during the
+/// live run, or re-executes the recording if there are none. The caller commits.
 ///
-/// Of a run that was cut off, what was written before is compacted.
+/// For a run that was cut off, it compacts the words written before that.
 ///
 /// # Errors
 /// If the recording cannot be repeated exactly, or the file cannot be written.
@@ -88,8 +88,8 @@ pub fn build_paths(
     })
 }
 
-/// What a run, or a re-execution, wrote of its path, if it holds all that there is to know. Where the run ended in the middle of code, what that kept in a
-/// local is lost.
+/// Opens the path words of a run or re-execution, if they are complete. They are not if the run
+/// ended in the middle of code, which loses the bits held in a local.
 pub(super) fn live_words(
     file: &TraceFile,
     program: &Program,
@@ -127,7 +127,7 @@ fn compact<S: Sink>(
     Ok((sink, (regenerator.time(), bits)))
 }
 
-/// Where a recording's path ends.
+/// Determines where a recording's path ends.
 pub(crate) fn recorded_finish(
     program: &Program,
     index: &OperatorIndex<'_>,
@@ -157,13 +157,13 @@ pub(crate) fn recorded_finish(
     Ok(Finish::Open(frames.collect::<Result<_, RecordError>>()?))
 }
 
-/// What a section of segments came to: their summaries and bytes.
+/// The result of writing a section of segments: their summaries and bytes.
 type Coded = (Vec<Summary>, u64);
-/// The nodes that a sink was told of, and the functions of which it was not told everything.
+/// The nodes that a sink received, and the functions that it received only in part.
 type Kept = (Nodes, Vec<Partial>);
 
-/// Makes a grammar of what `paths` tells the sink, while another thread codes and writes its segments: that takes longer
-/// than all else.
+/// Builds a grammar from the path that `paths` sends to the sink. Another thread codes and writes
+/// its segments, because that takes longer than everything else.
 fn coded<R>(
     section: SectionWriter,
     filter: &Filter,
@@ -175,7 +175,7 @@ fn coded<R>(
         stored: 0,
         end: 0,
     };
-    // A segment waits for the one before.
+    // A segment waits for the previous one.
     let (segments, queue) = sync_channel::<Cut>(1);
     std::thread::scope(|scope| {
         let coder = scope.spawn(move || {
@@ -186,7 +186,7 @@ fn coded<R>(
         });
         let told = |segment: Segment, contexts: &[NodeContext]| {
             let contexts = contexts.to_vec();
-            // Nobody takes it if the coder has failed, which is told below.
+            // If the coder has failed, nobody receives this; the error is reported below.
             let _ = segments.send(Cut { segment, contexts });
         };
         let told: Box<SegmentFn<'_>> = Box::new(told);
@@ -209,7 +209,7 @@ fn coded<R>(
 
 type SegmentFn<'a> = dyn FnMut(Segment, &[NodeContext]) + Send + 'a;
 
-/// A grammar, of everything or of what a filter keeps.
+/// A grammar of the whole path, or of the part that a filter keeps.
 enum SegmentSink<'a> {
     All(Box<GrammarSink<Box<SegmentFn<'a>>>>),
     Some(Box<FilterSink<Box<SegmentFn<'a>>>>),
@@ -263,7 +263,7 @@ struct Cut {
     contexts: Vec<NodeContext>,
 }
 
-/// Codes segments and writes them as they come.
+/// Codes segments and writes them as they arrive.
 struct SegmentWriter {
     section: SectionWriter,
     summaries: Vec<Summary>,

@@ -1,7 +1,8 @@
-//! Leaving parts of a path out on purpose.
+//! Filters that leave parts of a path out.
 //!
-//! What is left out still passes: a gap of so many blocks stands for it, so every time stays what it is. An activation in which
-//! nothing is kept is left out with its blocks; around what is kept all activations are there.
+//! Omitted blocks still count: a gap with their number replaces them, so all times stay the same.
+//! An activation that keeps nothing is omitted with its blocks; all activations around kept blocks
+//! are kept.
 
 use std::collections::HashMap;
 
@@ -12,30 +13,30 @@ use afterimage_wpp::{Partial, Segment};
 
 use super::grammar::{GrammarSink, Nodes};
 
-/// The k-th execution of a block, or the k-th arrival at several places together.
+/// The k-th execution of a block, or the k-th arrival at any of several places.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// The places, at most one for each function.
+    /// The places, at most one per function.
     pub places: Vec<MarkedCode>,
-    /// Which execution or arrival, from 1.
+    /// The number of the execution or arrival, from 1.
     pub number: u64,
 }
 
-/// Where in a function a mark is met.
+/// The code in a function that counts as an arrival.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MarkedCode {
     /// The function.
     pub function: FuncId,
-    /// In which blocks, and how often in each.
+    /// Blocks, and the number of arrivals in each.
     pub inside: Vec<(BlockId, u64)>,
-    /// Where an activation begins.
+    /// Whether the beginning of an activation is an arrival.
     pub entry: bool,
-    /// Between two blocks, executed one after the other by an activation.
+    /// Pairs of blocks that an activation executes one after the other.
     pub over: Vec<(BlockId, BlockId)>,
 }
 
 impl Mark {
-    /// The k-th execution of a block, from 1.
+    /// Creates a mark at the k-th execution of a block, from 1.
     pub fn block(function: FuncId, block: BlockId, number: u64) -> Self {
         let place = MarkedCode {
             function,
@@ -53,7 +54,7 @@ impl Mark {
         self.places.iter().find(|place| place.function == function)
     }
 
-    /// How often it is met in a path, once that has begun.
+    /// Counts the arrivals inside a path, after its beginning.
     fn inside(&self, path: &ExecutedPath<'_>) -> u64 {
         let Some(code) = self.code(path.function) else {
             return 0;
@@ -69,7 +70,8 @@ impl Mark {
         own.sum::<u64>() + pairs.count() as u64
     }
 
-    /// How often it is met where a path begins, behind a block or with its activation.
+    /// Counts the arrivals at the beginning of a path, after a block or at the start of its
+    /// activation.
     fn joining(&self, function: FuncId, before: Option<BlockId>, first: BlockId) -> u64 {
         let met = self.code(function).is_some_and(|code| match before {
             None => code.entry,
@@ -79,14 +81,14 @@ impl Mark {
     }
 }
 
-/// What to keep of a path. By default everything.
+/// The parts of a path to keep; by default, everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Keep the blocks of these functions only; of all if there are none.
+    /// Keep only the blocks of these functions, or of all functions if this is empty.
     pub include: Vec<FuncId>,
-    /// Leave the blocks of these functions out.
+    /// Omit the blocks of these functions.
     pub exclude: Vec<FuncId>,
-    /// Keep paths that have a block from the first of these times to the last.
+    /// Keep paths with a block between these two times, inclusive.
     pub window: Option<(u64, u64)>,
     /// Keep nothing before the path with this mark.
     pub start: Option<Mark>,
@@ -95,7 +97,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether it keeps everything.
+    /// Whether the filter keeps everything.
     pub fn keeps_all(&self) -> bool {
         *self == Self::default()
     }
@@ -106,7 +108,7 @@ impl Filter {
     }
 }
 
-/// What the filter knows of a node.
+/// A node, as the filter sees it.
 #[derive(Clone, Copy)]
 struct NodeFacts {
     function: FuncId,
@@ -116,30 +118,31 @@ struct NodeFacts {
     first: BlockId,
     last: BlockId,
     wanted: bool,
-    /// How often the marks are met in it.
+    /// The number of start marks in it.
     starts: u64,
     stops: u64,
 }
 
-/// Whose paths come through to a grammar.
+/// Passes the kept paths on to a grammar.
 pub(super) struct FilterSink<F> {
     filter: Filter,
     grammar: GrammarSink<F>,
-    /// By node of the regenerator's.
+    /// Indexed by the regenerator's nodes.
     nodes: Vec<NodeFacts>,
-    /// The loops around each.
+    /// The loops around each node.
     loops: Vec<Box<[BlockId]>>,
-    /// The paths that were not kept yet: what is needed to make them known.
+    /// Paths not kept so far, with the data to define them in the grammar.
     waiting: HashMap<NodeId, Waiting>,
-    /// The open activations, and how many of them the grammar knows.
+    /// The open activations; the grammar knows the first `entered` of them.
     open: Vec<Open>,
     entered: usize,
-    /// What each of these that the grammar knows has done last of what is kept, from the host on.
+    /// The last kept node of the host and of each activation that the grammar knows.
     last: Vec<Option<NodeId>>,
-    /// Blocks left out in the host and each open activation, with those of its callees, since the grammar was told.
+    /// Blocks omitted in the host and in each open activation, including its callees, since the
+    /// grammar was last informed.
     left_out: Vec<u64>,
-    /// Gaps by the function and the path that are around them and the binary logarithm of their lengths: others are sums, so that
-    /// there are few.
+    /// Gap nodes, by the surrounding function and path and the binary logarithm of the length.
+    /// Other lengths are sums of these, so there are few nodes.
     gaps: HashMap<(FuncId, Option<NodeId>, u32), NodeId>,
     numbering: Numbering,
     time: u64,
@@ -149,22 +152,22 @@ pub(super) struct FilterSink<F> {
     stopped: bool,
 }
 
-/// An activation that is open.
+/// An open activation.
 #[derive(Clone, Copy)]
 struct Open {
     function: FuncId,
-    /// Which of all of its function it is, from 1.
+    /// Its number among all activations of its function, from 1.
     number: u64,
-    /// The block that it has executed last.
+    /// The block that it executed last.
     last: Option<BlockId>,
 }
 
-/// Which activations of all are kept.
+/// Records which activations are kept.
 #[derive(Default)]
 struct Numbering {
-    /// By function.
+    /// Indexed by function.
     functions: Vec<Numbered>,
-    /// How many pairs of numbers are known.
+    /// The number of known pairs of numbers.
     pairs: usize,
 }
 
@@ -173,16 +176,16 @@ struct Numbering {
 struct Numbered {
     all: u64,
     kept: u64,
-    /// Blocks that were left out.
+    /// The number of omitted blocks.
     left_out: u64,
-    /// As in [`Partial`].
+    /// Pairs as in [`Partial`].
     numbers: Vec<(u64, u64)>,
-    /// There were too many pairs.
+    /// Whether there were too many pairs.
     lost: bool,
 }
 
 impl Numbering {
-    /// Most pairs for all functions: 16 MiB of them.
+    /// The most pairs over all functions; they take 16 MiB.
     const MOST: usize = 1 << 20;
 
     fn of(&mut self, function: FuncId) -> &mut Numbered {
@@ -193,14 +196,15 @@ impl Numbering {
         &mut self.functions[index]
     }
 
-    /// An activation begins: the how many-th of its function it is.
+    /// Records that an activation begins, and returns its number.
     fn enter(&mut self, function: FuncId) -> u64 {
         let numbered = self.of(function);
         numbered.all += 1;
         numbered.all
     }
 
-    /// The one with this number is kept. Of two that are, the first to begin is told first.
+    /// Records that an activation is kept. Calls must be in the order in which the activations
+    /// began.
     fn keep(&mut self, function: FuncId, number: u64) {
         let is_full = self.pairs == Self::MOST;
         let numbered = self.of(function);
@@ -217,7 +221,7 @@ impl Numbering {
         }
     }
 
-    /// The functions of which something was left out.
+    /// Returns the functions of which something was omitted.
     fn partial(self) -> Vec<Partial> {
         let all = self.functions.into_iter().enumerate();
         let some = all.filter(|(_, numbered)| numbered.left_out > 0);
@@ -231,7 +235,7 @@ impl Numbering {
     }
 }
 
-/// A path, owned.
+/// An owned copy of a path.
 struct Waiting {
     function: FuncId,
     blocks: Box<[BlockId]>,
@@ -262,23 +266,24 @@ impl<F: FnMut(Segment, &[NodeContext])> FilterSink<F> {
         }
     }
 
-    /// Begins where so many blocks have been executed and these activations are open. Nothing is known of what was before.
+    /// Begins at a time at which these activations are open. Nothing is known about the time
+    /// before.
     pub(super) fn begin(&mut self, time: u64, open: impl Iterator<Item = FuncId>) {
         self.time = time;
         self.skip(time);
         open.for_each(|function| self.enter(function));
     }
 
-    /// So many blocks are left out, whatever they are.
+    /// Omits this many blocks.
     pub(super) fn skip(&mut self, blocks: u64) {
         if let Some(left_out) = self.left_out.last_mut() {
             *left_out += blocks;
         }
     }
 
-    /// The nodes, when the run is over, and the functions of which something was left out.
+    /// Ends the run. Returns the nodes, and the functions of which something was omitted.
     pub(super) fn finish(mut self) -> (Nodes, Vec<Partial>) {
-        // What activations that are open to the end have left out belongs to the innermost one that is known.
+        // Blocks omitted by activations that never end belong to the innermost known activation.
         while self.open.len() > self.entered {
             self.leave();
         }
@@ -286,7 +291,7 @@ impl<F: FnMut(Segment, &[NodeContext])> FilterSink<F> {
         (self.grammar.finish(), self.numbering.partial())
     }
 
-    /// Tells the grammar what was left out in the innermost activation that it knows.
+    /// Informs the grammar of the blocks omitted in the innermost known activation.
     fn flush(&mut self) {
         let mut rest = std::mem::take(&mut self.left_out[self.entered]);
         while rest > 0 {
@@ -296,7 +301,7 @@ impl<F: FnMut(Segment, &[NodeContext])> FilterSink<F> {
             let within = self.entered.checked_sub(1).map(|i| self.open[i].function);
             let function = within.unwrap_or(FuncId::from_u32(0));
             let node = *self.gaps.entry((function, around, log)).or_insert_with(|| {
-                // A gap within a loop is no end of the loop.
+                // A gap within a loop does not end the loop.
                 let loops = around.map_or(&[][..], |n| &self.loops[n.as_u32() as usize]);
                 self.grammar.define_gap(function, 1 << log, loops)
             });
@@ -304,7 +309,7 @@ impl<F: FnMut(Segment, &[NodeContext])> FilterSink<F> {
         }
     }
 
-    /// Whether a path is kept, by when it is executed.
+    /// Whether a path is kept, judged by its time.
     fn is_time(&mut self, known: &NodeFacts) -> bool {
         let (first, last) = (self.time + 1, self.time + known.length);
         let before = self
@@ -354,7 +359,7 @@ impl<F: FnMut(Segment, &[NodeContext])> Sink for FilterSink<F> {
     fn define(&mut self, path: ExecutedPath<'_>) -> NodeId {
         let node = NodeId::from_u32(self.nodes.len() as u32);
         let met = |mark: &Option<Mark>| mark.as_ref().map_or(0, |mark| mark.inside(&path));
-        // A path has blocks.
+        // A path has at least one block.
         let end = |block: Option<&BlockId>| block.copied().unwrap_or(BlockId::from_u32(0));
         self.nodes.push(NodeFacts {
             function: path.function,

@@ -1,35 +1,35 @@
-//! From paths to segments of a grammar.
+//! Builds segments of a grammar from paths.
 
 use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap};
 use afterimage_paths::{ExecutedPath, Sink};
 use afterimage_wpp::codec::NodeContext;
 use afterimage_wpp::{Builder, Contexts, Continuation, Limits, Node, Segment, Shape};
 
-/// Makes a grammar of the paths that it is told of, and hands out its segments as they are completed.
+/// Builds a grammar from the paths it receives, and returns each segment as it is completed.
 pub struct GrammarSink<F> {
     builder: Builder,
     nodes: PrimaryMap<NodeId, Node>,
     continuations: Vec<Continuation>,
     contexts: Contexts,
     segment: F,
-    /// How many paths were executed since a segment was last asked for.
+    /// The number of paths since the last check for a complete segment.
     paths: u32,
 }
 
-/// How many paths may be executed before a segment is asked for.
+/// The number of paths between these checks.
 const ASK: u32 = 1 << 12;
 
-/// The nodes of a run, and what coding them relies on.
+/// The nodes of a run, and the facts that coding them relies on.
 #[derive(Debug, Default)]
 pub struct Nodes {
     /// The nodes.
     pub nodes: PrimaryMap<NodeId, Node>,
-    /// Where each goes on.
+    /// The continuation of each node.
     pub continuations: Vec<Continuation>,
 }
 
 impl<F: FnMut(Segment, &[NodeContext])> GrammarSink<F> {
-    /// A sink that tells `segment` of every segment, with the contexts of the nodes so far.
+    /// Creates a sink that passes each segment to `segment`, with the contexts of the nodes so far.
     pub fn new(limits: Limits, segment: F) -> Self {
         Self {
             builder: Builder::new(limits),
@@ -41,7 +41,7 @@ impl<F: FnMut(Segment, &[NodeContext])> GrammarSink<F> {
         }
     }
 
-    /// The run is over: the last segment, and the nodes.
+    /// Ends the run: passes on the last segment and returns the nodes.
     pub fn finish(mut self) -> Nodes {
         if let Some(segment) = self.builder.finish() {
             (self.segment)(segment, self.contexts.contexts());
@@ -52,7 +52,7 @@ impl<F: FnMut(Segment, &[NodeContext])> GrammarSink<F> {
         }
     }
 
-    /// A stretch that is left out.
+    /// Defines a node for an omitted stretch.
     pub(super) fn define_gap(
         &mut self,
         function: FuncId,

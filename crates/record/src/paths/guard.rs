@@ -1,4 +1,4 @@
-//! The ring's memory, and its protection.
+//! Protects the ring's memory.
 
 use std::ffi::c_void;
 use std::io;
@@ -6,24 +6,24 @@ use std::ops::Range;
 
 use rustix::mm::{MprotectFlags, mprotect};
 
-/// How much of a half is protected, in bytes: the guest writes words one after the other, so that the first one would do. It is
-/// a multiple of the page size of all systems.
+/// The protected bytes at the beginning of a half. The guest writes words in order, so protecting
+/// the first would do. This is a multiple of every system's page size.
 const GUARD: usize = 65536;
 
-/// The memory of two halves. It was mapped for the guest alone, and stays so until this is dropped.
+/// The memory of the two halves. It is mapped for the guest alone until this is dropped.
 pub(crate) struct Ring {
     start: *mut u8,
     half_bytes: usize,
-    /// The half that is read is protected, so that the guest faults there.
+    /// Whether the half being read is protected, so that the guest faults there.
     guarded: bool,
 }
 
-// SAFETY: nothing is done with the pointer that depends on the thread.
+// SAFETY: no use of the pointer depends on the thread.
 #[allow(unsafe_code)]
 unsafe impl Send for Ring {}
 
 impl Ring {
-    /// Two halves of so many words each, from here on.
+    /// Creates a ring of two halves with `half_words` words each.
     pub(super) fn new(start: *mut u8, half_words: u32, guarded: bool) -> Self {
         Self {
             guarded,
@@ -32,7 +32,7 @@ impl Ring {
         }
     }
 
-    /// Where a half begins.
+    /// Returns the start of a half.
     pub(super) fn half(&self, half: usize) -> *const u64 {
         self.start.wrapping_add(half * self.half_bytes).cast()
     }
@@ -43,20 +43,22 @@ impl Ring {
         (first..first + GUARD).contains(&address)
     }
 
-    /// Writes a word of the ring, in the half that is the guest's.
+    /// Writes a word of the ring, in the guest's half.
     pub(super) fn write(&self, word: usize, value: u64) {
         let at: *mut u64 = self.start.wrapping_add(8 * word).cast();
-        // SAFETY: the caller names a word of the ring, in the writable half, and the guest stands still in a call of the host.
+        // SAFETY: the caller names a word of the ring in the writable half, and the guest is
+        // stopped in a host call.
         #[allow(unsafe_code)]
         unsafe {
             at.write(value);
         }
     }
 
-    /// Some words of the half that is the guest's.
+    /// Copies some words of the guest's half.
     pub(super) fn read(&self, half: usize, words: Range<usize>) -> Vec<u64> {
         let start = self.half(half).wrapping_add(words.start);
-        // SAFETY: the caller names words of the half, which begins at a page of memory, and the guest stands still in a call of the host.
+        // SAFETY: the caller names words of the half, which begins at a page boundary, and the
+        // guest is stopped in a host call.
         #[allow(unsafe_code)]
         unsafe {
             std::slice::from_raw_parts(start, words.len()).to_vec()
@@ -74,8 +76,8 @@ impl Ring {
 
     fn protect(&self, half: usize, flags: MprotectFlags) -> io::Result<()> {
         let start: *mut c_void = self.half(half).cast_mut().cast();
-        // SAFETY: a half is at least as large as its protected part, begins at a multiple of that from the beginning of memory that
-        // was mapped to be read and written, and whoever would write to it meanwhile is ready for a fault.
+        // SAFETY: a half is at least as large as its protected part. It begins at a multiple of
+        // that size in memory mapped for reading and writing. Any writer to it can handle a fault.
         #[allow(unsafe_code)]
         unsafe {
             mprotect(start, GUARD, flags)?;
@@ -89,7 +91,8 @@ impl Drop for Ring {
         if !self.guarded {
             return;
         }
-        // Whoever has the memory next may write to it. If that fails, it faults as a bug would.
+        // The next owner of the memory may write to it. If this fails, its writes fault, as after a
+        // bug.
         for half in [0, 1] {
             let _ = self.protect(half, MprotectFlags::READ | MprotectFlags::WRITE);
         }

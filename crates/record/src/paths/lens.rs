@@ -1,4 +1,4 @@
-//! The path of a recorded execution, made by re-executing it.
+//! Traces the path of a recorded execution by re-executing it.
 
 use afterimage_ids::{Counts, FuncId};
 use afterimage_paths::{Cuts, FinalFrame, Finish, PathPlan, Sink};
@@ -13,7 +13,7 @@ use crate::lens::{Job, Repeat};
 use crate::replay::Progress;
 use crate::{Cache, RecordError};
 
-/// A recorded run, and what re-executing it takes.
+/// A recorded run, and everything needed to re-execute it.
 #[derive(Clone, Copy)]
 pub struct RecordedRun<'a> {
     /// The recording.
@@ -22,24 +22,24 @@ pub struct RecordedRun<'a> {
     pub bytes: &'a [u8],
     /// The program.
     pub program: &'a Program,
-    /// Compiled code.
+    /// The cache of compiled code.
     pub cache: &'a Cache,
-    /// Told how far it is.
+    /// The progress callback.
     pub progress: &'a Progress,
 }
 
-/// What a traced re-execution came to.
+/// The result of a traced re-execution.
 #[derive(Debug)]
 pub struct Traced<S> {
-    /// Whoever was told of the paths.
+    /// The sink that received the paths.
     pub sink: S,
-    /// How many blocks were executed.
+    /// The number of executed blocks.
     pub time: u64,
-    /// How many bits the probes wrote.
+    /// The number of bits that the probes wrote.
     pub bits: u64,
 }
 
-/// Re-executes a recording and tells a sink of every path that is executed, in order, on another thread.
+/// Re-executes a recording and sends every executed path to a sink, in order, on another thread.
 ///
 /// # Errors
 /// If the recording cannot be repeated exactly.
@@ -56,7 +56,7 @@ pub fn trace_paths<S: Sink + Send>(
         in_memory: ends_inside(&job.end),
         half: HALF_WORDS,
     };
-    // A stack overflow may take several attempts to find: the sink shall see one only.
+    // Finding a stack overflow may take several attempts; the sink must see only one.
     let skip = match job.end.ending {
         Ending::StackOverflow => job.repeat(None)?.0.skip,
         _ => 0,
@@ -76,7 +76,7 @@ pub fn trace_paths<S: Sink + Send>(
                 let consumer = scope.spawn(|| consume(program, &plan, messages, sink));
                 let host = PathHost::new(producer, plan.entry_ids().clone());
                 let replayed = job.replay(engine, rewritten, stop, Some(host), None);
-                // Its reason is the better one: the guest only learns that it is gone.
+                // Prefer its reason: the guest only learns that the consumer is gone.
                 let result = match consumer.join() {
                     Ok(result) => result?,
                     Err(panic) => std::panic::resume_unwind(panic),
@@ -100,7 +100,8 @@ pub fn trace_paths<S: Sink + Send>(
     })
 }
 
-/// The function in whose code the run ends, if it does: what it keeps in locals is lost.
+/// Returns the function in whose code the run ends, if any. The bits that it holds in locals are
+/// lost.
 pub(crate) fn ends_inside(end: &End) -> Option<FuncId> {
     let in_host = matches!(
         end.ending,
@@ -111,7 +112,7 @@ pub(crate) fn ends_inside(end: &End) -> Option<FuncId> {
     inside.filter(|_| !in_host).map(|frame| frame.function)
 }
 
-/// Where the path ends.
+/// Determines where the path ends.
 fn finish(outcome: &Outcome, open: &[OpenFrame]) -> Finish {
     if !outcome.stands() {
         return Finish::Done;

@@ -1,4 +1,5 @@
-//! The path that a live run writes, read without compacting it: while the run goes on, after it, or of one that was cut off.
+//! Reads the path of a live run without compacting it: during the run, after it, or after it was
+//! cut off.
 
 use afterimage_paths::{NullSink, PathPlan, Regenerator, Sink};
 use afterimage_program::{OperatorIndex, Program};
@@ -11,10 +12,11 @@ use super::filter::{Filter, FilterSink};
 use super::grammar::{GrammarSink, Nodes};
 use crate::RecordError;
 
-/// What the path of a run lacks that goes on or was cut off, in words.
+/// The description of the part that is missing from the path of a run that continues or was cut
+/// off.
 const UNWRITTEN: &str = "what was not written when the recording was read";
 
-/// A path as a live run wrote it.
+/// A path as written by a live run.
 pub struct LivePath<'a> {
     file: &'a TraceFile,
     bytes: &'a [u8],
@@ -23,7 +25,7 @@ pub struct LivePath<'a> {
     length: u64,
 }
 
-/// A stretch of a path: of everything else only how many blocks it has.
+/// A stretch of a path. The rest of the path appears only as numbers of blocks.
 #[derive(Debug)]
 pub struct Stretch {
     /// Its nodes.
@@ -33,11 +35,11 @@ pub struct Stretch {
 }
 
 impl<'a> LivePath<'a> {
-    /// The path that the live run has written, as far as it is in the file. `None` if it has not, or if it lacks what the run kept in
-    /// a local when it ended.
+    /// Opens the path that the live run has written so far. Returns `None` if it wrote none, or if
+    /// the path lacks the bits that the run held in a local when it ended.
     ///
     /// # Errors
-    /// If the file is damaged, or does not fit the program.
+    /// If the file is damaged or does not fit the program.
     pub fn open(
         file: &'a TraceFile,
         bytes: &'a [u8],
@@ -57,13 +59,13 @@ impl<'a> LivePath<'a> {
         Ok(Some(path))
     }
 
-    /// How many blocks were executed, up to the end of what was written.
+    /// Returns the number of blocks in the written path.
     pub fn length(&self) -> u64 {
         self.length
     }
 
-    /// The blocks from the first of these times to the last, and those around that belong to the same paths. O(log length), a million
-    /// blocks before the first, and those wanted.
+    /// Returns the blocks between two times, inclusive, and the other blocks of their paths. Time:
+    /// O(log length), plus a million blocks before the first, plus the result.
     ///
     /// # Errors
     /// If the file is damaged.
@@ -84,7 +86,7 @@ impl<'a> LivePath<'a> {
         self.in_memory(segments, nodes, None)
     }
 
-    /// All blocks. `progress` is told now and then how many there are so far.
+    /// Returns all blocks. `progress` now and then receives the number of blocks so far.
     ///
     /// # Errors
     /// If the file is damaged.
@@ -107,7 +109,7 @@ impl<'a> LivePath<'a> {
         nodes: Nodes,
         partial: Option<Vec<Partial>>,
     ) -> Result<Stretch, RecordError> {
-        // What is outside of a stretch was not left out of the recording.
+        // The blocks outside the stretch are not missing from the recording.
         let left_out = match self.file.end()? {
             Some(_) => String::new(),
             None => UNWRITTEN.to_owned(),
@@ -125,7 +127,8 @@ impl<'a> LivePath<'a> {
         })
     }
 
-    /// Tells a sink of the run from a moment before `first` on, until `last` or the end. Returns how many blocks were executed by then.
+    /// Sends the run to a sink, from a moment before `first` until `last` or the end. Returns the
+    /// number of blocks executed by then.
     fn follow<S: Sink>(
         &self,
         mut words: WordReader,
@@ -162,18 +165,19 @@ impl<'a> LivePath<'a> {
     }
 }
 
-/// What checking the words of a live run came to.
+/// The result of checking the words of a live run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckedWords {
-    /// How many moments they tell of.
+    /// The number of moments described in the words.
     pub moments: u64,
-    /// How many bits they have: so many has the path that is built from them.
+    /// The number of bits. The path built from these words has the same number.
     pub bits: u64,
-    /// A re-execution wrote them: the path may have been built from others.
+    /// Whether a re-execution wrote them; the path may have been built from others.
     pub repeated: bool,
 }
 
-/// Verifies that the run is where the words in the file say at every moment, and that it reaches its end. `None` if it has none.
+/// Checks that the run is where the file says at every described moment, and that it reaches its
+/// end. Returns `None` if the file has no words.
 ///
 /// # Errors
 /// If the words are damaged, or one of the moments is wrong.
@@ -189,7 +193,7 @@ pub fn verify_words(
     let (mut moments, mut bits) = (0, 0);
     while let Some(piece) = words.next()? {
         let found = run.time();
-        // Of a moment that is told what comes before is looked at below.
+        // If the moment is described, the check below compares it.
         if piece.first != found && piece.waypoint.is_none() {
             let said = piece.first;
             return Err(RecordError::Moment { said, found });
@@ -215,7 +219,7 @@ pub fn verify_words(
         run.feed(&piece.words, &mut NullSink)?;
     }
     let (said, found) = (words.first(), run.time());
-    // A run that was cut off has no chunk at the end.
+    // A run that was cut off has no final chunk.
     if let Some(end) = file.end()? {
         if said != found {
             return Err(RecordError::Moment { said, found });

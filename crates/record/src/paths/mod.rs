@@ -1,4 +1,5 @@
-//! The path of a run: from the words that its probes write to whoever wants the sequence of its paths.
+//! The path of a run: from the words that its probes write to the consumers of the sequence of
+//! paths.
 
 mod buffer;
 mod build;
@@ -26,5 +27,5 @@ pub(crate) use regenerate::{Consumed, consume};
 pub use stretches::Stretches;
 pub(crate) use words::{SnapshotFn, WordReader, WordWriter};
 
-/// How many words each half of the ring has: 1 MiB, some ten million blocks.
+/// The number of words in each half of the ring: 1 MiB, some ten million blocks.
 pub(crate) const HALF_WORDS: u32 = 1 << 17;

@@ -1,4 +1,4 @@
-//! The host's side of the path's probes in one instance.
+//! The host's side of the path probes in one instance.
 
 use afterimage_ids::FuncId;
 use afterimage_paths::EntryIds;
@@ -12,16 +12,17 @@ use super::guard::Ring;
 use crate::RecordError;
 use crate::snapshots::{Captured, Lines};
 
-/// What the host has of the path's probes.
+/// The host's state for the path probes.
 pub(crate) struct PathHost {
     producer: Producer,
     entry_ids: EntryIds,
-    /// The guest faults where it comes to the half that is read; otherwise it tells that its own is full.
+    /// Whether the guest faults at the half being read. Otherwise it calls the host when its own
+    /// half is full.
     guarded: bool,
     places: Option<Places>,
 }
 
-/// Where the words are.
+/// The places of the words and of their state.
 #[derive(Clone, Copy)]
 struct Places {
     pending: Global,
@@ -30,9 +31,9 @@ struct Places {
     size: u32,
 }
 
-/// A store's data that may hold a [`PathHost`].
+/// Store data that may hold a [`PathHost`].
 pub(crate) trait HasPaths {
-    /// It, if the run is traced.
+    /// Returns it if the run is traced.
     fn paths(&mut self) -> Option<&mut PathHost>;
 }
 
@@ -46,7 +47,7 @@ impl PathHost {
         }
     }
 
-    /// For a guest that calls [`half_is_full`](Self::half_is_full).
+    /// Adapts it to a guest that calls [`half_is_full`](Self::half_is_full).
     pub(crate) fn unguarded(self) -> Self {
         Self {
             guarded: false,
@@ -54,7 +55,7 @@ impl PathHost {
         }
     }
 
-    /// The guest has filled its half of the ring.
+    /// Handles a full guest half.
     pub(crate) fn half_is_full<T: HasPaths>(
         mut store: StoreContextMut<'_, T>,
     ) -> Result<(), RecordError> {
@@ -62,7 +63,7 @@ impl PathHost {
         Ok(paths.producer.full()?)
     }
 
-    /// Connects the probes of an instance. The guard must be dropped before the store is.
+    /// Connects the probes of an instance. Drop the guard before the store.
     pub(crate) fn connect<T: HasPaths + 'static>(
         store: &mut Store<T>,
         instance: &Instance,
@@ -86,8 +87,8 @@ impl PathHost {
         });
         let (producer, guarded) = (paths.producer.clone(), paths.guarded);
         let quiet = producer.place(Ring::new(start, layout.half, guarded))?;
-        // SAFETY: what a handler may do, and why this one does nothing else, stands at `Producer::fault`; the address in a signal
-        // of a fault is valid.
+        // SAFETY: `Producer::fault` explains what a handler may do and why this one does nothing
+        // else. The address in a fault's signal is valid.
         #[allow(unsafe_code)]
         unsafe {
             store.set_signal_handler(move |_, info, _| producer.fault((*info).si_addr().addr()));
@@ -95,17 +96,17 @@ impl PathHost {
         Ok(Some(quiet))
     }
 
-    /// Tells of a call by the host.
+    /// Reports a call by the host.
     pub(crate) fn host_call(&self, function: FuncId) -> Result<(), RecordError> {
         Ok(self.producer.host_call(function)?)
     }
 
-    /// The number of an import that a table may hold, and its width.
+    /// Returns the number of an import that a table may hold, and its width.
     pub(crate) fn number(&self, import: FuncId) -> Option<(u32, u8)> {
         self.entry_ids.of(import).filter(|(_, width)| *width > 0)
     }
 
-    /// Hands over what the run has written, with how it stands.
+    /// Hands over everything written so far, and the captured state.
     pub(crate) fn cut<T: HasPaths>(
         mut store: StoreContextMut<'_, T>,
         captured: Captured,
@@ -130,7 +131,7 @@ impl PathHost {
         self.producer.wrote(lines)
     }
 
-    /// Hands over what the run wrote last.
+    /// Hands over the last words of the run.
     pub(crate) fn finish<T: HasPaths>(store: &mut Store<T>) -> Result<(), RecordError> {
         let Some(places) = store.data_mut().paths().and_then(|p| p.places) else {
             return Ok(());
@@ -144,7 +145,8 @@ impl PathHost {
     }
 }
 
-/// An import that a table may hold says its number, as the program's own functions do at their entries.
+/// Writes the number of an import that a table may hold, as the program's own functions do at their
+/// entry.
 pub(crate) fn say_number<T: HasPaths>(
     mut store: StoreContextMut<'_, T>,
     import: FuncId,

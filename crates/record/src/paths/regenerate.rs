@@ -1,4 +1,4 @@
-//! The consumer: regenerates the paths on a thread of its own, while the guest goes on.
+//! The consumer: regenerates the paths on another thread while the guest continues.
 
 use std::sync::mpsc::Receiver;
 
@@ -8,11 +8,11 @@ use afterimage_program::Program;
 use super::Message;
 use crate::RecordError;
 
-/// What the consumer has made of the words so far; the end is still to be found.
+/// The state of the consumer after all words; it has not yet found the end.
 pub(crate) struct Consumed<'a, S> {
     pub regenerator: Regenerator<'a>,
     pub sink: S,
-    /// How many bits the run wrote.
+    /// The number of bits that the run wrote.
     pub bits: u64,
 }
 

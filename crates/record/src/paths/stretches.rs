@@ -1,7 +1,7 @@
-//! Stretches: parts of a path between moments at which its words are cut, which can be loaded one by one.
+//! Stretches: parts of a path between cuts of its words, which can be loaded one by one.
 //!
-//! What each holds is counted while the words are written. So the path of the whole run can be asked at once, and a stretch is
-//! regenerated when an answer is in it.
+//! The contents of each are counted while the words are written. So the path of the whole run can
+//! be queried at once, and a stretch is regenerated only when an answer needs it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -17,13 +17,13 @@ use super::build::{live_words, recorded_finish};
 use super::grammar::Nodes;
 use crate::RecordError;
 
-/// What a path is: its function, its blocks, and where its activation goes on.
+/// The identity of a path: its function, its blocks, and where its activation continues.
 type NodeKey = (FuncId, Box<[BlockId]>, Continuation);
 
 /// Maps each node to its id.
 type NodeIds = HashMap<NodeKey, NodeId>;
 
-/// The ids of a directory's nodes.
+/// Builds the map for a directory's nodes.
 fn node_ids(directory: &Directory) -> NodeIds {
     let all = directory.nodes.iter().zip(&directory.continuations);
     let ids = all.map(|((id, node), on)| ((node.function, node.blocks.clone(), *on), id));
@@ -38,7 +38,7 @@ fn node_key(path: &ExecutedPath<'_>) -> NodeKey {
     (path.function, path.blocks.into(), on)
 }
 
-/// Nodes, each once.
+/// A set of distinct nodes.
 #[derive(Default)]
 pub(super) struct NodeSet {
     nodes: Nodes,
@@ -46,7 +46,7 @@ pub(super) struct NodeSet {
 }
 
 impl NodeSet {
-    /// The node that a path is.
+    /// Returns the node for a path.
     fn id(&mut self, path: &ExecutedPath<'_>) -> NodeId {
         let key = node_key(path);
         let nodes = &mut self.nodes;
@@ -64,7 +64,7 @@ impl NodeSet {
     }
 }
 
-/// Counts how often each node is executed.
+/// Counts the executions of each node.
 #[derive(Default)]
 pub(crate) struct NodeTally {
     set: NodeSet,
@@ -97,12 +97,12 @@ impl Tally for NodeTally {
     }
 }
 
-/// What counts nodes, or nothing.
+/// A tally that counts nodes, or nothing.
 pub(crate) trait NodeCounts: Tally {
-    /// How often each node was executed since this was asked last, ascending by node.
+    /// Returns the executions of each node since the last call, in ascending order of nodes.
     fn taken(&mut self) -> Vec<(NodeId, u64)>;
 
-    /// The nodes.
+    /// Returns the nodes.
     fn nodes(self) -> Nodes;
 }
 
@@ -128,7 +128,8 @@ impl NodeCounts for NodeTally {
     }
 }
 
-/// The directory of a path whose stretches hold these nodes. `summaries` lack how many activations begin: those that execute a node with which a function begins.
+/// Builds the directory of a path whose stretches contain these nodes. It completes `summaries`
+/// with the numbers of activations that begin: the executions of nodes at a function's beginning.
 pub(super) fn directory(program: &Program, nodes: Nodes, mut summaries: Vec<Summary>) -> Directory {
     let begins = |node: NodeId| {
         let node = &nodes.nodes[node];
@@ -160,9 +161,9 @@ pub struct Stretches {
     file: TraceFile,
     module: Arc<Module>,
     plan: PathPlan,
-    /// A reader of its words.
+    /// A reader for its words.
     words: WordReader,
-    /// The ids of the directory's nodes, made at the first call of [`load`](Self::load).
+    /// The ids of the directory's nodes, built by the first call of [`load`](Self::load).
     nodes: OnceLock<NodeIds>,
 }
 
@@ -173,7 +174,7 @@ impl std::fmt::Debug for Stretches {
 }
 
 impl Stretches {
-    /// Those of a recording with the words of a re-execution; `None` without these.
+    /// Opens the words of a recording's re-execution; returns `None` if there are none.
     ///
     /// # Errors
     /// If the file is damaged.
@@ -189,10 +190,11 @@ impl Stretches {
         }))
     }
 
-    /// Loads a stretch. Its nodes have the ids of the directory, which must be the same at every call. Linear in the stretch's blocks.
+    /// Loads a stretch. Its nodes have the ids of the directory, which must be the same at every
+    /// call. Time: linear in the stretch's blocks.
     ///
     /// # Errors
-    /// If the file is damaged, or there is no such stretch.
+    /// If the file is damaged or has no such stretch.
     pub fn load(&self, directory: &Directory, number: usize) -> Result<Segment, RecordError> {
         let program = &self.module.program;
         let summary = directory.summaries.get(number).ok_or(RecordError::Words)?;
@@ -235,16 +237,16 @@ impl Stretches {
     }
 }
 
-/// Makes the segment of a stretch, in which nodes have the numbers that a directory gives them.
+/// Builds the segment of a stretch, with the node numbers of a directory.
 pub(super) struct StretchSink<'a> {
     builder: Builder,
     ids: &'a NodeIds,
-    /// The number of nodes defined that the directory lacks.
+    /// The number of defined nodes that are not in the directory.
     unknown: usize,
 }
 
 impl<'a> StretchSink<'a> {
-    /// Before the stretch: after so many blocks, with these activations open, the outermost first.
+    /// Starts a stretch after `before` blocks with these activations open, outermost first.
     pub fn new(ids: &'a NodeIds, before: u64, open: Vec<FuncId>) -> Self {
         let all = Limits {
             symbols: usize::MAX,
@@ -256,7 +258,7 @@ impl<'a> StretchSink<'a> {
         }
     }
 
-    /// The segment; `None` of nothing.
+    /// Returns the segment, or `None` if it is empty.
     pub fn finish(mut self) -> Option<Segment> {
         self.builder.finish()
     }
@@ -264,7 +266,8 @@ impl<'a> StretchSink<'a> {
 
 impl Sink for StretchSink<'_> {
     fn define(&mut self, path: ExecutedPath<'_>) -> NodeId {
-        // A node that the directory lacks gets an id beyond its end, which the check of the segment refuses.
+        // A node missing from the directory gets an id beyond its end. The check of the segment
+        // rejects it.
         let id = self.ids.get(&node_key(&path)).copied().unwrap_or_else(|| {
             self.unknown += 1;
             NodeId::new(self.ids.len() + self.unknown - 1)

@@ -1,9 +1,11 @@
-//! Words in the trace file: a path that was written during the live run, and can be read from many moments on.
+//! Words in the trace file: a path written during the live run, which can be read from many
+//! moments.
 //!
-//! Each chunk of the section holds, as LEB128, where the run is before its words (how many numbers, and a [`Waypoint`]'s; none where that
-//! is not told), and the calls that the host made since the chunk before (their number and the functions); then words
-//! of eight bytes, little-endian. Its first item is the number of blocks executed before. The section's name says by which plan the words
-//! were written.
+//! Each chunk of the section begins with LEB128 numbers. First comes the state of the run before
+//! its words: a count of numbers, and the numbers of a [`Waypoint`], or none. Then come the host's
+//! calls since the previous chunk: their number and the functions. Words of eight bytes,
+//! little-endian, fill the rest. The chunk's first item is the number of blocks executed before it.
+//! The section's name identifies the plan by which the words were written.
 
 use std::sync::mpsc::Receiver;
 
@@ -19,54 +21,57 @@ use super::stretches::{NodeCounts, NodeTally, directory};
 use crate::RecordError;
 use crate::snapshots::{Captured, Cut, Lines, Reader, Taken};
 
-/// Most host calls that are kept for one chunk.
+/// The most host calls kept for one chunk.
 const MOST_CALLS: usize = 1 << 16;
-/// How many words a chunk has: about a million blocks, which are regenerated in some milliseconds.
+/// The number of words in a chunk. They hold about a million blocks, which are regenerated in some
+/// milliseconds.
 const CHUNK: usize = 1 << 14;
-/// Where the run is is told when so many bytes of words were written for each open activation, of which telling takes about a tenth of
-/// that: a deep stack does not make the file much longer.
+/// The state of the run is stored after this many bytes of words per open activation. It takes
+/// about a tenth as many bytes, so a deep stack does not make the file much longer.
 const BYTES_PER_ACTIVATION: usize = 48;
 
-/// The name of the section of a plan's words, which the run wrote itself.
+/// Returns the section name for a plan's words, written by the run itself.
 fn name(plan: &PathPlan) -> String {
     format!("path words {:016x}", plan.fingerprint())
 }
 
-/// The name of those that a re-execution wrote, which lacks nothing.
+/// Returns the section name for words written by a re-execution, which are complete.
 fn repeated_name(plan: &PathPlan) -> String {
     format!("path words of a re-execution {:016x}", plan.fingerprint())
 }
 
-/// When this many chunks are waiting, they are compressed, by all processors.
+/// The number of waiting chunks that are compressed together, on all processors.
 const TOGETHER: usize = 128;
 
-/// Who is told of snapshots, as they are made.
+/// Receives snapshots as they are made.
 pub(crate) type SnapshotFn<'a> = dyn FnMut(Taken) -> Result<(), RecordError> + Send + 'a;
 
-/// Writes the words of a live run, on a thread of its own, and follows them far enough to say where the run is at each chunk. The log is
-/// never behind them in the file, so that a run can be followed as far as its path goes, wherever it is cut off.
+/// Writes the words of a live run on another thread. It also follows them far enough to describe
+/// the state of the run at each chunk. In the file, the log is never behind the words. So a run can
+/// be followed to the end of its path, wherever it is cut off.
 pub(crate) struct WordWriter<'a, T = NullSink> {
     section: SectionWriter,
     log: Option<LogFlusher>,
-    /// What captured states mean, and who is told.
+    /// The reader of captured states, and the callback for snapshots.
     snapshots: Option<(Reader<'a>, &'a mut SnapshotFn<'a>)>,
     /// Collects the lines of memory that each stretch writes.
     lines: Option<WrittenLinesBuilder>,
     /// The lines written in the current stretch.
     written: Vec<Lines>,
-    /// The complete stretches, and the current one.
+    /// The complete stretches, followed by the current one.
     stretches: Vec<Summary>,
     stretch: Summary,
-    /// What the stop clock showed where each of them began, but for the first.
+    /// The stop clock at the beginning of each stretch except the first.
     clocks: Vec<u64>,
-    /// The activations open there.
+    /// The activations open at these beginnings.
     open: Vec<Vec<OpenActivation>>,
     counter: Counter<'a, T>,
     calls: Vec<FuncId>,
     chunk: Vec<u8>,
-    /// Chunks of a re-execution that are compressed together. Those of a live run are in the file at once.
+    /// Chunks of a re-execution waiting to be compressed together. In a live run, chunks go to the
+    /// file at once.
     later: Option<Vec<(u64, Vec<u8>)>>,
-    /// Bytes of words since it was told where the run is.
+    /// The bytes of words since the state of the run was last stored.
     since: usize,
     program: &'a Program,
 }
@@ -105,7 +110,7 @@ impl<'a> WordWriter<'a> {
 }
 
 impl<'a> WordWriter<'a, NodeTally> {
-    /// Writes what a re-execution says, and tells of the snapshots that it makes.
+    /// Creates a writer for a re-execution, which passes its snapshots to `tell`.
     pub(crate) fn repeating(
         out: &TraceWriter,
         plan: &'a PathPlan,
@@ -131,7 +136,8 @@ impl<'a> WordWriter<'a, NodeTally> {
         })
     }
 
-    /// Writes until the producer is done. The answer is what the stretches between the snapshots hold.
+    /// Writes until the producer is done, and returns the contents of the stretches between the
+    /// cuts.
     pub(crate) fn write_stretches(
         mut self,
         messages: Receiver<Message>,
@@ -164,7 +170,7 @@ impl<T: NodeCounts> WordWriter<'_, T> {
     fn all(&mut self, messages: Receiver<Message>) -> Result<(), RecordError> {
         for message in &messages {
             if let Err(error) = self.message(message) {
-                // A re-execution under the debugger cannot be stopped by a fault.
+                // A fault cannot stop a re-execution under the debugger, so drain the messages.
                 if self.snapshots.is_some() {
                     messages.iter().for_each(drop);
                 }
@@ -174,7 +180,7 @@ impl<T: NodeCounts> WordWriter<'_, T> {
         Ok(())
     }
 
-    /// A stretch ends here, unless nothing was executed in it: that is the answer.
+    /// Ends the current stretch. Returns false if nothing was executed in it.
     fn end_stretch(&mut self) -> Result<bool, RecordError> {
         let (before, time) = (self.stretch.before, self.counter.time());
         if time == before {
@@ -217,7 +223,7 @@ impl<T: NodeCounts> WordWriter<'_, T> {
                 }
             }
             Message::Words(half) => {
-                // What led to them was appended before they were handed over.
+                // The log that led to them was appended before they were handed over.
                 self.flush();
                 for words in half.words().chunks(CHUNK) {
                     self.put(words)?;
@@ -239,7 +245,8 @@ impl<T: NodeCounts> WordWriter<'_, T> {
         }
     }
 
-    /// The activations open at a boundary where a stretch has just ended, except those that are [known](StretchDirectory::known_before).
+    /// Returns the activations open at a boundary where a stretch just ended, except the
+    /// [known](StretchDirectory::known_before) ones.
     fn open_at(&self, boundary: &Boundary) -> Vec<OpenActivation> {
         let known = self.stretches.last().map(StretchDirectory::known_before);
         let waiting = boundary.waiting.iter();
@@ -255,7 +262,7 @@ impl<T: NodeCounts> WordWriter<'_, T> {
         all.skip(known.unwrap_or(0)).collect()
     }
 
-    /// Writes the words up to a cut, and ends the stretch there.
+    /// Writes the words up to a cut and ends the stretch there.
     fn cut(&mut self, words: &[u64], mut captured: Captured) -> Result<(), RecordError> {
         self.written.append(&mut captured.lines);
         for words in words.chunks(CHUNK) {
@@ -284,7 +291,7 @@ impl<T: NodeCounts> WordWriter<'_, T> {
                 self.clocks.push(clock);
                 self.open.push(self.open_at(&boundary));
             }
-            // A stretch may have no words: calls of a function by itself need none.
+            // A stretch may have no words: consecutive calls of functions need none.
             self.put(&[])?;
         }
         Ok(())
@@ -311,7 +318,7 @@ impl<T: NodeCounts> WordWriter<'_, T> {
         }
         let time = self.counter.time();
         match &mut self.later {
-            // In the file first: whoever kills us now has it.
+            // Write to the file at once, so a kill from now on loses nothing.
             None => self.section.put(time, &self.chunk)?,
             Some(later) => {
                 later.push((time, std::mem::take(&mut self.chunk)));
@@ -330,11 +337,11 @@ impl<T: NodeCounts> WordWriter<'_, T> {
     }
 }
 
-/// What a chunk holds.
+/// The contents of a chunk.
 pub(crate) struct Piece {
-    /// How many blocks were executed before, as the file says.
+    /// The number of blocks executed before, according to the file.
     pub first: u64,
-    /// Where the run is before, if it is told.
+    /// The state of the run before the words, if stored.
     pub waypoint: Option<Waypoint>,
     /// Calls by the host, before the words.
     pub calls: Vec<FuncId>,
@@ -342,18 +349,18 @@ pub(crate) struct Piece {
     pub words: Vec<u64>,
 }
 
-/// The words of a live run.
+/// A reader for the words of a live run.
 pub(crate) struct WordReader {
     section: SectionReader,
-    /// How many chunks were read.
+    /// The number of chunks read so far.
     read: usize,
-    /// A re-execution wrote them, which lacks nothing.
+    /// Whether a re-execution wrote the words, so that they are complete.
     pub(crate) repeated: bool,
 }
 
 impl WordReader {
-    /// The words that a file has, if they were written by this plan: those of a re-execution, or else those of the run. If that was cut off, they are
-    /// incomplete.
+    /// Opens the words in a file that were written by this plan, preferring those of a
+    /// re-execution. The words of a run that was cut off are incomplete.
     pub(crate) fn open(file: &TraceFile, plan: &PathPlan) -> Result<Option<Self>, RecordError> {
         let repeated = Self::named(file, &repeated_name(plan), true)?;
         match repeated {
@@ -363,7 +370,7 @@ impl WordReader {
     }
 
     fn named(file: &TraceFile, name: &str, repeated: bool) -> Result<Option<Self>, RecordError> {
-        // Other sections may be damaged: that is why the path is built again.
+        // Other sections may be damaged; that may be why the path is being rebuilt.
         let sections = (0..).map_while(|position| file.section(position));
         let mut words = Vec::from_iter(sections.filter(|of| of.kind() == Kind::PATH_WORDS));
         while let Some(section) = words.pop() {
@@ -378,7 +385,7 @@ impl WordReader {
         Ok(None)
     }
 
-    /// Another reader of the same words, at the beginning. O(1).
+    /// Returns another reader of the same words, at the beginning. Time: O(1).
     pub(super) fn again(&self) -> Self {
         Self {
             section: self.section.again(),
@@ -387,7 +394,7 @@ impl WordReader {
         }
     }
 
-    /// The first chunk before which at least this many blocks were executed. O(log chunks).
+    /// Returns the first chunk with at least this many blocks before it. Time: O(log chunks).
     fn first_from(&mut self, time: u64) -> usize {
         let (mut low, mut high) = (0, self.section.chunks());
         while low < high {
@@ -402,7 +409,8 @@ impl WordReader {
         low
     }
 
-    /// Makes the last piece before block T that tells where the run is the next one. O(log pieces), and those between it and T.
+    /// Seeks the last piece before block T that stores the state of the run. Time: O(log pieces),
+    /// plus the pieces between it and T.
     pub(crate) fn seek(&mut self, time: u64) -> Result<(), RecordError> {
         let mut low = self.first_from(time);
         while low > 0 {
@@ -416,7 +424,8 @@ impl WordReader {
         Ok(())
     }
 
-    /// The piece before which so many blocks were executed and the words are complete, and where the run is there. O(log pieces).
+    /// Returns the piece with exactly this many blocks before it and complete words, and the state
+    /// of the run there. Time: O(log pieces).
     pub(super) fn between(&mut self, time: u64) -> Result<(Waypoint, Piece), RecordError> {
         let low = self.first_from(time);
         self.go(low);
@@ -437,7 +446,7 @@ impl WordReader {
         self.read = chunk;
     }
 
-    /// The next piece.
+    /// Reads the next piece.
     pub(crate) fn next(&mut self) -> Result<Option<Piece>, RecordError> {
         if !self.section.advance()? {
             return Ok(None);
@@ -450,14 +459,14 @@ impl WordReader {
         let first = self.section.first();
         let piece = read(input, first).map_err(|()| RecordError::Words)?;
         let said = piece.waypoint.as_ref().map(Waypoint::time);
-        // The first one tells where the run begins.
+        // The first piece stores the run's initial state.
         if said.is_some_and(|time| time != first) || said.is_none() && self.read == 1 {
             return Err(RecordError::Words);
         }
         Ok(Some(piece))
     }
 
-    /// How many blocks were executed before the chunk that was read last, as the file says.
+    /// Returns the number of blocks before the chunk read last, according to the file.
     pub(crate) fn first(&self) -> u64 {
         self.section.first()
     }
@@ -480,10 +489,10 @@ fn read(input: &mut &[u8], first: u64) -> Result<Piece, ()> {
     })
 }
 
-/// So many numbers, and these.
+/// Reads a count and that many items.
 fn list<T>(input: &mut &[u8], item: impl Fn(u64) -> Result<T, ()>) -> Result<Vec<T>, ()> {
     let count = number(input)?;
-    // Each takes a byte at least.
+    // Each item takes at least one byte.
     if count > input.len() as u64 {
         return Err(());
     }
@@ -503,7 +512,7 @@ fn number(input: &mut &[u8]) -> Result<u64, ()> {
     for shift in (0..64).step_by(7) {
         let (&byte, rest) = input.split_first().ok_or(())?;
         *input = rest;
-        // One number has one form.
+        // Each number has only one valid encoding.
         if shift == 63 && byte > 1 || shift > 0 && byte == 0 {
             break;
         }

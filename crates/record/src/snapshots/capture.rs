@@ -1,4 +1,4 @@
-//! Capturing the state of the machine while it runs.
+//! Captures the state of the machine during a run.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,47 +22,47 @@ use super::{ChangedPage, Spacing};
 use crate::RecordError;
 use crate::paths::{HasPaths, PathHost};
 
-/// Bytes of a page of memory, as snapshots keep it.
+/// The size of a memory page in snapshots, in bytes.
 const PAGE: usize = SNAPSHOT_PAGE as usize;
 /// The most pages that a run may write. The collector of snapshots keeps the newest copy of each.
 const MOST_PAGES: usize = (128 << 20) / PAGE;
 
-/// The most locals and operands that are captured: 256 MiB.
+/// The most captured locals and operands: 256 MiB.
 const MOST_SLOTS: usize = 1 << 24;
 
 /// The state of the engine at a cut of the path, in terms of the rewritten module.
 pub(crate) struct Captured {
-    /// The stop clock's reading.
+    /// The reading of the stop clock.
     pub(super) clock: u64,
-    /// The function of each activation, and its offset in the rewritten module. The innermost comes first.
+    /// The function of each activation and its offset in the rewritten module, innermost first.
     pub(super) calls: Vec<(FuncId, u32)>,
     /// The lines of memory written since the last cut.
     pub(crate) lines: Vec<Lines>,
     /// The rest of the state, if this cut is a snapshot.
     pub(super) state: Option<CapturedState>,
-    /// Held until this was read.
+    /// Held until the consumer reads this.
     pub(super) waits: Option<Arc<()>>,
 }
 
 impl Captured {
-    /// It waits to be read.
+    /// Marks the state as unread until it is dropped.
     pub(crate) fn waits(&mut self, waiting: &Arc<()>) {
         self.waits = Some(Arc::clone(waiting));
     }
 
-    /// Whether it is a snapshot.
+    /// Whether this is a snapshot.
     pub(crate) fn is_snapshot(&self) -> bool {
         self.state.is_some()
     }
 }
 
-/// Lines of a page: the memory, the page, and a bit for each line.
+/// Written lines: the memory, the page, and a bit for each line.
 pub(crate) type Lines = (u32, u64, u64);
 
-/// What a snapshot adds to a cut.
+/// The state that a snapshot adds to a cut.
 pub(super) struct CapturedState {
     pub(super) log: LogPlace,
-    /// The locals and operands of each activation, the innermost first.
+    /// The locals and operands of each activation, innermost first.
     pub(super) held: Vec<Arc<Activation>>,
     pub(super) globals: Vec<GlobalBits>,
     pub(super) tables: Vec<ChangedTable>,
@@ -71,7 +71,7 @@ pub(super) struct CapturedState {
     pub(super) pages: Vec<ChangedPage>,
 }
 
-/// An activation that waits, in one or more snapshots.
+/// A waiting activation, shared by one or more snapshots.
 #[derive(Debug)]
 pub(super) struct Activation {
     pub function: FuncId,
@@ -86,36 +86,37 @@ impl Activation {
         }
     }
 
-    /// Its locals and operands, once it has captured itself.
+    /// Returns its locals and operands, once it has captured itself.
     pub(super) fn held(&self) -> Option<&Held> {
         self.held.get()
     }
 }
 
-/// The locals and operands of an activation. From the debugger there may be more of both than the program has: the rewriter adds some.
+/// The locals and operands of an activation. The debugger may show more of both than the program
+/// has, because the rewriter adds some.
 #[derive(Debug)]
 pub(super) struct Held {
     pub locals: Vec<GlobalBits>,
     pub operands: Vec<GlobalBits>,
 }
 
-/// The activations of snapshots that have not captured themselves.
+/// The activations in snapshots that have not captured themselves.
 pub(crate) struct Waiting {
     sites: Vec<CaptureSite>,
-    /// Where in the probes' memory they capture themselves.
+    /// The address in the probes' memory where they capture themselves.
     at: u64,
     taken: Option<Global>,
-    /// How many snapshots were made.
+    /// The number of snapshots so far.
     count: i32,
-    /// By function: the most locals and operands that an activation captures.
+    /// The most locals and operands that an activation of each function captures.
     largest: HashMap<FuncId, usize>,
     /// The most locals and operands that the activations of all snapshots capture.
     slots: usize,
-    /// The outermost first.
+    /// The activations, outermost first.
     open: Vec<Arc<Activation>>,
-    /// The stop clock's reading at the last snapshot.
+    /// The reading of the stop clock at the last snapshot.
     last: u64,
-    /// All are left there.
+    /// Whether to leave all activations there.
     leaving: bool,
 }
 
@@ -140,45 +141,45 @@ impl Waiting {
     }
 }
 
-/// A store's data of a run of which snapshots are made.
+/// Store data of a run that takes snapshots.
 pub(crate) trait HasSnapshots: HasPaths {
-    /// The maker of this instance's snapshots, if there is one.
+    /// Returns this instance's collector of snapshots, if there is one.
     fn snapshots(&mut self) -> Option<&mut Capturing>;
-    /// Where its log goes on.
+    /// Returns the current place in the log.
     fn place(&self) -> LogPlace;
 }
 
-/// The maker of one instance's snapshots.
+/// The collector of one instance's snapshots.
 pub(crate) struct Capturing {
     spacing: Spacing,
-    /// How many times further apart they are by now.
+    /// The current factor on the distance between snapshots.
     apart: Arc<AtomicU64>,
-    /// Functions whose frames are not the program's. Ascending.
+    /// Functions whose frames differ from the program's, in ascending order.
     reshaped: Arc<[FuncId]>,
-    /// By memory: the address of its marks in the probes' memory.
+    /// The address of each memory's marks in the probes' memory.
     marks: Arc<[u64]>,
-    /// The ranges that the host wrote and that are not marked yet: memory, address and length.
+    /// Ranges written by the host and not yet marked: memory, address and length.
     wrote: Vec<(u32, u64, u64)>,
     /// The functions that a table may hold.
     addressed: Arc<[u32]>,
-    /// How many memories, tables and globals there are.
+    /// The numbers of memories, tables and globals.
     counts: (u32, u32, u32),
     places: Option<Places>,
-    /// What the tables began with, as the engine's pointers.
+    /// The initial contents of the tables, as the engine's pointers.
     tables: Vec<Vec<usize>>,
-    /// Which functions pointers are, once something in a table is another one than at first.
+    /// Maps the engine's pointers to functions; filled once a table element changes.
     functions: HashMap<usize, u32>,
     /// The pages written since the last snapshot.
     written: BTreeSet<Page>,
-    /// The pages written up to the last snapshot.
+    /// The pages written before the last snapshot.
     known: HashSet<Page>,
-    /// The stop clock's reading at the last snapshot, and the time that the snapshot took.
+    /// The reading of the stop clock at the last snapshot, and the time that the snapshot took.
     last: (u64, Duration),
-    /// The time that the guest has run since, without waiting for the consumer.
+    /// The guest's running time since then, without waits for the consumer.
     ran: Duration,
-    /// When the guest went on after the last cut, and the stop clock's reading there.
+    /// When the guest resumed after the last cut, and the stop clock then.
     cut: (Instant, u64),
-    /// If activations capture themselves.
+    /// Present if activations capture themselves.
     waiting: Option<Waiting>,
 }
 
@@ -251,7 +252,7 @@ impl Capturing {
         }
     }
 
-    /// Whether it is time for a snapshot.
+    /// Whether a snapshot is due.
     fn is_due(&self, clock: u64) -> bool {
         let apart = self.apart.load(Ordering::Relaxed);
         match self.spacing {
@@ -265,7 +266,8 @@ impl Capturing {
         }
     }
 
-    /// The clock of the next cut. `cost` is the time that this one took; `None` if the path could not be cut here.
+    /// Returns the clock of the next cut. `cost` is the time that this cut took, or `None` if the
+    /// path could not be cut here.
     fn next_cut(&mut self, begun: Instant, clock: u64, cost: Option<Duration>) -> u64 {
         match (self.spacing, cost) {
             (Spacing::Polls { cuts, .. }, _) => clock.saturating_add(cuts),
@@ -282,7 +284,8 @@ impl Capturing {
         }
     }
 
-    /// Makes no more snapshots, but leaves all activations at the last one that another instance made.
+    /// Takes no more snapshots, but leaves all activations at the last one that another instance
+    /// took.
     pub(crate) fn again(program: &Program, rewritten: &Rewritten, waiting: Waiting) -> Self {
         let (snapshots, cuts) = (waiting.last, waiting.last);
         let spacing = Spacing::Polls { snapshots, cuts };
@@ -294,7 +297,7 @@ impl Capturing {
         Self::new(program, rewritten, (spacing, apart), Some(waiting))
     }
 
-    /// Notes a range that the host writes.
+    /// Records a range that the host writes.
     pub(crate) fn wrote(&mut self, memory: u32, address: u64, length: u64) {
         self.wrote.push((memory, address, length));
     }
@@ -338,18 +341,18 @@ impl Capturing {
         Ok(paths.wrote(lines)?)
     }
 
-    /// Whether the run has been left.
+    /// Whether all activations have been left.
     pub(crate) fn has_left(&self) -> bool {
         let waiting = self.waiting.as_ref();
         waiting.is_some_and(|waiting| waiting.leaving && waiting.open.is_empty())
     }
 
-    /// The activations that have not captured themselves, if there are any.
+    /// Returns the activations that have not captured themselves, if there are any.
     pub(crate) fn waiting(self) -> Option<Waiting> {
         self.waiting.filter(|waiting| !waiting.open.is_empty())
     }
 
-    /// Connects an instance, before it is run.
+    /// Connects an instance before it runs.
     pub(crate) fn connect<T: HasSnapshots + 'static>(
         store: &mut Store<T>,
         instance: &Instance,
@@ -403,7 +406,7 @@ impl Capturing {
             Spacing::Polls { cuts, .. } => cuts,
             Spacing::Time { .. } => FIRST,
         };
-        // Snapshots hold only the elements of tables that have changed since here.
+        // Snapshots contain only the table elements that change after this point.
         for table in 0..own_tables(store) {
             let began = pointers(store, table)?.unwrap_or_default();
             if let Some(own) = store.data_mut().snapshots() {
@@ -417,7 +420,8 @@ impl Capturing {
 /// The number of polls before the first cut, while their rate is unknown.
 const FIRST: u64 = 1 << 7;
 
-/// The distance of two cuts is at least this fraction of the clock: a run that is e times as long has at most this many more cuts.
+/// Two cuts are at least this fraction of the clock apart. So a run that is e times as long has at
+/// most this many more cuts.
 const MOST_CUTS: u64 = 1 << 12;
 
 pub(crate) fn write(
@@ -430,7 +434,7 @@ pub(crate) fn write(
     written.map_err(|_| RecordError::NoCounters)
 }
 
-/// Cuts the path, and makes a snapshot if one is due and the state can be captured here.
+/// Cuts the path. Takes a snapshot if one is due and the state can be captured here.
 fn capture<T: HasSnapshots + 'static>(mut caller: Caller<'_, T>) -> wasmtime::Result<()> {
     let begun = Instant::now();
     let Some(own) = caller.data_mut().snapshots() else {
@@ -465,7 +469,7 @@ fn capture<T: HasSnapshots + 'static>(mut caller: Caller<'_, T>) -> wasmtime::Re
             state,
             waits: None,
         };
-        // The time does not include what follows, which may wait for the consumer.
+        // The time excludes what follows, which may wait for the consumer.
         let took = begun.elapsed();
         cost = Some(took);
         let made = captured.is_snapshot();
@@ -480,7 +484,8 @@ fn capture<T: HasSnapshots + 'static>(mut caller: Caller<'_, T>) -> wasmtime::Re
     Ok(())
 }
 
-/// Captures the state for a snapshot. `None` if it holds references, which cannot be stored, or too many activations.
+/// Captures the state for a snapshot. Returns `None` if the state holds references, which cannot be
+/// stored, or too many activations.
 fn captured_state<T: HasSnapshots + 'static>(
     caller: &mut Caller<'_, T>,
     places: &Places,
@@ -515,7 +520,8 @@ fn misfit() -> RecordError {
     RecordError::Snapshot(MachineError::Checkpoint)
 }
 
-/// What the debugger shows of all activations, the innermost first. `None` if they are not the program's, or hold references.
+/// Returns the debugger's view of all activations, innermost first. Returns `None` if some are not
+/// the program's or hold references.
 fn shown_frames<T: HasSnapshots + 'static>(
     caller: &mut Caller<'_, T>,
     calls: &[(FuncId, u32)],
@@ -523,7 +529,7 @@ fn shown_frames<T: HasSnapshots + 'static>(
     let mut next = caller.debug_exit_frames().next();
     let mut shown = Vec::with_capacity(calls.len());
     let all = |values: Vec<Val>| values.iter().map(bits).collect::<Option<Vec<_>>>();
-    // The debugger shows the place after each call; the places come from the backtrace.
+    // The debugger shows the place after each call, so the places come from the backtrace.
     for &(function, _) in calls {
         let Some(frame) = next.take() else {
             return Ok(None);
@@ -546,7 +552,8 @@ fn shown_frames<T: HasSnapshots + 'static>(
     Ok(next.is_none().then_some(shown))
 }
 
-/// The functions of all activations and where they are in the rewritten module, the innermost first. `None` if one is not the program's.
+/// Returns the function and place in the rewritten module of each activation, innermost first.
+/// Returns `None` if one is not the program's.
 fn called_frames<T: HasSnapshots + 'static>(
     caller: &mut Caller<'_, T>,
 ) -> Option<Vec<(FuncId, u32)>> {
@@ -560,7 +567,8 @@ fn called_frames<T: HasSnapshots + 'static>(
     places.collect()
 }
 
-/// All activations, the innermost first. Each captures itself when its call returns. `None` if they would capture too much: then no snapshot is made here.
+/// Returns all activations, innermost first. Each captures itself when its call returns. Returns
+/// `None` if they would capture too much; then no snapshot is taken here.
 fn waiting_frames<T: HasSnapshots + 'static>(
     caller: &mut Caller<'_, T>,
     clock: u64,
@@ -569,7 +577,7 @@ fn waiting_frames<T: HasSnapshots + 'static>(
     let own = caller.data_mut().snapshots();
     let waiting = own.and_then(|own| own.waiting.as_mut());
     let waiting = waiting.ok_or(RecordError::NoCounters)?;
-    // Those that wait since an earlier snapshot are the outermost ones.
+    // The activations that wait since an earlier snapshot are the outermost.
     let known = waiting.open.len();
     if known > calls.len() {
         return Err(misfit());
@@ -596,7 +604,7 @@ fn waiting_frames<T: HasSnapshots + 'static>(
     Ok(Some(held))
 }
 
-/// The innermost activation that waits has captured itself.
+/// Stores the capture of the innermost waiting activation.
 fn captured<T: HasSnapshots + 'static>(
     mut caller: Caller<'_, T>,
     site: u32,
@@ -636,7 +644,7 @@ pub(crate) fn word(
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// A value; `None` if it is a reference that is not null.
+/// Returns a value's bits, or `None` for a non-null reference.
 fn bits(value: &Val) -> Option<GlobalBits> {
     Some(match value {
         Val::I32(value) => (u64::from(*value as u32), 0),
@@ -652,7 +660,8 @@ fn bits(value: &Val) -> Option<GlobalBits> {
     })
 }
 
-/// Takes the marks: the lines written since the last call. O(lines of all memories).
+/// Takes and clears the marks: the lines written since the last call. Time: O(lines of all
+/// memories).
 fn take_marks<T: HasSnapshots + 'static>(
     store: &mut impl AsContextMut<Data = T>,
 ) -> Result<Vec<Lines>, RecordError> {
@@ -690,7 +699,8 @@ fn take_marks<T: HasSnapshots + 'static>(
     Ok(lines)
 }
 
-/// The sizes of the memories, and copies of the pages written since the last snapshot. O(these pages).
+/// Returns the sizes of the memories and copies of the pages written since the last snapshot. Time:
+/// O(these pages).
 fn written_pages<T: HasSnapshots + 'static>(
     caller: &mut Caller<'_, T>,
     places: &Places,
@@ -725,7 +735,8 @@ fn own_tables<T: HasSnapshots + 'static>(store: &mut impl AsContextMut<Data = T>
         .map_or(0, |own| own.tables.len())
 }
 
-/// What a table holds, as the engine's pointers, 0 for null; `None` if it holds other references than to functions.
+/// Returns a table's elements as the engine's pointers, 0 for null. Returns `None` if it holds
+/// references other than functions.
 fn pointers<T: HasSnapshots + 'static>(
     store: &mut impl AsContextMut<Data = T>,
     table: usize,
@@ -746,7 +757,7 @@ fn pointers<T: HasSnapshots + 'static>(
     Ok(Some(all))
 }
 
-/// What the tables hold that is another than at first. `None` if that is unknown. O(elements).
+/// Returns the changed elements of the tables, or `None` if they are unknown. Time: O(elements).
 fn changed_tables<T: HasSnapshots + 'static>(
     store: &mut impl AsContextMut<Data = T>,
 ) -> Result<Option<Vec<ChangedTable>>, RecordError> {

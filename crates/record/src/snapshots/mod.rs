@@ -1,9 +1,15 @@
-//! Snapshots of a re-execution: how the machine stands at some moments, from which a run can be followed without what was before. The path is cut at each snapshot, and many times between two.
+//! Snapshots of a re-execution: the state of the machine at some moments. A run can be followed
+//! from a snapshot without anything before it. The path is cut at each snapshot, and many times in
+//! between.
 //!
-//! The rewritten module calls us where it polls the stop clock, at the beginning of a block at which paths begin, when it is time for a snapshot. What the activations hold is told later: each captures
-//! itself after the call for which it waits. Those that are still open when the run ends are left one after the other, at the last snapshot of another re-execution.
+//! When a snapshot is due, the rewritten module calls us at a poll of the stop clock, at the
+//! beginning of a block where paths begin. The locals and operands of the activations arrive later:
+//! each activation captures itself after the call that it waits for. Those still open when the run
+//! ends are left one after another, at the last snapshot of another re-execution.
 //!
-//! Of a program whose activations cannot capture themselves the engine's debugger shows them. It shows those of the program: the rewriter adds locals behind the program's own, and leaves the operand stack as it was.
+//! If a program's activations cannot capture themselves, the engine's debugger shows their
+//! contents. The rewriter adds locals only after the program's own and does not change the operand
+//! stack, so the debugger shows the program's values.
 
 mod capture;
 mod read;
@@ -34,31 +40,31 @@ use capture::{Activation, Waiting};
 pub(crate) use capture::{Captured, Capturing, HasSnapshots, Lines, word, write};
 pub(crate) use read::{Cut, Reader};
 
-/// A page of a memory, and what it holds.
+/// A page of a memory, and its contents.
 pub type ChangedPage = (Page, Box<[u8]>);
 
-/// A snapshot that was made.
+/// A completed snapshot.
 #[derive(Debug)]
 pub struct Taken {
-    /// The stop clock's reading.
+    /// The reading of the stop clock.
     pub clock: u64,
-    /// When its activations began, the outermost first.
+    /// When its activations began, outermost first.
     pub opened: Vec<Opened>,
-    /// The pages of memories that changed since the snapshot before.
+    /// The memory pages changed since the previous snapshot.
     pub pages: Vec<ChangedPage>,
-    /// How the machine stands, without what the activations hold.
+    /// The state of the machine, without the contents of the activations.
     pub(crate) snapshot: Snapshot,
-    /// The activations, the outermost first.
+    /// The activations, outermost first.
     activations: Vec<Open>,
-    /// The one that was just entered, and how many arguments it has.
+    /// The activation that was just entered, and the number of its arguments.
     entered: Option<(Arc<Activation>, usize)>,
 }
 
-/// An activation of a snapshot.
+/// An activation in a snapshot.
 #[derive(Debug)]
 struct Open {
     held: Arc<Activation>,
-    /// How many of its locals and operands can still be read.
+    /// The numbers of its locals and operands that can still be read.
     locals: usize,
     operands: usize,
     /// Whether it has vectors.
@@ -66,22 +72,22 @@ struct Open {
 }
 
 impl Taken {
-    /// How many blocks were executed before.
+    /// Returns the number of blocks executed before it.
     pub fn time(&self) -> u64 {
         self.snapshot.time
     }
 
-    /// About how many bytes its activations and globals have.
+    /// Returns the approximate size of its activations and globals, in bytes.
     pub fn bytes(&self) -> usize {
         let slots = self.activations.iter();
         let slots: usize = slots.map(|open| open.locals + open.operands).sum();
         8 * (slots + 4 * self.activations.len() + self.snapshot.globals.len())
     }
 
-    /// How the machine stands. Known when the re-execution is over.
+    /// Completes the state of the machine. Call it after the re-execution.
     ///
     /// # Errors
-    /// If an activation has not captured itself as the program has it.
+    /// If the capture of an activation does not fit the program.
     pub fn complete(self) -> Result<Snapshot, RecordError> {
         let misfit = || RecordError::Snapshot(MachineError::Checkpoint);
         let mut snapshot = self.snapshot;
@@ -104,17 +110,18 @@ impl Taken {
     }
 }
 
-/// The distance of snapshots, and of cuts of the path. Each snapshot is at a cut.
+/// The distances between snapshots and between cuts of the path. Each snapshot is at a cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spacing {
-    /// In polls of the stop clock.
+    /// Distances in polls of the stop clock.
     Polls {
-        /// Between snapshots: the first cut that is as far away.
+        /// Between snapshots; a snapshot is taken at the first cut at least this far away.
         snapshots: u64,
         /// Between cuts.
         cuts: u64,
     },
-    /// In time that the guest runs in the re-execution. The distance is at least five times what the last one took.
+    /// Distances in running time of the guest in the re-execution. A distance is at least five
+    /// times the cost of the previous snapshot or cut.
     Time {
         /// Between snapshots.
         snapshots: Duration,
@@ -124,7 +131,7 @@ pub enum Spacing {
 }
 
 impl Spacing {
-    /// Snapshots this many polls apart, and no other cuts.
+    /// Takes a snapshot every `count` polls, without other cuts.
     pub fn polls(count: u64) -> Self {
         Self::Polls {
             snapshots: count,
@@ -133,8 +140,9 @@ impl Spacing {
     }
 }
 
-/// Re-executes a run, and adds to the file the words of its path, its stretches, and the lines of memory that each stretch writes. `tell` gets the snapshots, in order. It answers how many times
-/// further apart than `spacing` those to come should be. The caller commits.
+/// Re-executes a run. Adds to the file the words of its path, its stretches, and the lines of
+/// memory that each stretch writes. `tell` receives the snapshots in order, and returns a factor on
+/// `spacing` for the following ones. The caller commits.
 ///
 /// # Errors
 /// If the recording cannot be repeated exactly, the file cannot be written, or `tell` fails.
@@ -146,7 +154,7 @@ pub fn build_snapshots(
 ) -> Result<(), RecordError> {
     if can_capture(run.program, run.bytes) {
         let made = build(run, Snapshots::Captured, spacing, out, &mut tell);
-        // Nothing was executed then.
+        // In that case nothing was executed.
         if !matches!(
             made,
             Err(RecordError::Rewrite(
@@ -159,10 +167,10 @@ pub fn build_snapshots(
     build_debugged(run, spacing, out, tell)
 }
 
-/// As [`build_snapshots`], but with the engine's debugger, whatever the program is.
+/// Like [`build_snapshots`], but always with the engine's debugger.
 ///
 /// # Errors
-/// As [`build_snapshots`].
+/// As for [`build_snapshots`].
 #[doc(hidden)]
 pub fn build_debugged(
     run: &RecordedRun<'_>,
@@ -176,7 +184,7 @@ pub fn build_debugged(
     build(run, Snapshots::Debugged, spacing, out, &mut tell)
 }
 
-/// Who is told of snapshots, and answers how many times further apart those to come should be.
+/// Receives snapshots, and returns a factor on the distance of the following ones.
 type TellFn<'a> = dyn FnMut(Taken) -> Result<u64, RecordError> + Send + 'a;
 
 fn build(
@@ -203,7 +211,7 @@ fn build(
         in_memory: ends_inside(&job.end),
         half: HALF_WORDS,
     };
-    // A stack overflow may take several attempts to find: who is told shall hear of one only.
+    // Finding a stack overflow may take several attempts; `tell` must see only one.
     let skip = match job.end.ending {
         Ending::StackOverflow => job.repeat(None)?.0.skip,
         _ => 0,
@@ -234,9 +242,9 @@ fn build(
             let consumer = scope.spawn(move || words.write_stretches(messages, finish));
             let replayed = job.replay(engine, rewritten, stop, Some(host), Some(capturing));
             match consumer.join() {
-                // Then the words end in the middle of the run.
+                // In this case the words end in the middle of the run.
                 Ok(_) if matches!(replayed, Err(RecordError::NoSnapshots(_))) => replayed,
-                // The consumer's reason is the better one: the guest only learns that it is gone.
+                // Prefer the consumer's reason: the guest only learns that the consumer is gone.
                 Ok(written) => {
                     stretches = Some(written?);
                     replayed
@@ -257,7 +265,8 @@ fn build(
     Ok(())
 }
 
-/// Executes a run again, up to the last snapshot, and leaves all activations that were still open at its end, so that they capture themselves.
+/// Re-executes a run up to the last snapshot, and leaves all activations that were still open at
+/// its end, so that they capture themselves.
 fn leave_all(
     job: &Job<'_>,
     engine: &Engine,
@@ -278,13 +287,15 @@ fn leave_all(
     }
 }
 
-/// Operators, beyond which a function takes the engine hundreds of megabytes to compile for its debugger.
+/// The number of operators beyond which compiling a function for the debugger takes hundreds of
+/// megabytes.
 const LARGEST: u32 = 50_000;
 
-/// The sum of operators times locals of all functions, beyond which the engine takes minutes to compile them for its debugger: twice that of SQLite.
+/// The limit on operators times locals, summed over all functions, beyond which compiling for the
+/// debugger takes minutes. It is twice the value of SQLite.
 const MOST: u64 = 32_000_000;
 
-/// Why the engine's debugger cannot be asked about a program, if that is so.
+/// Returns why the engine's debugger cannot be used for a program, if so.
 fn too_large(program: &Program, bytes: &[u8]) -> Option<&'static str> {
     let functions = program.functions.iter();
     if functions
@@ -299,7 +310,8 @@ fn too_large(program: &Program, bytes: &[u8]) -> Option<&'static str> {
     (cost > MOST).then_some("is too large for the engine's debugger")
 }
 
-/// Why no snapshots can be made of a program, if that is so: because it does what nobody sees afterwards.
+/// Returns why snapshots of a program are impossible, if so: some of its effects leave no visible
+/// trace.
 fn unseen(program: &Program, bytes: &[u8]) -> Option<&'static str> {
     let functions = program.functions.iter();
     let mut all = functions.flat_map(|function| program.operators(bytes, function));
@@ -315,7 +327,7 @@ fn unseen(program: &Program, bytes: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// How many locals a function has.
+/// Returns the number of a function's locals.
 fn locals(program: &Program, bytes: &[u8], function: &Function) -> u64 {
     let parameters = program
         .types

@@ -1,4 +1,4 @@
-//! What captured states mean.
+//! Translates captured states into the program's terms.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -13,32 +13,32 @@ use super::capture::{Captured, CapturedState};
 use super::{ChangedPage, Open, Taken};
 use crate::RecordError;
 
-/// Bytes of a page by which memories grow.
+/// The size in bytes of the pages by which memories grow.
 const WASM_PAGE: u64 = 65536;
 
-/// A cut of the path.
+/// A cut of the path, in the program's terms.
 pub(crate) struct Cut {
-    /// The stop clock's reading.
+    /// The reading of the stop clock.
     pub clock: u64,
-    /// Where the path is.
+    /// The place in the path.
     pub boundary: Boundary,
     /// The snapshot, if this is one. Its time is not set yet.
     pub taken: Option<Taken>,
 }
 
-/// What captured states mean.
+/// Translates captured states.
 pub(crate) struct Reader<'a> {
     program: &'a Program,
     bytes: &'a [u8],
     index: &'a OperatorIndex<'a>,
     map: &'a OffsetMap,
     bodies: HashMap<FuncId, Body<'a>>,
-    /// The pages of those that were no snapshots.
+    /// The pages of captured states that did not become snapshots.
     pages: Vec<ChangedPage>,
 }
 
 impl<'a> Reader<'a> {
-    /// Of a program whose rewritten module has this map.
+    /// Creates a reader for a program and the map of its rewritten module.
     pub(crate) fn new(
         program: &'a Program,
         bytes: &'a [u8],
@@ -55,12 +55,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The program that is executed.
+    /// Returns the program that is executed.
     pub(crate) fn program(&self) -> &'a Program {
         self.program
     }
 
-    /// Translates a cut into the program's terms. `None` if the host has called a function and nothing has been executed yet.
+    /// Translates a cut. Returns `None` if the host has called a function and nothing has been
+    /// executed since.
     pub(crate) fn read(&mut self, captured: Captured) -> Result<Option<Cut>, RecordError> {
         let Captured {
             clock,
@@ -106,7 +107,9 @@ impl<'a> Reader<'a> {
         }))
     }
 
-    /// The snapshot of these open activations, whose time is not set yet. If `is_entered`, a function was just called and all of them wait; otherwise the last one is about to execute `block`.
+    /// Builds the snapshot of these open activations; its time is not set yet. If `is_entered`, a
+    /// function was just called and all activations wait. Otherwise the last one is about to
+    /// execute `block`.
     fn taken(
         &mut self,
         clock: u64,
@@ -188,7 +191,7 @@ impl<'a> Reader<'a> {
         }))
     }
 
-    /// The block that an offset of the rewritten module is in.
+    /// Returns the block that contains an offset of the rewritten module.
     fn place(&self, offset: u32) -> Result<(FuncId, BlockId), RecordError> {
         let offset = InstrOffset(offset);
         let unknown = || RecordError::UnknownPlace(offset.to_string());
@@ -216,7 +219,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// How many locals and slots of the operand stack of an activation can still be read: one that waits for the call of a block, or is about to execute it.
+    /// Returns the numbers of an activation's locals and operand slots that can still be read. The
+    /// activation waits for the call of a block, or is about to execute it.
     fn live(
         &mut self,
         function: FuncId,
@@ -244,7 +248,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// How many parameters what is called has.
+/// Returns the number of the callee's parameters.
 fn parameters(program: &Program, callee: Callee) -> usize {
     let ty = match callee {
         Callee::Direct(function) => match program.function(function) {

@@ -1,7 +1,8 @@
-//! The programs of the corpus on inputs so small that everything about their runs can be checked.
+//! Runs the corpus programs on inputs so small that everything about their runs can be checked.
 //!
-//! Built once, by `cargo xtask corpus`; `cargo xtask verify` runs the test of them (docs/CORPUS.md): the
-//! variable `AFTERIMAGE_CORPUS` names the folder, `AFTERIMAGE_CORPUS_ONLY` some of the programs.
+//! `cargo xtask corpus` builds the programs once, and `cargo xtask verify` runs their test
+//! (docs/CORPUS.md). The variable `AFTERIMAGE_CORPUS` names the folder; `AFTERIMAGE_CORPUS_ONLY`
+//! selects programs.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -14,7 +15,7 @@ use crate::harness::{Recording, quiet, try_record};
 use crate::stored::Stored;
 use crate::{machine, slices, stepped, wet};
 
-/// A program, and what it is given. Paths are relative to the manifest.
+/// A program and its input. Paths are relative to the manifest.
 #[derive(Deserialize)]
 struct Entry {
     name: String,
@@ -38,7 +39,7 @@ fn counts_machine_traces_and_slices() {
     });
 }
 
-/// Records each program, and checks the recording.
+/// Records each program and checks the recording.
 fn each(check: impl Fn(&Recording)) {
     let folder = std::env::var_os("AFTERIMAGE_CORPUS");
     let folder =

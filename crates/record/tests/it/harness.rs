@@ -1,4 +1,4 @@
-//! Recording a module and checking everything that is claimed about the recording.
+//! Records a module and checks every claim about the recording.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use afterimage_trace::{Ending, Event, Standing, TraceFile, TraceWriter};
 use crate::play::play;
 use crate::stored::Stored;
 
-/// Writes down every block.
+/// Collects every block.
 #[derive(Default)]
 struct Expanded {
     nodes: Vec<Vec<BlockId>>,
@@ -56,7 +56,7 @@ pub struct Recording {
     pub recorded: Recorded,
 }
 
-/// The usual options of these tests.
+/// Returns the usual options of these tests.
 pub fn quiet() -> RecordOptions {
     RecordOptions {
         silent: true,
@@ -64,7 +64,7 @@ pub fn quiet() -> RecordOptions {
     }
 }
 
-/// Calls an export.
+/// Returns a command that calls an export.
 pub fn invoke(export: &str, args: &[&str]) -> Command {
     Command {
         name: "guest".to_owned(),
@@ -74,7 +74,7 @@ pub fn invoke(export: &str, args: &[&str]) -> Command {
     }
 }
 
-/// Runs `_start`.
+/// Returns a command that runs `_start`.
 pub fn start() -> Command {
     Command {
         name: "guest".to_owned(),
@@ -82,7 +82,7 @@ pub fn start() -> Command {
     }
 }
 
-/// A module from its text.
+/// Assembles a module.
 pub fn wat(text: &str) -> Vec<u8> {
     wat::parse_str(text).unwrap_or_else(|error| panic!("{error}"))
 }
@@ -123,7 +123,7 @@ pub fn try_record(
     })
 }
 
-/// Reads a file whole, so that its folder can go.
+/// Reads the whole file, so that its folder can be removed.
 pub fn open(path: &Path) -> TraceFile {
     TraceFile::from_bytes(std::fs::read(path).expect("a recording")).expect("a sound recording")
 }
@@ -141,7 +141,7 @@ impl Recording {
         &self.recorded.end.ending
     }
 
-    /// The counts by a plan, and how many counters it has.
+    /// Returns the counts under a plan.
     pub fn count(&self, plan: PlanOptions<'_>) -> Result<Counts, RecordError> {
         let lens = count(
             &self.file,
@@ -154,7 +154,7 @@ impl Recording {
         Ok(lens.counts)
     }
 
-    /// Checks the recording by every law that there is.
+    /// Checks the recording against every law.
     pub fn check(&self) {
         let report = self.file.verify();
         assert!(report.is_sound(), "{:?}", report.findings);
@@ -216,7 +216,7 @@ impl Recording {
             .unwrap_or_else(|error| panic!("{mode}: {error}"))
     }
 
-    /// Whether nothing in the guest or the log says where the run ended.
+    /// Whether neither the guest nor the log states where the run ended.
     fn asynchronous(&self) -> bool {
         let last = self
             .file
@@ -230,9 +230,9 @@ impl Recording {
         ) && !matches!(last, Some(Event::HostStop { .. }))
     }
 
-    /// The counts that the traced module reports. Where the run ended by no doing of the guest's, the traced one is
-    /// stopped after as many blocks as the counts under test have: if those are
-    /// wrong, it will not stand in the same place with the same counts.
+    /// Returns the counts reported by the traced module. If something outside the guest ended the
+    /// run, the traced one is stopped after as many blocks as the counts under test have. If those
+    /// counts are wrong, the two do not end in the same place with the same counts.
     fn naive_trace(&self, under_test: &Counts) -> Observation {
         let blocks = block_counts(&self.program, under_test).expect("counts");
         let functions = self.program.functions.iter().zip(&blocks);
@@ -243,11 +243,11 @@ impl Recording {
             .sum();
         let stop = match self.ending() {
             _ if !self.asynchronous() => Stop::Never,
-            // The last block calls a function that is not entered any more.
+            // The last block calls a function that is no longer entered.
             Ending::StackOverflow => Stop::After(blocks),
             _ => Stop::In(blocks),
         };
-        // The engine's store keeps what is 'static only; a test's program may stay.
+        // The engine's store requires 'static data; leaking a test's program is fine.
         let program: &'static Program =
             Box::leak(Box::new(Program::parse(&self.bytes).expect("a program")));
         let traced = Box::leak(Box::new(instrument(&self.bytes, program)));
@@ -266,7 +266,7 @@ impl Recording {
         observation
     }
 
-    /// What is run again.
+    /// Returns the run to re-execute.
     pub fn run<'a>(&'a self, cache: &'a Cache, progress: &'a Progress) -> RecordedRun<'a> {
         RecordedRun {
             file: &self.file,
@@ -277,7 +277,7 @@ impl Recording {
         }
     }
 
-    /// The path that the probes write is the one that was observed.
+    /// Checks that the path written by the probes is the observed one.
     fn same_path(&self, truth: &[Observed]) {
         let (cache, progress) = (Cache::none(), progress());
         let run = self.run(&cache, &progress);
@@ -301,7 +301,7 @@ impl Recording {
         assert_eq!(traced.time, blocks.count() as u64);
     }
 
-    /// What a filter keeps is what was observed then; what it leaves out is what it should.
+    /// Checks that a filter keeps exactly the observed blocks that it should.
     fn same_filtered_path(&self, truth: &[(FuncId, BlockId)]) {
         let third = truth.len() as u64 / 3;
         let function = truth.get(truth.len() / 2).map(|at| at.0);
@@ -335,8 +335,8 @@ impl Recording {
         }
     }
 
-    /// The path in the file, compacted from what the live run wrote if it did, is the one that was observed, in
-    /// both directions.
+    /// Checks that the path in the file is the observed one, in both directions. It is compacted
+    /// from what the live run wrote, if it wrote it.
     fn same_stored_path(&self, truth: &[Observed]) {
         let path = Stored::of(self).path;
         let mut functions = Vec::new();
@@ -387,7 +387,7 @@ impl Recording {
         }
     }
 
-    /// The results of every call by the host, from the log.
+    /// Returns the results of every call by the host, from the log.
     fn results(&self) -> Vec<Vec<afterimage_trace::RawValue>> {
         let events = self
             .file
@@ -402,7 +402,7 @@ impl Recording {
         leaves.skip(start).collect()
     }
 
-    /// The recorded stack, as blocks.
+    /// Returns the recorded stack as blocks.
     fn frames(&self) -> Vec<(FuncId, BlockId)> {
         let index = OperatorIndex::new(&self.program, &self.bytes);
         let entered = self
@@ -425,7 +425,7 @@ impl Recording {
             .collect()
     }
 
-    /// Plain and instrumented modules behave the same, as far as any host can see.
+    /// Checks that plain and instrumented modules behave the same, as far as any host can see.
     fn check_transparency(&self) {
         let (plain, _) = play(&self.bytes, &self.program, &self.file, None);
         assert_eq!(
@@ -433,7 +433,7 @@ impl Recording {
             self.results(),
             "the plain module returns the same"
         );
-        // As if all functions were large: as much as there can be of what these get.
+        // Treat all functions as large, so that they get every measure for large functions.
         let large = Large {
             hinged: self.program.functions.iter().map(|f| f.id).collect(),
             interval: 1,

@@ -1,4 +1,4 @@
-//! Tests of recording, of what runs recorded guests again, and of what is kept of runs.
+//! Tests of recording, of re-running recorded guests, and of the data stored about runs.
 
 mod corpus;
 mod exact;

@@ -1,6 +1,7 @@
-//! Playing a recording's log to any form of its module: plain, instrumented or traced.
+//! Plays a recording's log to any form of its module: plain, instrumented or traced.
 //!
-//! A naive second re-execution: it hands out what the log holds and takes nothing from the crate under test.
+//! This is a naive second re-execution, which takes nothing but the log and uses no code under
+//! test.
 
 use std::sync::Arc;
 
@@ -13,23 +14,23 @@ use wasmtime::{
     ThrownException, Val,
 };
 
-/// More than any instrumented form of a recorded execution needs.
+/// More stack than any instrumented form of a recorded execution needs.
 const STACK: usize = 200 << 20;
 
-/// What came of it.
+/// The result of playing a log.
 #[derive(Debug)]
 pub struct Played {
     /// The results of every call that returned.
     pub results: Vec<Vec<RawValue>>,
-    /// How it ended.
+    /// How the run ended.
     pub finish: Finish,
-    /// The error that it ended with.
+    /// The error that ended the run.
     pub error: Option<String>,
     /// Every exported memory, table and global at the end, as text; `None` without an instance.
     pub state: Option<Vec<(String, String)>>,
 }
 
-/// Answers as the log says.
+/// Answers the guest's calls from the log.
 pub struct Host {
     log: LogReader,
     observer: Option<Observer<'static>>,
@@ -40,7 +41,7 @@ impl Host {
         Self { log, observer }
     }
 
-    /// The next event, growth left out: engines agree on it.
+    /// Returns the next event. Growth is skipped, because engines agree on it.
     pub fn next(&mut self) -> Option<Event> {
         loop {
             match self.log.next()?.expect("a sound log") {
@@ -57,7 +58,8 @@ impl Host {
     }
 }
 
-/// The engine's settings, as far as the guest can see them, and room for a deep stack; with its debugger, if that is wanted.
+/// Returns the engine with the recording's guest-visible settings and room for a deep stack.
+/// Enables the debugger on request.
 pub fn engine(debugged: bool) -> Engine {
     let mut config = Config::new();
     config
@@ -76,7 +78,8 @@ pub fn engine(debugged: bool) -> Engine {
     Engine::new(&config).expect("an engine")
 }
 
-/// Plays the log of a recording to a form of its module. Hooks report to the observer, which is returned.
+/// Plays the log of a recording to a form of its module. Hooks report to the observer, which is
+/// returned.
 pub fn play(
     module: &[u8],
     program: &Arc<Program>,
@@ -93,7 +96,7 @@ pub fn play(
     })
 }
 
-/// Does something where the guest's stack has room.
+/// Runs `work` on a thread with a deep stack.
 pub fn on_deep_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new()
@@ -271,7 +274,7 @@ fn host_call(
     }
 }
 
-/// All that the host can see of an instance, but for what instrumentation added.
+/// Returns everything about an instance that the host can see, except what instrumentation added.
 fn state(store: &mut Store<Host>, instance: &Instance) -> Vec<(String, String)> {
     let exports: Vec<(String, Extern)> = instance
         .exports(&mut *store)

@@ -1,5 +1,5 @@
-//! Random programs as text, made to wander: calls in cycles, loops, exceptions through several frames. When
-//! their fuel is used up they end, wherever they are, in the way that was asked for.
+//! Random programs as text that wander: calls in cycles, loops, exceptions through several frames.
+//! When their fuel runs out, they end in the requested way, wherever they are.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -12,7 +12,7 @@ use wasmparser::ValType;
 
 use crate::harness::invoke;
 
-/// How a program ends when it has no fuel left, as code.
+/// The ways in which a program ends without fuel, as code.
 pub const ENDINGS: &[(&str, &str)] = &[
     ("exit", "(call $exit (i32.const 3))"),
     ("exit by a tail call", "(return_call $leave (i32.const 4))"),
@@ -73,7 +73,7 @@ const HEAD: &str = r#"(module
     (global.get $s))
 "#;
 
-/// Again and again, exceptions or not, as long as there is fuel.
+/// Repeats, with or without exceptions, while there is fuel.
 const TAIL: &str = r#"
   (func (export "_start") (local $e exnref)
     (loop $again
@@ -86,7 +86,7 @@ const TAIL: &str = r#"
       (if (i32.eqz (ref.is_null (local.get $e))) (then (throw_ref (local.get $e))))
       (br $again))))"#;
 
-/// A program, the same for the same seed.
+/// Generates a program. The same seed gives the same program.
 pub fn program(seed: u64, ending: &str) -> String {
     let mut random = SplitMix64(seed);
     let functions = 3 + random.below(5);
@@ -132,7 +132,8 @@ struct Body<'a> {
     functions: usize,
     ending: &'a str,
     text: String,
-    /// The labels around, outermost first: names, and whether a branch to them carries a number.
+    /// The enclosing labels, outermost first: their names, and whether branches to them carry a
+    /// number.
     labels: Vec<(String, bool)>,
     next: usize,
 }
@@ -156,19 +157,19 @@ impl Body<'_> {
         ));
     }
 
-    /// A number below a power of two that is another one each time.
+    /// Generates a changing number below a power of two.
     fn number(&mut self, mask: u32) -> String {
         let shift = self.random.below(20);
         format!("(i32.and (i32.shr_u (call $roll) (i32.const {shift})) (i32.const {mask}))")
     }
 
-    /// A condition that holds every so many times.
+    /// Generates a condition that rarely holds.
     fn seldom(&mut self, mask: u32) -> String {
         let number = self.number(mask);
         format!("(i32.eqz {number})")
     }
 
-    /// A label of a kind.
+    /// Returns a random label of a kind.
     fn label(&mut self, carries: bool) -> Option<String> {
         let fitting: Vec<&String> = self
             .labels
@@ -185,7 +186,7 @@ impl Body<'_> {
         }
     }
 
-    /// Statements inside a block with this label.
+    /// Generates statements inside a block with this label.
     fn inside(&mut self, label: String, carries: bool, depth: usize) {
         self.labels.push((label, carries));
         self.statements(depth);
@@ -291,7 +292,7 @@ impl Body<'_> {
         }
     }
 
-    /// A `try_table` with clauses that lead to its own handler and to labels further out.
+    /// Generates a `try_table` whose clauses lead to its own handler and to outer labels.
     fn handler(&mut self, depth: usize) {
         let label = format!("$h{}", self.fresh());
         let by_reference = self.random.below(3) == 0;
@@ -328,7 +329,7 @@ impl Body<'_> {
     }
 }
 
-/// How many seeds to try; the variable is for long runs by hand.
+/// Returns the number of seeds to try; the variable is for long manual runs.
 pub fn seeds(usually: u64) -> u64 {
     std::env::var("AFTERIMAGE_TEST_SEEDS")
         .ok()
@@ -336,10 +337,10 @@ pub fn seeds(usually: u64) -> u64 {
         .unwrap_or(usually)
 }
 
-/// How often each kind of ending was seen.
+/// The number of endings of each kind.
 pub type Seen = BTreeMap<&'static str, u32>;
 
-/// What is counted.
+/// Returns the kind under which an ending is counted.
 pub fn kind(ending: &Ending) -> &'static str {
     match ending {
         Ending::Returned => "returned",
@@ -352,7 +353,7 @@ pub fn kind(ending: &Ending) -> &'static str {
     }
 }
 
-/// A literal of a type, as for `--invoke`; `None` for vectors and references.
+/// Generates a literal of a type, as for `--invoke`; `None` for vectors and references.
 fn literal(ty: ValType, random: &mut SplitMix64) -> Option<String> {
     let integers = ["0", "1", "-1", "2", "7", "100", "-2147483648", "65536"];
     let floats = ["0", "-1.5", "nan", "inf", "1e30"];
@@ -363,7 +364,7 @@ fn literal(ty: ValType, random: &mut SplitMix64) -> Option<String> {
     })
 }
 
-/// Up to `most` calls of exported functions.
+/// Generates up to `most` calls of exported functions.
 pub fn invocations(program: &Program, most: usize, random: &mut SplitMix64) -> Vec<Command> {
     let mut commands = Vec::new();
     for (name, function) in &program.exports {
@@ -385,7 +386,7 @@ pub fn invocations(program: &Program, most: usize, random: &mut SplitMix64) -> V
     commands
 }
 
-/// The kinds of endings that programs that wander should have come to, and hardly did.
+/// Returns the kinds of endings that wandering programs should reach often but did not.
 pub fn rare(seen: &Seen) -> Vec<&'static str> {
     let kinds = ["exited", "trapped", "exception", "overflow", "interrupted"];
     let rare = |kind: &&str| seen.get(kind).is_none_or(|times| *times < 3);

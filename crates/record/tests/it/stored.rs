@@ -1,4 +1,4 @@
-//! Paths in files of their own.
+//! Stores paths in files of their own.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ impl Stored {
         Self::filtered(recording, &PathFilter::default())
     }
 
-    /// The same of the part that a filter keeps.
+    /// Stores only the part that a filter keeps.
     pub fn filtered(recording: &Recording, filter: &PathFilter) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let at = folder.path().join("a.aft");
@@ -67,7 +67,7 @@ impl Stored {
         Self { path, directory }
     }
 
-    /// A machine that knows all nodes, before the run.
+    /// Returns a machine that knows all nodes, before the run.
     pub fn machine<'a>(&self, recording: &'a Recording) -> Machine<'a> {
         let log = recording.file.log().expect("a log");
         let machine = Machine::new(&recording.program, &recording.bytes, log);

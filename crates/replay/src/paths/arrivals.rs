@@ -16,12 +16,12 @@ use afterimage_profile::lines::{Arrival, arrivals, line_of};
 use afterimage_profile::walk::{code_blocks, positions};
 use afterimage_profile::{Line, OperatorCount, ProfileError, Source, Stop};
 
-/// Where a function arrives at a line, if no exception leads there.
+/// The places where a function arrives at a line, unless an exception leads there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineArrivals {
     /// The function.
     pub function: FuncId,
-    /// The blocks with arrivals inside, and how many in each.
+    /// The blocks with arrivals inside, and the number in each.
     pub inside: Vec<(BlockId, u64)>,
     /// Whether the beginning of an activation is an arrival.
     pub entry: bool,
@@ -76,15 +76,15 @@ pub fn line_arrivals(
     }))
 }
 
-/// Where a function arrives at a line.
+/// The places where a function arrives at a line.
 struct Places<'a> {
     cfg: &'a Cfg,
     /// The operators in each block at which control arrives, ascending.
     inside: HashMap<BlockId, Vec<OpId>>,
     /// Whether the beginning of an activation is an arrival.
     entry: bool,
-    /// The pairs of vertices with an edge that is an arrival; `not_over` has those with one that is
-    /// not.
+    /// The pairs of vertices with an edge that is an arrival; `not_over` has the pairs with an edge
+    /// that is not.
     over: HashSet<(BlockId, BlockId)>,
     not_over: HashSet<(BlockId, BlockId)>,
     /// The first operator of each block that has a position. A block with only a skipped jump has
@@ -158,9 +158,9 @@ impl<'a, S: Segments> Arrivals<'a, S> {
     }
 
     /// The positions of all marks in nodes, including joinings, if the executed nodes determine
-    /// them. A joining that depends on what was executed before it is placed after the preceding
-    /// node, if that node always leads there; otherwise the result is `None`. Linear in the blocks
-    /// of all nodes and the edges at their ends.
+    /// them. A joining that depends on earlier execution is placed after the preceding node, if
+    /// that node always leads there; otherwise the result is `None`. Linear in the blocks of all
+    /// nodes and the edges at their ends.
     pub(super) fn by_nodes(&self) -> Option<ByNodes> {
         let mut ends: HashMap<FuncId, Ends<'_>> = HashMap::new();
         for (id, node) in self.path.nodes().iter() {
@@ -222,7 +222,7 @@ impl<'a, S: Segments> Arrivals<'a, S> {
         self.ambiguous.get()
     }
 
-    /// How many arrivals in the last block were not reached when the run ended.
+    /// Returns the number of arrivals in the last block that were not reached when the run ended.
     pub(super) fn unreached(&self, stops: &[Stop]) -> u64 {
         let mut sum = 0;
         for stop in stops {
@@ -233,7 +233,7 @@ impl<'a, S: Segments> Arrivals<'a, S> {
         sum
     }
 
-    /// How many arrivals lie between two consecutive blocks of an activation.
+    /// Returns the number of arrivals between two consecutive blocks of an activation.
     fn over(&self, places: &Places<'_>, from: BlockId, to: BlockId) -> u64 {
         let over = places.over.contains(&(from, to));
         let not_over = places.not_over.contains(&(from, to));
@@ -273,8 +273,9 @@ enum Joins {
 }
 
 impl<'a> Places<'a> {
-    /// When control arrives at the line at the beginning of a node with this first block. What its
-    /// activation executes before ends with one of `lasts`. `None` if this does not decide it.
+    /// When control arrives at the line at the beginning of a node with this first block.
+    /// Classifies a joining whose activation previously executed one of `lasts`. `None` if this
+    /// does not decide it.
     fn joins(&self, first: BlockId, lasts: &HashSet<BlockId>) -> Option<Joins> {
         let graph = &self.cfg.graph;
         // The beginning of an activation, and the dispatch of an exception.
@@ -428,7 +429,7 @@ pub struct ArrivalTimes<'a, S> {
 
 /// How arrivals are found.
 pub(super) enum Times<'a, S> {
-    /// The nodes determine them. Only segments that contain what is asked for are opened.
+    /// The nodes determine them. Opens only segments that contain the requested nodes.
     Nodes {
         all: WppOccurrences<'a, S>,
         /// Whether some are after nodes. An arrival after the very last node was not executed.
@@ -509,8 +510,8 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
         inside.map_or(&[], Vec::as_slice)
     }
 
-    /// How many arrivals are at the beginning of a node that follows `before` in its activation, or
-    /// begins it.
+    /// Returns the number of arrivals at the beginning of a node that follows `before` in its
+    /// activation, or begins it.
     pub fn joining(&self, before: Option<NodeId>, node: NodeId) -> u64 {
         Shared(Rc::clone(&self.arrivals)).joining(before, node)
     }
@@ -534,7 +535,8 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
         }
     }
 
-    /// How many there are at block T and before. O(log arrivals) times what [`time`](Self::time) takes, or only that.
+    /// Returns the number of arrivals up to and including block T. O(log arrivals) times what
+    /// [`time`](Self::time) takes, or only that.
     ///
     /// # Errors
     /// If a segment cannot be read.
@@ -605,10 +607,10 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
         Ok(Some(ArrivedAt { time, op: None }))
     }
 
-    /// The line's operators that the k-th arrival executes, from 1, in the order of time: until its
-    /// activation leaves the line or arrives there again, whatever it calls on the way. Each
-    /// operator is listed once. If the run ended in the last block, operators after the end are
-    /// included. Empty if there are fewer arrivals, or if the run ended on the way to the line.
+    /// Returns the line's operators that the k-th arrival executes, from 1, in the order of time:
+    /// until its activation leaves the line or arrives there again, whatever it calls on the way.
+    /// Each operator is listed once. If the run ended in the last block, operators after the end
+    /// are included. Empty if there are fewer arrivals, or if the run ended on the way to the line.
     /// Takes as long as [`get`](Self::get), plus O(1) for each node of the activation.
     ///
     /// # Errors

@@ -16,8 +16,8 @@ pub struct CallEntry {
     pub depth: usize,
     /// The time of its first block.
     pub entered: u64,
-    /// The time of its last block, or of the last in what it called; `None` if it had not ended
-    /// when the run did.
+    /// The time of its last block, including its callees; `None` if it had not ended when the run
+    /// did.
     pub left: Option<u64>,
     /// The function and block that made the call; `None` for the host. After a tail call, this is
     /// not the activation that continues afterwards.
@@ -25,7 +25,8 @@ pub struct CallEntry {
 }
 
 impl CallEntry {
-    /// How many blocks were executed until it ended, or until the end of the run at block `length`.
+    /// Returns the number of blocks executed until it ended, or until the end of the run at block
+    /// `length`.
     pub fn blocks(&self, length: u64) -> u64 {
         (self.left.unwrap_or(length) + 1).saturating_sub(self.entered)
     }
@@ -44,7 +45,7 @@ pub struct CallTree<'a, S: Segments> {
     order: Order<'a, S>,
     cursor: Cursor<'a, S>,
     around: Vec<Activation>,
-    /// How many may still come.
+    /// The number of activations that may still be added.
     room: u64,
 }
 
@@ -187,7 +188,7 @@ fn next<S: Segments>(
 
 /// The beginnings of all activations, backward.
 struct Beginnings<'a, S> {
-    /// Executions of what an activation may begin with: its function's block 0, without a
+    /// Executions of possible beginnings of an activation: its function's block 0, without a
     /// predecessor, or a gap.
     candidates: Occurrences<'a, S>,
     nodes: &'a PrimaryMap<NodeId, Node>,
@@ -285,7 +286,7 @@ impl<'a, S: Segments> CallsOf<'a, S> {
         })
     }
 
-    /// How many are still to come.
+    /// Returns the number of remaining activations.
     pub fn count(&self) -> u64 {
         (self.last + 1).saturating_sub(self.first)
     }

@@ -1,5 +1,5 @@
-//! Calling contexts: how much each chain of calls executed (Ammons, Ball and Larus, "Exploiting
-//! Hardware Performance Counters with Flow and Context Sensitive Profiling", 1997).
+//! Calling contexts: the amount of execution in each chain of calls (Ammons, Ball and Larus,
+//! "Exploiting Hardware Performance Counters with Flow and Context Sensitive Profiling", 1997).
 //!
 //! A context is a chain of functions: called functions of the module, and functions that the
 //! compiler inlined into them.
@@ -24,7 +24,7 @@ use super::Window;
 
 pub use self::inlining::{Inlinee, InlineeId, Inlining};
 
-/// Which contexts are summed up instead of listed.
+/// Selects the contexts to sum up instead of listing them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContextLimits {
     /// Functions with this many others around them, called or inlined, are summed up.
@@ -36,15 +36,15 @@ pub struct ContextLimits {
 /// Calls that are summed up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rest {
-    /// How many calls there are, including those that they make.
+    /// The number of calls, including those that they make.
     pub calls: u64,
-    /// How many blocks they execute or lack.
+    /// The number of blocks that they execute or lack.
     pub blocks: u64,
-    /// How many of these were left out of the path.
+    /// The number of these left out of the path.
     pub left_out: u64,
 }
 
-/// Whose code is executed in a context.
+/// The owner of the code executed in a context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Frame {
     /// The host's: the root of the tree.
@@ -62,13 +62,13 @@ pub struct Context {
     pub frame: Frame,
     /// The index of the context without the last call; `None` for the host.
     pub parent: Option<usize>,
-    /// How many activations begin in this context. An inlined function has none.
+    /// The number of activations that begin in this context. An inlined function has none.
     pub calls: u64,
-    /// How many executed blocks come from the innermost function itself.
+    /// The number of executed blocks of the innermost function itself.
     pub own: u64,
-    /// How many blocks were left out of the path while this was the innermost known context.
+    /// The number of blocks left out of the path while this was the innermost known context.
     pub left_out: u64,
-    /// How many blocks are executed while the calls are open.
+    /// The number of blocks executed while the calls are open.
     pub total: u64,
     /// The indices of the contexts with one more call, those with the most blocks first.
     pub children: Vec<usize>,
@@ -86,7 +86,7 @@ pub struct ContextTree {
     pub contexts: Vec<Context>,
     /// The stretch.
     pub window: Window,
-    /// Which contexts are summed up.
+    /// Selects the contexts to sum up.
     pub limits: ContextLimits,
 }
 
@@ -131,7 +131,7 @@ impl ContextTree {
     #[must_use]
     pub fn folding(&self, is_folded: impl Fn(Frame) -> bool) -> Self {
         let mut contexts: Vec<Context> = Vec::new();
-        // Where each context of this tree went.
+        // The new place of each context of this tree.
         let mut places: Vec<usize> = Vec::with_capacity(self.contexts.len());
         let mut known = HashMap::new();
         for context in &self.contexts {
@@ -203,7 +203,7 @@ struct Pending {
     activations: Many,
 }
 
-/// What some activations of one function do in one chain of inlined functions.
+/// The work of some activations of one function in one chain of inlined functions.
 #[derive(Default)]
 struct Here {
     own: u64,
@@ -213,7 +213,7 @@ struct Here {
     total: u64,
 }
 
-/// Where the work of a chain counts.
+/// The context in which the work of a chain counts.
 #[derive(Clone, Copy)]
 enum Place {
     Context { at: usize, depth: usize },
@@ -255,7 +255,7 @@ fn expand(
 }
 
 impl Expansion<'_> {
-    /// Makes contexts from what some activations do.
+    /// Makes contexts from the calls of some activations.
     fn look(&mut self, pending: Pending) {
         let first = self.contexts.len();
         let mut places: BTreeMap<ChainId, Place> = BTreeMap::new();
@@ -330,8 +330,8 @@ impl Expansion<'_> {
         }
     }
 
-    /// Where to count a function that a context calls or has inlined, and that executes `blocks`
-    /// blocks: in a new context if it is large enough.
+    /// Returns where to count a function that a context calls or has inlined, and that executes
+    /// `blocks` blocks: in a new context if it is large enough.
     fn place(&mut self, parent: usize, depth: usize, frame: Frame, blocks: u64) -> Place {
         if depth >= self.limits.depth {
             return Place::Deeper(parent);
@@ -355,8 +355,8 @@ impl Expansion<'_> {
         }
     }
 
-    /// What some activations do in each chain of inlined functions, including shorter chains in
-    /// which they do nothing.
+    /// Returns the work of some activations in each chain of inlined functions, including shorter
+    /// chains in which they do nothing.
     fn chains(&self, activations: Many) -> BTreeMap<ChainId, Here> {
         let all = self.all;
         let mut chains: BTreeMap<ChainId, Here> = BTreeMap::new();
@@ -365,7 +365,7 @@ impl Expansion<'_> {
         let mut open: BTreeMap<(u32, ChainId), u64> = whole
             .map(|(id, times)| ((id, ChainId::ITSELF), times))
             .collect();
-        // Parts have smaller numbers than what contains them.
+        // Parts have smaller numbers than the wholes that contain them.
         while let Some(((id, around), times)) = open.pop_last() {
             for item in all.items(id) {
                 let chain = match item.chain {

@@ -77,10 +77,10 @@ pub enum PathFileError {
     Follow(String),
 }
 
-/// What is stored of a path besides its segments.
+/// The stored data of a path besides its segments.
 pub type RecordedDirectory = Directory;
 
-/// Makes segments that are not in a file when they are needed.
+/// Makes segments that are not in a file on demand.
 pub trait MakeSegment: std::fmt::Debug + Send + Sync {
     /// Makes a segment whose contents the directory summarizes.
     ///
@@ -93,13 +93,13 @@ pub trait MakeSegment: std::fmt::Debug + Send + Sync {
     ) -> Result<Segment, Box<dyn std::error::Error + Send + Sync>>;
 }
 
-/// Where segments come from.
+/// The origin of segments.
 #[derive(Debug)]
 enum Source {
     /// From the file, with the section of their opened grammars.
     File(Option<usize>),
     Memory(Vec<Arc<Segment>>),
-    /// Made on demand: the largest number to make, and how many were made.
+    /// Made on demand: the largest number to make, and the number made.
     Made(Box<dyn MakeSegment>, usize, AtomicUsize),
 }
 
@@ -374,7 +374,7 @@ pub fn path_of_stretches(
     whole(checked(file, program, directory, source)?)
 }
 
-/// Checks that the directory of the segments names only what the program has.
+/// Checks that the directory of the segments names only existing parts of the program.
 fn checked(
     file: &TraceFile,
     program: &Program,

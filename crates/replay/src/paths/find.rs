@@ -41,7 +41,7 @@ pub enum PatternTextError {
     /// An imported function has no blocks.
     #[error("{0} is imported: it has no blocks here")]
     Imported(String),
-    /// The function has no such block.
+    /// The function does not have this block.
     #[error("{function} has no block {block}: its blocks are 0 to {last}")]
     NoBlock {
         /// The function's name.
@@ -106,7 +106,7 @@ pub enum PatternTextError {
         callee: String,
         /// The function that called it.
         caller: String,
-        /// The function that it is said to return to.
+        /// The function that it should return to.
         function: String,
     },
     /// The block follows no call.
@@ -165,7 +165,7 @@ pub fn pattern(
     source: &SourceMap<'_>,
 ) -> Result<Pattern, PatternTextError> {
     let mut parts: Vec<Part> = Vec::new();
-    // The last part in each activation that is known to be open, the innermost last.
+    // The last part in each activation known to be open, innermost last.
     let mut open: Vec<usize> = Vec::new();
     for (link, name, blocks) in pieces(text)? {
         let own = match name {
@@ -200,7 +200,7 @@ pub fn pattern(
     Ok(Pattern::new(parts)?)
 }
 
-/// How a part follows the one before, the name of its function if given, and its blocks.
+/// The link from the previous part, the name of its function if given, and its blocks.
 type Piece<'t> = (Link, Option<&'t str>, &'t str);
 
 /// Splits a text into parts. Since names may contain `<`, `>`, `:` and dots, a part ends where
@@ -292,7 +292,7 @@ fn successors(function: &Function, from: BlockId) -> Vec<BlockId> {
     found
 }
 
-/// Checks that a part can be called by the one before.
+/// Checks that the previous part can call a part.
 fn check_call(
     program: &Program,
     names: &Names,
@@ -342,7 +342,7 @@ fn check_call(
     })
 }
 
-/// Checks that a part can follow the end of the one before, which `caller` called, if known.
+/// Checks that a part can follow the end of the previous one, which `caller` called, if known.
 fn check_return(
     program: &Program,
     names: &Names,
@@ -445,7 +445,7 @@ fn tail_calls(function: &Function) -> bool {
 /// An occurrence of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occurrence {
-    /// Where it is.
+    /// Its place.
     pub at: Match,
     /// The number of the call of the first part's function that it is in, from 1.
     pub call: u64,

@@ -21,12 +21,12 @@ pub enum Fold {
 pub struct Folded {
     /// Its parts.
     pub parts: Vec<Fold>,
-    /// How many elements of the sequence they stand for.
+    /// The number of elements of the sequence that they represent.
     pub length: u64,
 }
 
 impl Fold {
-    /// How many elements it stands for.
+    /// Returns the number of elements that it represents.
     pub fn length(&self) -> u64 {
         match self {
             Self::Block(_) => 1,
@@ -34,7 +34,7 @@ impl Fold {
         }
     }
 
-    /// How many elements are written.
+    /// Returns the number of elements written.
     pub fn written(&self) -> usize {
         match self {
             Self::Block(_) => 1,
@@ -59,7 +59,7 @@ pub fn fold(sequence: impl IntoIterator<Item = BlockId>, most: usize) -> Folded 
     Folded { parts, length }
 }
 
-/// How many parts at the end can be replaced, and by which part.
+/// Returns the number of parts at the end that can be replaced, and the replacement.
 fn shorten(parts: &[Fold]) -> Option<(usize, Fold)> {
     let last = parts.last()?;
     for period in 1..=LONGEST.min(parts.len().saturating_sub(1)) {
@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(folded(&[1, 2, 3, 2, 3, 2, 3, 6]), "1.(2.3)*3.6");
         // A loop in a loop.
         assert_eq!(folded(&[0, 1, 2, 2, 3, 1, 2, 2, 3, 4]), "0.(1.(2)*2.3)*2.4");
-        // From left to right: what was folded stays folded.
+        // From left to right: folded parts stay folded.
         assert_eq!(folded(&[1, 2, 2, 1, 2, 2, 2]), "(1.(2)*2)*2.2");
     }
 }

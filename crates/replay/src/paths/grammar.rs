@@ -27,7 +27,7 @@ pub(super) fn checked<S: Segments>(
     Ok(segment)
 }
 
-/// How often each rule is executed. Linear. The segment must be sound.
+/// Returns the number of executions of each rule. Linear. The segment must be sound.
 pub(super) fn multiplicities(segment: &Segment) -> PrimaryMap<RuleId, u64> {
     let run = segment.root.iter().filter_map(|item| match *item {
         Root::Run(symbol) => Some((symbol, 1)),
@@ -36,13 +36,13 @@ pub(super) fn multiplicities(segment: &Segment) -> PrimaryMap<RuleId, u64> {
     executions(&segment.grammar, run)
 }
 
-/// How often each rule is executed if some symbols are executed as often as given. Linear.
+/// Returns the number of executions of each rule, given those of some symbols. Linear.
 pub(super) fn executions(
     grammar: &Grammar,
     executed: impl IntoIterator<Item = (Symbol, u64)>,
 ) -> PrimaryMap<RuleId, u64> {
     let mut times: PrimaryMap<RuleId, u64> = grammar.rules.keys().map(|_| 0).collect();
-    // What is executed can be counted; rules that are not executed do not matter.
+    // The executions can be counted; rules that are not executed do not matter.
     let add = |times: &mut PrimaryMap<RuleId, u64>, symbol: Symbol, more: u64| {
         if let Some(rule) = symbol.as_rule() {
             times[rule] = times[rule].saturating_add(more);

@@ -19,13 +19,13 @@ pub struct HotPath {
     pub function: FuncId,
     /// Its blocks.
     pub blocks: Box<[BlockId]>,
-    /// Where its activation continues.
+    /// The place where its activation continues.
     pub then: Continuation,
-    /// How often it was executed.
+    /// The number of executions.
     pub count: u64,
-    /// How many blocks were executed in it.
+    /// The number of blocks executed in it.
     pub executed: u64,
-    /// How many instructions were executed in it.
+    /// The number of instructions executed in it.
     pub instructions: u64,
     /// The source lines of its code, ascending.
     pub lines: Vec<Line>,
@@ -38,11 +38,11 @@ pub struct HotPaths {
     pub rows: Vec<HotPath>,
     /// The number of distinct executed paths.
     pub paths: u64,
-    /// How many times a path was executed.
+    /// The number of executions of paths.
     pub executions: u64,
-    /// How many blocks were executed.
+    /// The number of executed blocks.
     pub blocks: u64,
-    /// How many instructions were executed.
+    /// The number of executed instructions.
     pub instructions: u64,
 }
 
@@ -80,9 +80,9 @@ pub struct Code<'a> {
 
 impl HotPaths {
     /// The `top` paths in which most instructions were executed, for one function or all. The sums
-    /// are over all paths of these functions. `stops` says where the open activations stood at the
-    /// end of the run: what follows was not executed. `continuations` says for each node where its
-    /// activation continues.
+    /// are over all paths of these functions. `stops` lists where the open activations were at the
+    /// end of the run: the code after these places was not executed. `continuations` says for each
+    /// node where its activation continues.
     ///
     /// Linear in the number of nodes and segments, and in the bodies of executed functions. Opens
     /// one segment.
@@ -191,10 +191,10 @@ impl HotPaths {
     }
 }
 
-/// The path that was executed last, and how many instructions of its last block were not executed,
-/// if the run ended in that block.
+/// Returns the path executed last, and the number of instructions of its last block that were not
+/// executed, if the run ended in that block.
 ///
-/// The activations below it stand at calls, which end their blocks.
+/// The activations below it are at calls, which end their blocks.
 fn missed<S: Segments>(
     path: &WholePath<S>,
     program: &Program,
@@ -210,7 +210,7 @@ fn missed<S: Segments>(
     let node = &path.nodes()[visit.node];
     let own =
         |stop: &&Stop| stop.function == node.function && node.blocks.last() == Some(&stop.block);
-    // Of several stops in the block, that of the innermost activation is the only one not after a
+    // If the block has several stops, that of the innermost activation is the only one not after a
     // call.
     let Some(stop) = stops.iter().filter(own).min_by_key(|stop| stop.next) else {
         return Ok(None);

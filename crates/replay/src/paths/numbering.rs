@@ -15,7 +15,7 @@ pub struct Numbering {
     unknown: bool,
 }
 
-/// Why a call of the whole run cannot be found among those that were kept.
+/// Why a call of the whole run cannot be found among the kept ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum NumberError {
     /// It was left out.
@@ -73,7 +73,7 @@ impl Numbering {
         self.unknown || self.partial.contains_key(&function)
     }
 
-    /// How many calls a function had, if `kept` of them were kept; `None` if unknown.
+    /// Returns the number of calls of a function, if `kept` of them were kept; `None` if unknown.
     pub fn calls(&self, function: FuncId, kept: u64) -> Option<u64> {
         let left_out = self
             .partial

@@ -1,4 +1,4 @@
-//! Iterates over what one activation executes itself.
+//! Iterates over the nodes that one activation executes itself.
 
 use afterimage_wpp::{Cursor, PathError, Segments, Visit, WholePath};
 

@@ -11,7 +11,7 @@ use afterimage_profile::body::decode;
 use afterimage_profile::walk::{code_blocks, positions};
 use afterimage_profile::{ProfileError, Source, inlined_names};
 
-/// Where a block is.
+/// The place of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockPlace {
     /// Its first operator, in the original module.
@@ -34,7 +34,7 @@ pub struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    /// The blocks of a program. `module` is what it was parsed from.
+    /// The blocks of a program. `module` is the program's source.
     pub fn new(program: &'a Program, module: &'a [u8], source: &'a dyn Source) -> Self {
         Self {
             program,
@@ -44,7 +44,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Whether source lines are known at all.
+    /// Whether any source lines are known.
     pub fn has_files(&self) -> bool {
         !self.source.files().is_empty()
     }
@@ -66,7 +66,7 @@ impl<'a> Places<'a> {
         inlined_names(self.source, offset)
     }
 
-    /// The place of a basic block; `None` if there is no such block.
+    /// Returns the place of a basic block; `None` if there is no such block.
     ///
     /// # Errors
     /// If the module's bytes are not those of the program.

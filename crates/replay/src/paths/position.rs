@@ -10,17 +10,17 @@
 //! @0x1f3#3, f+0x2a#3 the block with this operator, executed for the 3rd time
 //! ```
 //!
-//! `#last` is the last time; a place without `#` stands for its first time. Places are written as
-//! in [`afterimage_profile::location`].
+//! `#last` is the last time; a place without `#` means its first time. Places are written as in
+//! [`afterimage_profile::location`].
 //!
 //! *Arrivals at a line* are those that a profile counts as the line's executions, so `#K` goes up
 //! to that number. An arrival within a block is at the time of the block. An arrival over an edge
 //! is at the time of the first block after the edge, even if that is an unconditional jump on the
 //! way to the line.
 //!
-//! To look at values *at* a place, a position becomes a [moment](Positions::moment) within a block:
-//! right before the first operator of the line, before the operator, or after the function's
-//! prologue. `func+0` is a function's very first operator.
+//! To look at values *at* a place, a position becomes a [moment](Positions::moment) within a block.
+//! This is right before the first operator of the line, right before the operator, or after the
+//! function's prologue. `func+0` is a function's very first operator.
 
 use std::collections::HashSet;
 use std::error::Error;
@@ -55,7 +55,7 @@ impl At {
     }
 }
 
-/// Where the prologue of a function's activations ends.
+/// The end of the prologue of a function's activations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prologue {
     end: Option<PrologueEnd>,
@@ -64,13 +64,14 @@ pub struct Prologue {
 }
 
 impl Prologue {
-    /// How many blocks are executed before that in which it ends; `None` if it has no end that is known.
+    /// Returns the number of blocks executed before the one in which it ends; `None` if its end is
+    /// unknown.
     pub fn blocks(&self) -> Option<u64> {
         self.end.map(|end| end.blocks)
     }
 
-    /// The moment behind it in an activation that begins at a time; where the activation begins, if it has none that is known, or the run ended
-    /// in it.
+    /// Returns the moment after it in an activation that begins at a time. If its end is unknown,
+    /// or the run ended in it, this is the beginning of the activation.
     pub fn behind(&self, entered: u64) -> At {
         let end = self.end.filter(|end| entered + end.blocks <= self.until);
         end.map_or(At::block(entered), |end| At {
@@ -108,7 +109,7 @@ pub enum PositionError<E: Error + 'static> {
     Outside {
         /// The text.
         text: String,
-        /// How many blocks were executed.
+        /// The number of executed blocks.
         length: u64,
         /// The nearest existing time.
         nearest: u64,
@@ -137,7 +138,7 @@ pub enum PositionError<E: Error + 'static> {
         what: String,
         /// How it is counted: called, executed, or reached.
         happened: &'static str,
-        /// How often it was.
+        /// The number of executions.
         count: u64,
         /// The requested number.
         number: u64,
@@ -234,8 +235,8 @@ pub fn time_of<E: Error + 'static>(
 }
 
 impl<'a, S: Segments> Positions<'a, S> {
-    /// Positions of a path of this program. `module` is what the program was parsed from; `stops`
-    /// says where the run ended.
+    /// Positions of a path of this program. `module` is the source of the program; `stops` lists
+    /// where the run ended.
     pub fn new(
         path: &'a WholePath<S>,
         program: &'a Program,
@@ -313,9 +314,10 @@ impl<'a, S: Segments> Positions<'a, S> {
         self.place(text, !is_function)
     }
 
-    /// The exact statement of a position, for ranges of statements: for a line, the first one that
-    /// the arrival executes, or the moment right before its first operator if it has no statement;
-    /// for an operator, that one. A number, or the call of a function, names a whole block.
+    /// Returns the exact statement of a position, for ranges of statements. For a line, it is the
+    /// first statement that the arrival executes, or the moment right before its first operator if
+    /// it has no statement. For an operator, it is that operator. A number, or the call of a
+    /// function, names a whole block.
     ///
     /// # Errors
     /// As for [`time`](Self::time).
@@ -447,7 +449,8 @@ impl<'a, S: Segments> Positions<'a, S> {
         Ok(self.path.executions(targets)?)
     }
 
-    /// How many executions of a block had ended before its operator `op` when the run ended.
+    /// Returns the number of executions of a block that had ended before its operator `op` when the
+    /// run ended.
     fn unreached(&self, function: FuncId, block: BlockId, op: OpId) -> u64 {
         let stops = self.stops.iter();
         let here = stops.filter(|stop| stop.function == function && stop.block == block);
@@ -519,9 +522,9 @@ impl<'a, S: Segments> Positions<'a, S> {
         }))
     }
 
-    /// The operators executed at a place, in the order of time: for a line, those of the k-th
-    /// [arrival](ArrivalTimes::executed); for a function, the first execution of each in the k-th
-    /// call; for an operator, that one.
+    /// Returns the operators executed at a place, in the order of time. For a line, they are those
+    /// of the k-th [arrival](ArrivalTimes::executed); for a function, the first execution of each
+    /// in the k-th call; for an operator, that one.
     ///
     /// Takes the time of finding the place. For a function, it also takes a step for each node of
     /// the call, until all operators that it ever executes were seen.

@@ -1,8 +1,8 @@
 //! The calls of a run in the order of time, coarse enough to be viewed.
 //!
 //! Calls that are too short or too deep are merged with their neighbours into stretches. A stretch
-//! says how many calls it has and how many blocks they execute. Whatever contains only such calls
-//! is skipped in O(1). Code that a filter left out of the path belongs to no call: it is shown as a
+//! has the number of its calls and of the blocks they execute. A part with only such calls is
+//! skipped in O(1). Code that a filter left out of the path belongs to no call: it is shown as a
 //! stretch of its own kind.
 
 mod known;
@@ -19,13 +19,13 @@ pub use self::lengths::CallLengths;
 use super::Window;
 use super::grammar::checked;
 
-/// Which calls are merged.
+/// Selects the calls to merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimelineLimits {
     /// Calls inside this many others.
     pub depth: usize,
-    /// Calls that execute fewer blocks, except those that are open at the beginning or end of the
-    /// window, or between two segments of the path.
+    /// The threshold in blocks: calls that execute fewer are merged, except those open at the
+    /// beginning or end of the window, or between two segments of the path.
     pub min: u64,
 }
 
@@ -36,7 +36,7 @@ pub enum Merging {
     Shorter,
     /// They are deep.
     Deeper,
-    /// They are not calls: the path lacks what was executed there.
+    /// They are not calls: the path lacks the execution there.
     LeftOut,
 }
 
@@ -67,7 +67,7 @@ pub enum TimelineEvent {
         calls: u64,
         /// The number of blocks executed in them.
         blocks: u64,
-        /// How many of these were left out of the path.
+        /// The number of these left out of the path.
         left_out: u64,
     },
 }
@@ -81,7 +81,7 @@ pub struct Timeline<'a, S> {
     next: usize,
     segment: Option<Walked>,
     tasks: Vec<Task>,
-    /// How many blocks were executed before the current point.
+    /// The number of blocks executed before the current point.
     at: u64,
     /// For each open activation, whether it was announced.
     open: Vec<bool>,
@@ -144,7 +144,7 @@ impl<'a, S: Segments> Timeline<'a, S> {
         self.window
     }
 
-    /// Which calls are merged.
+    /// Returns which calls are merged.
     pub fn limits(&self) -> TimelineLimits {
         self.limits
     }
@@ -273,7 +273,7 @@ impl<'a, S: Segments> Timeline<'a, S> {
             left_out: 0,
         };
         if is_whole && in_deep {
-            // All of it is inside something deep.
+            // The whole part is inside a deep call.
             self.merge(Merged {
                 calls: what.calls,
                 left_out: what.left_out,

@@ -82,9 +82,9 @@ pub struct Traces {
     pub compacted: FunctionTraces,
     /// The number of calls.
     pub calls: u64,
-    /// How many calls never returned.
+    /// The number of calls that never returned.
     pub unfinished: u64,
-    /// How many blocks they executed themselves.
+    /// The number of blocks they executed themselves.
     pub blocks: u64,
 }
 
@@ -133,7 +133,7 @@ impl Traces {
     }
 }
 
-/// What a dynamic control-flow graph shows.
+/// The subject of a dynamic control-flow graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
     /// A call.
@@ -153,7 +153,7 @@ pub enum Whose {
         number: usize,
         /// The number of traces.
         of: usize,
-        /// How many calls took it.
+        /// The number of calls that took it.
         calls: u64,
     },
 }
@@ -172,11 +172,11 @@ pub enum GraphNodes {
 pub struct DynamicGraph {
     /// The function.
     pub function: FuncId,
-    /// What the graph shows.
+    /// The subject of the graph.
     pub whose: Whose,
-    /// What its nodes are.
+    /// The kind of its nodes.
     pub nodes: GraphNodes,
-    /// How many blocks were executed.
+    /// The number of executed blocks.
     pub blocks: u64,
     /// The number of steps of the trace: the last timestamp.
     pub steps: u64,

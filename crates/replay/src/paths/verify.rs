@@ -30,20 +30,20 @@ const MAX_FINDINGS: usize = 10;
 pub enum PathRule {
     /// The directory is readable, and names only functions and blocks that the program has.
     Index,
-    /// There are as many segments as the directory says, each in its place, and an empty chunk ends
-    /// them.
+    /// There are as many segments as the directory lists, each in its place, and an empty chunk
+    /// ends them.
     Place,
     /// Every segment is readable and sound in itself.
     Segment,
     /// Every opened grammar is in its place and matches its segment, and an empty chunk ends them.
     Grammar,
-    /// Every segment contains what the directory says.
+    /// Every segment contains what the directory lists.
     Summary,
-    /// Every segment begins where the one before ends, with the same activations.
+    /// Every segment begins where the previous one ends, with the same activations.
     Continuity,
     /// The blocks of a node are joined by edges, and only the last one ends with a call.
     Edges,
-    /// A node continues where an edge leads from its last block, and says that it calls if that
+    /// A node continues where an edge leads from its last block, and is marked as calling if that
     /// block ends with a call.
     Continuation,
     /// Every activation begins at its function's root.
@@ -72,7 +72,7 @@ pub enum PathRule {
 pub struct PathFinding {
     /// The rule.
     pub rule: PathRule,
-    /// What is wrong, and where.
+    /// The fault and its place.
     pub text: String,
 }
 
@@ -93,7 +93,7 @@ pub struct PathReport {
     pub nodes: u64,
     /// The number of executed blocks.
     pub blocks: u64,
-    /// What the path lacks, in words; empty if it is complete.
+    /// A description of the missing parts of the path; empty if it is complete.
     pub left_out: String,
     /// Whether the counts were compared with those of the file.
     pub counts: bool,
@@ -113,8 +113,8 @@ impl PathReport {
     }
 }
 
-/// Checks everything about the path in a file; `None` if it has none. `module` is what the program
-/// was parsed from. Other sections are taken as correct: other checks cover them.
+/// Checks everything about the path in a file; `None` if it has none. `module` is the source of the
+/// program. Other sections are taken as correct: other checks cover them.
 ///
 /// Linear in the size of the grammars, the nodes and the program. Memory for one segment, plus each
 /// node and each activation that is open between segments.
@@ -152,7 +152,7 @@ pub fn verify_path(file: &TraceFile, program: &Program, module: &[u8]) -> Option
     let mut flow = Flow::new(&nodes);
     let mut open = Vec::new();
     for at in 0..segments.summaries().len() {
-        // What follows an unreadable segment is not judged.
+        // Nothing after an unreadable segment is judged.
         let Some(segment) = segment(segments, at, &open, &mut report) else {
             return Some(report);
         };

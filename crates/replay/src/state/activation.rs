@@ -28,7 +28,7 @@ pub struct Bodies<'a> {
 }
 
 impl<'a> Bodies<'a> {
-    /// The bodies of a program. `module` is what it was parsed from.
+    /// The bodies of a program. `module` is the program's source.
     pub fn new(program: &'a Program, module: &'a [u8]) -> Self {
         Self {
             program,
@@ -52,7 +52,8 @@ impl<'a> Bodies<'a> {
         Some(offset)
     }
 
-    /// The first operator of a block that does something; the first one if none does. `None` if there is no such block.
+    /// The first operator of a block that does something; the first one if none does. Returns
+    /// `None` if there is no such block.
     ///
     /// # Errors
     /// If the module is not that of the program.
@@ -99,13 +100,14 @@ impl<'a> Bodies<'a> {
     }
 }
 
-/// Whether an operator does something. Markers execute nothing, so the state before what follows them is the same.
+/// Whether an operator does something. Markers execute nothing, so the state before the operator
+/// after them is the same.
 fn is_executed(body: &Body<'_>, op: OpId) -> bool {
     let height = body.slots.heights.get(op);
     height.is_some_and(|height| *height != NO_HEIGHT)
 }
 
-/// How many nodes are kept for each operator.
+/// The number of nodes kept for each operator.
 const PREFIXES: usize = 64;
 
 /// The blocks of a node up to an operator, and their code.
@@ -123,7 +125,7 @@ pub struct Activation<'a> {
     pub offset: OrigOffset,
     /// The execution of its node. It has a number only on a whole path.
     pub instance: Instance,
-    /// What the activation does.
+    /// The state of the activation.
     pub stands: Stands,
     body: Rc<Body<'a>>,
     /// The node up to the operator.
@@ -134,7 +136,7 @@ pub struct Activation<'a> {
     stack: OnceCell<Box<[ValType]>>,
 }
 
-/// What an activation does at a moment.
+/// The state of an activation at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stands {
     /// It executes a node.
@@ -221,7 +223,7 @@ impl<'a> Activation<'a> {
     }
 
     /// The activation that executes block T, before an operator of the block, or before the block.
-    /// Uses only a path, which may lack what is not around the block.
+    /// Uses only a path, which may lack everything not around the block.
     ///
     /// # Errors
     /// As for [`at_operator`](Self::at_operator).
@@ -317,7 +319,7 @@ impl<'a> Activation<'a> {
         })
     }
 
-    /// How many instructions of its node are executed before the moment.
+    /// Returns the number of instructions of its node executed before the moment.
     pub fn instructions(&self) -> usize {
         self.code.insts.len()
     }
@@ -430,7 +432,7 @@ impl<'a> Activation<'a> {
     }
 }
 
-/// An instance for what is in no node of a path.
+/// An instance for activations without a node in the path.
 fn nowhere(time: u64) -> Instance {
     Instance {
         time,

@@ -25,7 +25,7 @@ pub enum StateError {
     /// There is no such moment.
     #[error("nothing was executed at t={0}")]
     NoMoment(u64),
-    /// The path names what the program does not have.
+    /// The path names something that the program does not have.
     #[error("the path is of another program: {0}")]
     Program(&'static str),
 }

@@ -12,7 +12,7 @@ use crate::steps::{Follower, Paused, Run, StepsError};
 pub struct Halt {
     /// The time of the execution's first block.
     pub start: u64,
-    /// How many of the node's instructions are executed before the moment.
+    /// The number of the node's instructions executed before the moment.
     pub instructions: usize,
 }
 
@@ -21,8 +21,8 @@ pub struct Halt {
 /// because it ended just before, is not shown.
 ///
 /// Time is linear in the blocks up to each moment, from the last checkpoint or the previous moment,
-/// and in the memory that is read. Memory is the guest's, plus the nodes' code and what stays of
-/// checkpoints.
+/// and in the memory that is read. Memory is the guest's, plus the nodes' code and the checkpoint
+/// data that is kept.
 ///
 /// # Errors
 /// If the path, the log and the program disagree, or the path has gaps.

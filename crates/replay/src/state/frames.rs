@@ -17,8 +17,8 @@ pub struct Call {
     pub time: u64,
 }
 
-/// The innermost `most` activations that are open when block T is executed, the innermost first,
-/// and how many there are in total. O(activations), plus O(tail calls that replaced them).
+/// Returns the innermost `most` activations open when block T is executed, innermost first, and
+/// their total number. O(activations), plus O(tail calls that replaced them).
 ///
 /// # Errors
 /// If there is no such block, or the path cannot be read.
@@ -41,13 +41,13 @@ pub fn calls(
             entered: open.entered,
             time: at,
         });
-        // The host made the outermost call. What was executed before it belongs to an earlier one,
-        // at any depth.
+        // The host made the outermost call. The previous node belongs to an earlier activation, at
+        // any depth.
         if calls.len() == most || index == 0 {
             break;
         }
-        // What was executed last before the activation began is its call, or a tail call in an
-        // activation that it replaced.
+        // The node executed last before the activation began contains its call, or a tail call in
+        // an activation that it replaced.
         let mut entered = open.entered;
         at = loop {
             cursor.seek(entered)?;

@@ -29,12 +29,12 @@ pub trait Contents {
 }
 
 /// Contents from the whole execution trace alone. Memories, tables and globals are unknown, but it
-/// remembers whether they were asked for.
+/// records whether they were requested.
 pub struct Recorded<'m, 'a> {
     values: &'m RecordedValues<'a>,
     asked: Cell<bool>,
     failed: RefCell<Option<StateError>>,
-    /// How often something outside of the stored values was asked for, and the reason in words.
+    /// The number of requests outside of the stored values, and the reason in words.
     outside: Cell<u64>,
     why_outside: RefCell<String>,
     /// Values found before, by node execution, operator and variable: each takes a search to find.
@@ -54,13 +54,13 @@ impl<'m, 'a> Recorded<'m, 'a> {
         }
     }
 
-    /// Whether everything asked for is known.
+    /// Whether all requested values are known.
     pub fn is_enough(&self) -> bool {
         !self.asked.get() && self.failed.borrow().is_none() && self.outside.get() == 0
     }
 
-    /// How often something was asked for in a part of the run, or in a function, without stored
-    /// values; and the last reason, in words.
+    /// Returns the number of requests in a part of the run, or in a function, without stored
+    /// values, and the last reason in words.
     pub fn outside(&self) -> (u64, String) {
         (self.outside.get(), self.why_outside.borrow().clone())
     }
@@ -113,7 +113,7 @@ impl Contents for Recorded<'_, '_> {
 /// Contents from the machine, which has followed the run to the moment, for the executing
 /// activation; from the trace for others.
 pub struct Followed<'m, 'a> {
-    /// What there is.
+    /// The known state.
     pub paused: &'m Paused<'m>,
     /// The first result register of the node.
     pub first_result: u32,
@@ -155,7 +155,7 @@ impl Contents for Followed<'_, '_> {
 
 /// Contents at the end of a run: globals and memory 0, without activations.
 pub struct Ended<'m> {
-    /// What there is.
+    /// The known state.
     pub paused: &'m Paused<'m>,
     /// The program.
     pub program: &'m Program,

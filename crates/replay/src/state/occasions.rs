@@ -17,7 +17,7 @@ pub enum Occasions<'a> {
     Calls(Occurrences<'a, FileSegments>, Prologue),
 }
 
-/// One of them.
+/// One occasion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occasion {
     /// Its number, from 1.
@@ -38,7 +38,7 @@ impl<'a> Occasions<'a> {
         }
     }
 
-    /// How many there are up to and including block T.
+    /// Returns the number of occasions up to and including block T.
     ///
     /// # Errors
     /// If the path cannot be read.

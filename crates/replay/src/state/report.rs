@@ -14,7 +14,7 @@ pub struct StateReport {
     pub time: u64,
     /// The operator, unless the moment precedes the whole block.
     pub before: Option<OrigOffset>,
-    /// How many blocks the run executed.
+    /// The number of blocks that the run executed.
     pub length: u64,
     /// The requested activations, the innermost first.
     pub frames: Vec<Frame>,
@@ -78,6 +78,6 @@ pub struct Globals {
     pub module: Vec<Local>,
     /// The global variables of the source.
     pub source: Vec<Shown>,
-    /// How many more the source has.
+    /// The number of further lines in the source.
     pub more: usize,
 }

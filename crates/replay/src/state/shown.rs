@@ -21,7 +21,7 @@ pub struct Shown {
     pub parameter: bool,
     /// The inlined function that it belongs to.
     pub inlined: Option<String>,
-    /// How many inlined calls are around it.
+    /// The number of inlined calls around it.
     pub calls: u32,
     /// Whether a variable further inside has the same name.
     pub shadowed: bool,
@@ -32,15 +32,15 @@ pub struct Shown {
     /// For a parameter, why its place may hold something else that the compiler keeps there; or the
     /// last write, which may also be the source's own assignment.
     pub written: Option<Written>,
-    /// Its value in short, for a list of arguments: `…` for one with many parts, `?` if unknown or
-    /// after what may be something else.
+    /// Its value in short, for a list of arguments: `…` for one with many parts, `?` if it is
+    /// unknown or may have been overwritten.
     pub brief: String,
 }
 
 /// A variable with the object that it is, if it has a place.
 pub type ShownObject = (Shown, Option<Object>);
 
-/// Most characters of a brief value, and of a pointer with what is there.
+/// The most characters of a brief value, and of a pointer with its target.
 const BRIEF: usize = 32;
 const BRIEF_POINTER: usize = 64;
 

@@ -18,7 +18,7 @@ use crate::values::Bits;
 pub struct Standing {
     /// When they began and their arguments, the outermost first.
     pub open: Vec<Open>,
-    /// The values in those that wait for a call, the outermost first: all but the last.
+    /// The values in the activations that wait for a call, outermost first: all except the last.
     pub waiting: Vec<Waits>,
 }
 
@@ -115,7 +115,7 @@ fn variables(inside: &Inside<'_>, count: usize) -> Box<[Bits]> {
 
 /// Contents from the machine, which has followed the run to a moment, for all open activations.
 pub struct OnMachine<'m> {
-    /// What there is.
+    /// The known state.
     pub paused: &'m Paused<'m>,
     /// The first result register of the node.
     pub first_result: u32,
@@ -125,7 +125,7 @@ pub struct OnMachine<'m> {
     pub arguments: &'m dyn Fn(u64) -> Option<Box<[Bits]>>,
     /// A variable of an activation that waits for a call, at the time of the call.
     pub at_call: &'m dyn Fn(&Activation<'_>, u32) -> Option<Bits>,
-    /// Whether something was asked for that is unknown in this way.
+    /// Whether a value was requested that is unknown in this way.
     pub lacks: Cell<bool>,
 }
 
@@ -195,7 +195,7 @@ impl Contents for OnMachine<'_> {
     }
 
     fn memory(&self, address: u64, into: &mut [u8]) -> bool {
-        // All of it is there; no checkpoint has it.
+        // The machine has the whole memory; no checkpoint has it.
         let read = self.paused.memory(0, address, into);
         read.unwrap_or_else(|_| {
             self.lacks.set(true);

@@ -50,7 +50,7 @@ pub struct Evaluated<T = Worth> {
     pub number: u64,
     /// The time of the block.
     pub time: u64,
-    /// In which function.
+    /// The function of the block.
     pub function: FuncId,
     /// The result, or why there is none.
     pub value: Result<T, PathError>,
@@ -80,7 +80,8 @@ pub enum WatchError<E> {
     Follow(E),
 }
 
-/// Whether there are so many moments so close together that it is faster to follow the run through them than to compute values from the trace at each.
+/// Whether the moments are so numerous and so close together that following the run through them is
+/// faster than computing values from the trace at each.
 fn is_dense(occasions: &[Occasion]) -> bool {
     const MANY: usize = 64;
     const BLOCKS: u64 = 256;
@@ -185,7 +186,7 @@ impl<'w, 'a> Watch<'w, 'a> {
         }
     }
 
-    /// Like [`at`](Self::at), but computes something else from what the expression denotes at each
+    /// Like [`at`](Self::at), but computes something else from the expression's object at each
     /// moment.
     ///
     /// # Errors
@@ -307,7 +308,8 @@ impl<'w, 'a> Watch<'w, 'a> {
         }
     }
 
-    /// The activation at an occasion, and where it began, which for many occasions in a loop is where the last one began.
+    /// Returns the activation at an occasion, and its beginning. For many occasions in a loop, this
+    /// is the beginning of the last one.
     fn activation(
         &self,
         occasion: &Occasion,

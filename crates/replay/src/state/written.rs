@@ -23,14 +23,14 @@ pub(super) type Sets = Rc<[(OpId, OrigOffset)]>;
 pub struct Written {
     /// The time of the write's block; without a write, that of the moment.
     pub time: u64,
-    /// The operator that wrote; without a write, the first one of the code for which the debug
+    /// The operator that wrote; without a write, the first operator of the code for which the debug
     /// information names the place.
     pub offset: OrigOffset,
-    /// What is known about the write.
+    /// The known facts about the write.
     pub by: Writer,
 }
 
-/// What may have put something else into a parameter's place.
+/// The possible writer of something else to a parameter's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writer {
     /// The only operator of the function that writes the local.
@@ -43,7 +43,7 @@ pub enum Writer {
     Shared,
 }
 
-/// Contents in which everything that a location reads is 0. It records which locals were read, and
+/// Contents in which all data that a location reads is 0. It records which locals were read, and
 /// whether a slot of the operand stack was.
 #[derive(Default)]
 struct Probe {
@@ -77,18 +77,18 @@ impl Machine for Probe {
     }
 }
 
-/// What a parameter's value depends on: the locals that hold it or parts of it, point to it, or are
-/// used to compute it; and the place, if that may be another variable's.
+/// The dependences of a parameter's value: the locals that hold it or parts of it, point to it, or
+/// are used to compute it; and the place, if it may belong to another variable.
 pub(super) struct Doubt {
     locals: Vec<u32>,
-    /// How many of the function's locals are arguments.
+    /// The number of the function's locals that are arguments.
     arguments: usize,
     /// The first code for which the debug information gives the parameter a place. If the only
     /// write of a local that is not an argument is right before it, the local was made for the
     /// parameter. A local that is also written elsewhere serves another variable before or after.
     start: Option<OrigOffset>,
-    /// Where doubts about the place begin. A slot of the operand stack holds the parameter or a
-    /// part of it, and may hold the latest result instead; or another variable is in the same
+    /// The beginning of doubts about the place. A slot of the operand stack holds the parameter or
+    /// a part of it, and may hold the latest result instead; or another variable is in the same
     /// memory.
     place: Option<(OrigOffset, Writer)>,
 }

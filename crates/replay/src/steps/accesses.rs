@@ -43,7 +43,7 @@ fn of_function(ssa: &Ssa, function: FuncId) -> impl Iterator<Item = AccessSite> 
     })
 }
 
-/// Which of these operators are loads and stores, in order.
+/// Returns which of these operators are loads and stores, in order.
 pub fn access_sites(types: &Types<'_>, operators: &[(FuncId, OpId)]) -> Vec<AccessSite> {
     let mut sites = Vec::new();
     for of_one in operators.chunk_by(|a, b| a.0 == b.0) {

@@ -100,7 +100,7 @@ struct Tried {
 /// Watches the last node of a run, which may not reach its end.
 struct Last<'o, O> {
     observer: &'o mut O,
-    /// The instruction at which it stopped, and what that accesses.
+    /// The instruction at which it stopped, and its access.
     tried: Option<(usize, Range)>,
 }
 
@@ -252,7 +252,7 @@ where
     }
 }
 
-/// How many addresses of a load or store are returned at once.
+/// The number of addresses of a load or store that are returned at once.
 const STRETCH: usize = 256;
 
 /// Consecutive addresses that one load or store accessed.
@@ -285,7 +285,7 @@ pub struct AccessedStretches<'a, S: Segments> {
 #[derive(Default)]
 struct Collected {
     sites: Rc<NodeSites>,
-    /// For each site: how many of its addresses were returned, its last access, and its addresses.
+    /// For each site: the number of its addresses returned, its last access, and its addresses.
     open: Vec<(u64, Range, Vec<u64>)>,
     /// Full stretches: the site, the number of the first execution, the last access, and the
     /// addresses.
@@ -374,7 +374,7 @@ where
         }
     }
 
-    /// Executes the next node, or takes what is left at the end.
+    /// Executes the next node, or takes the rest at the end.
     fn go_on(&mut self) -> Result<(), StepsError<S::Error>> {
         let Some(visit) = self.walk.follower.advance()? else {
             self.ended = true;
@@ -411,8 +411,7 @@ where
 pub struct AddressStats {
     /// Each load or store that was executed, in the order of the program.
     pub sites: Vec<(AccessSite, AccessStats)>,
-    /// The access that ended the run: what it would have accessed, and why it did not. It is not
-    /// counted elsewhere.
+    /// The access that ended the run: its range, and why it failed. It is not counted elsewhere.
     pub trapped: Option<(AccessSite, Range, Trap)>,
 }
 
@@ -420,7 +419,7 @@ pub struct AddressStats {
 /// of two consecutive executions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccessStats {
-    /// How often it was executed without trapping: at least once.
+    /// The number of executions without a trap, at least one.
     pub count: u64,
     /// The number of distinct addresses.
     pub addresses: Distinct,

@@ -1,4 +1,4 @@
-//! Turns what the machine does into steps.
+//! Turns the machine's actions into steps.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -25,10 +25,10 @@ enum Reference {
 /// Some bytes, if there are few.
 type Short = Option<Box<[u8]>>;
 
-/// What the next bytes belong to.
+/// The owner of the next bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BytesOf {
-    /// Nothing of interest.
+    /// The step is of no interest.
     Unwanted,
     /// The last access.
     Reference,
@@ -59,7 +59,7 @@ pub(super) struct Collector<'a> {
     told: BytesOf,
     /// Its last operator, if that may still trap or call.
     last: Option<Site>,
-    /// What the instruction at which it stopped would have done to memory.
+    /// The memory access that the instruction at which it stopped would have made.
     tried: Option<Tried>,
     /// The called import, and its call.
     host: Option<(FuncId, Site)>,
@@ -113,7 +113,7 @@ impl<'a> Collector<'a> {
 
     /// Adds a step. Returns whether it is wanted.
     fn push(&mut self, time: u64, function: FuncId, op: Option<OpId>, what: What) -> bool {
-        // What the host does by itself comes before the block.
+        // The host's own actions come before the block.
         self.push_at((time, op), function, op, what)
     }
 
@@ -232,7 +232,7 @@ impl<'a> Collector<'a> {
                     break;
                 }
                 Kind::Inst(inst) => {
-                    // An atomic operator has several instructions, others of which also access
+                    // An atomic operator has several instructions, and others of them also access
                     // memory.
                     let before = self.references[reference..].iter();
                     reference += before.take_while(|(of, ..)| *of < inst).count();
@@ -321,7 +321,7 @@ impl<'a> Collector<'a> {
         if let Some((_, types)) = self.types_of(function) {
             let what = What::Return(typed(types, values.iter().copied()));
             let op = self.end_of(function);
-            // It comes after everything that the block does.
+            // It comes after everything else in the block.
             let last = OpId::from_u32(u32::MAX - 1);
             self.push_at((time, Some(last)), function, op, what);
         }
@@ -402,7 +402,7 @@ fn accessed(
     }
 }
 
-/// What an instruction that traps would have done to memory.
+/// Returns the memory access that a trapping instruction would have made.
 fn tried(inst: &Inst, item: &Item, bank: Bank<'_>) -> Option<Tried> {
     let accesses = inst.accesses([inst.a, inst.b, inst.c].map(|register| bank.get(register).0));
     let second = || bank.get(inst.b);

@@ -16,7 +16,7 @@ use afterimage_wpp::{Continuation, Cursor, Segments, Visit, WholePath};
 use super::StepsError;
 use crate::paths::RecordedPath;
 
-/// After how many nodes progress is reported.
+/// The number of nodes between reports of progress.
 const TELL: u32 = 1 << 14;
 
 /// A run that can be followed.
@@ -27,9 +27,9 @@ pub struct Run<'a, S: Segments> {
     pub module: &'a [u8],
     /// Its path.
     pub path: &'a WholePath<S>,
-    /// Where its nodes continue.
+    /// The continuations of its nodes.
     pub continuations: &'a [Continuation],
-    /// Where it was stopped from outside, if it was.
+    /// The place where it was stopped from outside, if it was.
     pub stopped: Option<StoppedBefore>,
     /// The checkpoints from which it can be followed, if any.
     pub checkpoints: Option<&'a FileCheckpoints>,
@@ -70,8 +70,8 @@ pub struct Paused<'p> {
 }
 
 impl Paused<'_> {
-    /// Reads some bytes of a memory, looking up the checkpoint's part only now. `false` if the
-    /// memory does not have all of them.
+    /// Reads some bytes of a memory, looking up the checkpoint's part only now. Returns `false` if
+    /// the memory does not have all of them.
     ///
     /// # Errors
     /// If the checkpoints are damaged.
@@ -156,7 +156,7 @@ where
 
 /// The machine while it follows a run.
 pub struct Follower<'a, S: Segments> {
-    /// The machine, after what was executed last.
+    /// The machine, after its last executed node.
     pub machine: Machine<'a>,
     run: Run<'a, S>,
     cursor: Cursor<'a, S>,
@@ -172,7 +172,7 @@ impl<'a, S: Segments> Follower<'a, S>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// Begins at the start of the run. If there are snapshots, the path may lack what is not
+    /// Begins at the start of the run. If there are snapshots, the path may lack parts that are not
     /// executed.
     pub fn new(run: Run<'a, S>, log: LogReader) -> Result<Self, StepsError<S::Error>> {
         let nodes = run.path.nodes();
@@ -193,8 +193,9 @@ where
         })
     }
 
-    /// Goes forward to the last place from which the run can be followed before a block is executed, unless it is near that place or beyond. It
-    /// has executed nothing, or only what comes before.
+    /// Goes forward to the last place from which the run can be followed before a block is
+    /// executed, unless it is near that place or beyond. It has executed nothing, or only earlier
+    /// blocks.
     pub fn skip_to(&mut self, time: u64) -> Result<(), StepsError<S::Error>> {
         if let Some(snapshots) = self.run.snapshots
             && let Some(number) = time.checked_sub(1).and_then(|before| snapshots.at(before))
@@ -210,7 +211,8 @@ where
             None => checkpoints.intervals().saturating_sub(1),
         };
         let (before, _) = checkpoints.times(interval)?;
-        // Following the run through one interval takes no longer than bringing in the memory for the next.
+        // Following the run through one interval takes no longer than bringing in the memory for
+        // the next.
         let here = checkpoints.interval_at(self.machine.time().saturating_add(1))?;
         let is_near = here.is_some_and(|here| interval <= here + 1) && self.machine.time() > 0;
         if before > self.machine.time() && !is_near {
@@ -328,7 +330,7 @@ where
         Ok(next)
     }
 
-    /// Where the run was stopped from outside, if that was in this node.
+    /// Returns where the run was stopped from outside, if that was in this node.
     pub fn stopped(&self, visit: Visit) -> Option<StoppedBefore> {
         let last = visit.last() == self.run.path.length();
         self.run.stopped.filter(|_| last)
@@ -388,7 +390,7 @@ where
         Ok(())
     }
 
-    /// Makes sure that some bytes of a memory have their values, as far as it has these bytes.
+    /// Makes sure that some bytes of a memory have their values, if the memory has these bytes.
     pub fn need(
         &mut self,
         memory: u32,

@@ -1,5 +1,5 @@
 //! Counts the values of statements by following the run. For many executions, this is faster than
-//! looking up one after the other.
+//! looking them up one after another.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -27,7 +27,7 @@ pub struct GivenBy {
     pub executions: (u64, u64),
 }
 
-/// Where a statement takes its value from in a node.
+/// The source of a statement's value in a node.
 struct Pick {
     /// The index of the statement in the question.
     site: usize,
@@ -97,7 +97,7 @@ fn is_store(code: Code) -> bool {
 /// each statement, the distinct values in the order of their bits, with the number of occurrences.
 /// `None` for a statement whose value does not follow from instructions alone, such as a call.
 ///
-/// Follows the run once, whatever is asked. Memory is for the distinct values.
+/// Follows the run once, whatever the number of questions. Memory is for the distinct values.
 ///
 /// # Errors
 /// If the run cannot be followed.

@@ -41,12 +41,12 @@ pub enum LastWriteError<E: std::error::Error + 'static> {
 
 /// Finds who last wrote bytes, by the index of checkpoints.
 ///
-/// The index gives the execution of the node, unless a later one in the same interval wrote the
-/// byte, too. In that case, the search goes back along the path, over the executions of those nodes
-/// that wrote the word in the interval at all. Many of them always write to the same address. For
-/// the others, the address comes from the whole execution trace, if values are available; where
-/// that fails, or would take long, the interval is followed. Time does not depend on the length of
-/// the run.
+/// The index has the execution of the node, unless a later one in the same interval wrote the byte,
+/// too. In that case, the search goes back along the path, over the executions of those nodes that
+/// wrote the word in the interval at all. Many of them always write to the same address. For the
+/// others, the address comes from the whole execution trace, if values are available; where that
+/// fails, or would take long, the interval is followed. Time does not depend on the length of the
+/// run.
 pub struct LastWrites<'a, 'v, S: Segments> {
     run: Run<'a, S>,
     checkpoints: &'a FileCheckpoints,
@@ -111,7 +111,7 @@ where
     /// that it is as in the module, or zero.
     ///
     /// # Errors
-    /// If the run cannot be followed, or what is stored is damaged.
+    /// If the run cannot be followed, or the stored data is damaged.
     pub fn before(
         &mut self,
         memory: u32,
@@ -272,7 +272,7 @@ where
         let Some(write) = self.write(last)? else {
             return Ok(None);
         };
-        // This site wrote the byte, or another one of the node did.
+        // This site wrote the byte, or another site of the node did.
         let address = match last.place {
             SiteAddresses::Always(address) => address,
             SiteAddresses::Aligned if others == 0 => byte.address - byte.address % write.length,
@@ -388,8 +388,8 @@ where
         Ok(Search::Nothing)
     }
 
-    /// Where an execution of a node wrote, from the whole execution trace; `None` if that does not
-    /// have it.
+    /// Returns where an execution of a node wrote, from the whole execution trace; `None` if it
+    /// does not cover that.
     fn address(
         &self,
         visit: Visit,

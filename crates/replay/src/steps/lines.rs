@@ -56,7 +56,7 @@ pub enum LineStepsError<E: Error + 'static> {
     Ambiguous(u32, u32),
 }
 
-/// Which calls a walk by lines enters.
+/// The calls that a walk by lines enters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Enter {
     /// All calls.
@@ -67,11 +67,12 @@ pub enum Enter {
     /// No calls: only the activation of the stretch's first line is followed, and those it returns
     /// to. Backward: the activation of its last line, and its callers.
     Nothing,
-    /// Into none that is in more than so many activations, its own included. Once fewer are open, into none that is in more than these.
+    /// Only calls with at most this many activations, the callee's own included. Once fewer are
+    /// open, into none that is in more than these.
     UpTo(usize),
 }
 
-/// Which steps are wanted.
+/// The wanted steps.
 #[derive(Clone, Copy, Debug)]
 pub struct WantedLines {
     /// The window; a part of the run.
@@ -92,7 +93,7 @@ pub struct WantedLines {
 pub struct LineSteps<'a, S: Segments> {
     run: Run<'a, S>,
     source: &'a dyn Source,
-    /// Where the run stood in its last block.
+    /// The position in the run's last block where it ended.
     stop: Option<Stop>,
     wanted: WantedLines,
     tables: LineTables,
@@ -112,7 +113,7 @@ enum Enumeration<'a, S: Segments> {
     },
 }
 
-/// Where control arrives at lines, by function: read once for all walks that share them.
+/// The places where control arrives at lines, by function: read once for all walks that share them.
 #[derive(Clone, Default)]
 pub struct LineTables(Rc<RefCell<HashMap<FuncId, Rc<Table>>>>);
 
@@ -131,7 +132,8 @@ impl LineTables {
         Ok(table)
     }
 
-    /// Whether a function has code with lines. `code` is the program, and the module that it was parsed from.
+    /// Whether a function has code with lines. `code` is the program, and the module that it was
+    /// parsed from.
     ///
     /// # Errors
     /// If the module is another one.
@@ -151,8 +153,8 @@ struct Table {
     entry: Option<Line>,
     /// In each block, the operators at which control arrives, ascending.
     inside: HashMap<BlockId, Vec<(OpId, Line)>>,
-    /// The pairs of blocks with an edge that is an arrival; `not_over` has those with one that is
-    /// not.
+    /// The pairs of blocks with an edge that is an arrival; `not_over` has the pairs with an edge
+    /// that is not.
     over: HashMap<(BlockId, BlockId), Line>,
     not_over: HashSet<(BlockId, BlockId)>,
     /// The first operator of each block that has a position.
@@ -226,7 +228,8 @@ impl<'a, S: Segments> LineSteps<'a, S> {
         Self::sharing(LineTables::default(), run, source, stop, wanted)
     }
 
-    /// As [`new`](Self::new), with tables that other walks of the same program by the same lines have.
+    /// As [`new`](Self::new), with tables that other walks of the same program by the same lines
+    /// have.
     ///
     /// # Errors
     /// As there.
@@ -410,7 +413,7 @@ impl<'a, S: Segments> LineSteps<'a, S> {
         let known = self.run.program.function(function);
         let root = known.map(|known| known.cfg.graph.root());
         let begins = |visit: Visit| nodes[visit.node].blocks.first() == root.as_ref();
-        // What was executed since there was code, the last block first.
+        // The blocks executed since the last code, last block first.
         let mut blocks: Vec<(u64, BlockId)> = Vec::new();
         let mut begun = begins(visit).then_some(visit.start);
         if begun.is_none() {
@@ -502,7 +505,7 @@ fn read(
     Ok(table)
 }
 
-/// Goes to what was executed before the innermost activation began.
+/// Goes to the node executed before the innermost activation began.
 fn before_activation<S: Segments>(
     cursor: &mut Cursor<'_, S>,
 ) -> Result<Option<Visit>, PathError<S::Error>> {

@@ -17,7 +17,7 @@ use super::{AccessSite, Distinct, Frequent, StepsError, Value};
 /// 754, vectors by their bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadValues {
-    /// How often it was executed: at least once.
+    /// The number of executions, at least one.
     pub count: u64,
     /// The number of distinct values.
     pub values: Distinct,

@@ -99,7 +99,7 @@ pub struct MemoryAnswer {
     pub parts: Vec<MemoryPart>,
 }
 
-/// What is known of a byte.
+/// The known facts about a byte.
 #[derive(Clone, Default)]
 struct Byte {
     written: NearestAccess,
@@ -120,8 +120,8 @@ pub enum WriteIndex<'v, S: Segments> {
         writers: &'v Writers,
         /// Opens the run's log anew.
         log: &'v dyn Fn() -> Result<LogReader, TraceError>,
-        /// About how many blocks to follow to find the next accesses. The search for the last
-        /// writer follows four times as many, mostly without watching; once the stretches are
+        /// The approximate number of blocks to follow to find the next accesses. The search for the
+        /// last writer follows four times as many, mostly without watching; once the stretches are
         /// known, eight times as many as that.
         most: u64,
     },
@@ -140,11 +140,11 @@ impl<S: Segments> Copy for WriteIndex<'_, S> {}
 ///
 /// With checkpoints, only the intervals with these accesses are followed; otherwise, the whole run
 /// up to them. With values, even the intervals of last writes are mostly not followed. With
-/// stretches, the run is followed as far as [`WriteIndex::Stretches`] says; earlier last writes of
-/// a few bytes are found by executing it again.
+/// stretches, the run is followed as far as [`WriteIndex::Stretches`] allows; earlier last writes
+/// of a few bytes are found by executing it again.
 ///
 /// # Errors
-/// If the bytes do not exist at that time, the run cannot be followed, or what is stored is
+/// If the bytes do not exist at that time, the run cannot be followed, or the stored data is
 /// damaged.
 pub fn memory_at<'v, S: Segments>(
     run: Run<'_, S>,
@@ -175,7 +175,8 @@ where
     })
 }
 
-/// Who wrote each byte of a range last before a moment: as [`memory_at`], which looks at what comes next, too.
+/// Returns the last writer of each byte of a range before a moment. It is like [`memory_at`], which
+/// also looks at later accesses.
 ///
 /// # Errors
 /// As there.
@@ -235,12 +236,12 @@ where
     Ok((search, held))
 }
 
-/// The last writer of each byte of a range within the first `before` blocks, as far as following
-/// the run from one snapshot shows: the last snapshot before a stretch that may have written one of
-/// the bytes.
+/// Returns the last writer of each byte of a range within the first `before` blocks, as far as
+/// following the run from one snapshot shows. This is the last snapshot before a stretch that may
+/// have written one of the bytes.
 ///
 /// # Errors
-/// If the run cannot be followed, or what is stored is damaged.
+/// If the run cannot be followed, or the stored data is damaged.
 pub fn last_writes_from_snapshot<S: Segments>(
     run: Run<'_, S>,
     index: StretchIndex<'_>,
@@ -312,7 +313,7 @@ where
         })
     }
 
-    /// Follows the run from where it is until everything after the time is known.
+    /// Follows the run from its current position until everything after the time is known.
     fn follow(&mut self) -> Result<(), StepsError<S::Error>> {
         // The time at which to look for the next interval to follow.
         let mut until = 0;
@@ -344,7 +345,7 @@ where
                 self.execute_at(visit)?;
             } else {
                 match self.steps.execute(visit) {
-                    // If the recording was cut off, nothing is known about what came next.
+                    // If the recording was cut off, nothing is known about later events.
                     Err(StepsError::Machine(MachineError::LogEnds { .. }))
                         if self.held.is_some() =>
                     {
@@ -524,7 +525,7 @@ where
     }
 
     /// Goes back to the stretches before `first` that last wrote bytes, for bytes without a writer.
-    /// Everything is followed from a snapshot to the end of the last such stretch, about `most`
+    /// The run is followed from a snapshot to the end of the last of these stretches, about `most`
     /// blocks. Returns the time from which on the search was complete.
     fn last_writes_in_stretches(
         &mut self,
@@ -662,8 +663,8 @@ where
         writers.last_before(end, self.range.memory, self.range.address + at as u64)
     }
 
-    /// Those of the given stretches that may have written one of the bytes. `None` if there are
-    /// more than [`FEW`].
+    /// Returns the given stretches that may have written one of the bytes. `None` if there are more
+    /// than [`FEW`].
     fn all_stretches(
         &self,
         writers: &Writers,
@@ -722,7 +723,7 @@ fn is_before(step: &Step, moment: Moment) -> bool {
     step.time < moment.time || step.time == moment.time && within()
 }
 
-/// Notes what a step did to the bytes of a range, before or after the moment in question.
+/// Records the effect of a step on the bytes of a range, before or after the moment in question.
 fn note(bytes: &mut [Byte], range: Range, step: Step, before: bool) {
     let (read, written) = (step.what.read(), step.what.written());
     let step = Rc::new(step);

@@ -13,8 +13,7 @@ pub struct Open {
     pub arguments: Option<Box<[GlobalBits]>>,
 }
 
-/// Tracks the open activations while a run is followed. It is told of each node before its
-/// execution.
+/// Tracks the open activations while a run is followed. Call it for each node before its execution.
 #[derive(Clone, Debug, Default)]
 pub struct OpenActivations {
     /// The outermost first.

@@ -36,7 +36,7 @@ pub struct Operators<'a> {
 }
 
 impl<'a> Operators<'a> {
-    /// The operators of a program. `module` is what it was parsed from.
+    /// The operators of a program. `module` is the program's source.
     pub fn new(program: &'a Program, module: &'a [u8], source: &'a dyn Source) -> Self {
         Self {
             program,
@@ -46,7 +46,7 @@ impl<'a> Operators<'a> {
         }
     }
 
-    /// An operator; `None` if there is no such operator.
+    /// Returns an operator; `None` if there is no such operator.
     ///
     /// # Errors
     /// If the module's bytes are not those of the program.

@@ -142,7 +142,8 @@ impl Plan {
         }
     }
 
-    /// How many instructions are executed before one of its blocks, or before an operator in it.
+    /// Returns the number of instructions executed before one of its blocks, or before an operator
+    /// in it.
     pub fn instructions_before(&self, block: u64, op: Option<OpId>) -> usize {
         let before = |&item: &u32| {
             let item = &self.items[item as usize];
@@ -152,7 +153,7 @@ impl Plan {
         self.of_inst.partition_point(before)
     }
 
-    /// How many of its statements are in these blocks: all, or those that access memory.
+    /// Returns the number of its statements in these blocks: all, or those that access memory.
     pub fn count(&self, blocks: Range<u64>, level: Level) -> u64 {
         let before = |block| {
             self.items

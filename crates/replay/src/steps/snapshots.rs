@@ -1,4 +1,5 @@
-//! Takes snapshots by following a run: slow, and the oracle for those that an execution takes.
+//! Takes snapshots by following a run. This is slow, and is the oracle for snapshots taken in an
+//! execution.
 
 use std::error::Error;
 
@@ -46,8 +47,10 @@ where
     Ok(())
 }
 
-/// Follows a run from its last snapshot before block `from` until block `until` is executed, and takes a snapshot there, and whenever `every` blocks were executed since the one before. They are complete
-/// by themselves. None are taken if that snapshot does not tell when its activations began. Linear in the blocks between.
+/// Follows a run from its last snapshot before block `from` until block `until` is executed. Takes
+/// a snapshot there, and whenever `every` blocks were executed since the previous one. They are
+/// complete by themselves. None are taken if that snapshot does not tell when its activations
+/// began. Linear in the blocks between.
 ///
 /// # Errors
 /// If the run cannot be followed.

@@ -32,19 +32,19 @@ pub struct Step {
     pub function: FuncId,
     /// The operator; `None` if the host acted by itself.
     pub op: Option<OpId>,
-    /// What happened.
+    /// The event.
     pub what: What,
-    /// The bytes, if at most [`SHORT`](Self::SHORT), of a copy, an initialization, or what the host
-    /// read or wrote.
+    /// The bytes, if at most [`SHORT`](Self::SHORT), of a copy, an initialization, or a read or
+    /// write of the host.
     pub bytes: Option<Box<[u8]>>,
 }
 
 impl Step {
-    /// How many bytes are reported with a step.
+    /// The number of bytes reported with a step.
     pub const SHORT: usize = 32;
 }
 
-/// What happened.
+/// The event of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum What {
     /// A value was computed, or read from a global, a table or a size.
@@ -84,7 +84,7 @@ pub enum What {
     SetGlobal(u32, Value),
     /// A table or a segment was changed, with these operands.
     Changed(Box<[Value]>),
-    /// Control went one of several ways, decided by this value.
+    /// Control took one of several ways, decided by this value.
     Branch(Value),
     /// Control went the only way.
     Jump,
@@ -95,9 +95,9 @@ pub enum What {
         /// The arguments.
         arguments: Box<[Value]>,
     },
-    /// A function returned these values. If it executed nothing more after a call, or after an
-    /// exception that its own label caught, the step is at the function's end, and its time is that
-    /// of the last executed block.
+    /// A function returned these values. The function returned. If it executed nothing more after a
+    /// call, or after an exception that its own label caught, the step is at the function's end,
+    /// and its time is that of the last executed block.
     Return(Box<[Value]>),
     /// The host returned these values from the call of an import.
     HostReturn(FuncId, Box<[Value]>),
@@ -107,11 +107,11 @@ pub enum What {
     HostWrite(FuncId, Range),
     /// An exception was thrown: its values, or the reference to it.
     Throw(Box<[Value]>),
-    /// The run ended here, with what the operator would have done to memory.
+    /// The run ended here, with the memory access that the operator would have made.
     Trap(Trap, Option<Tried>),
 }
 
-/// What an operator that trapped would have done to memory.
+/// The memory access that a trapping operator would have made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tried {
     /// Read these bytes.

@@ -15,12 +15,12 @@ use super::{Step, StepsError};
 use crate::paths::{At, Visits, Window};
 use crate::values::Types;
 
-/// What counts as a step.
+/// The kinds of steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// Every statement, calls by the host, and actions of the host.
     Statement,
-    /// Whatever reads or writes memory.
+    /// Operators that read or write memory.
     Memory,
 }
 
@@ -34,7 +34,7 @@ pub struct Within {
 }
 
 impl Within {
-    /// From one moment to another, both included: an operator, or all of a block.
+    /// From one moment to another, both inclusive: an operator, or all of a block.
     pub fn between(from: At, to: At) -> Self {
         let edge = |at: At| Some((at.time, at.op?));
         Self {
@@ -51,10 +51,10 @@ impl Within {
     }
 }
 
-/// Which steps are wanted.
+/// The wanted steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// What counts as a step.
+    /// The kinds of steps.
     pub level: Level,
     /// The window.
     pub window: Window,
@@ -253,7 +253,7 @@ where
         self.plans.of(node, &self.follower)
     }
 
-    /// Changes what is wanted from here on.
+    /// Changes the wanted steps from here on.
     pub(super) fn want(&mut self, wanted: Wanted) {
         self.collector.wanted = wanted;
     }
@@ -262,8 +262,8 @@ where
 /// The last `count` requested steps, in order. All of them are kept.
 ///
 /// The stretch before them is only followed: the number of statements in each node is known without
-/// executing it. (Actions of the host, and accesses of no bytes, come on top.) The request must not
-/// name a range of bytes.
+/// executing it. (Actions of the host, and accesses of no bytes, come in addition.) The request
+/// must not name a range of bytes.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -312,7 +312,7 @@ where
     begin_of_last(run, &mut steps, wanted, count)
 }
 
-/// Iterates over the steps of a run backward. Of steps at the same time, the last comes first.
+/// Iterates over the steps of a run backward. If steps have the same time, the last comes first.
 ///
 /// Stretches of the run are followed from the last checkpoint before them, and their steps are kept
 /// and reversed: few at first, then up to 2¹⁸ statements at a time. Without checkpoints, each
@@ -324,7 +324,7 @@ pub struct ReverseSteps<'a, S: Segments, L> {
     wanted: Wanted,
     /// Finds where stretches begin.
     planned: Steps<'a, S>,
-    /// How many steps the next stretch should have.
+    /// The number of steps that the next stretch should have.
     size: usize,
     /// The remaining steps of a stretch.
     found: Vec<Step>,
@@ -421,8 +421,8 @@ where
         steps.follower.compile(visit.node)?;
         let plan = steps.plans.of(visit.node, &steps.follower)?;
         let mut part = wanted.window.part(visit);
-        // If only a part of the last block is wanted, it counts nothing, so that there are enough
-        // steps.
+        // If only a part of the last block is wanted, it counts as nothing, so that there are
+        // enough steps.
         let is_cut = |to: (u64, OpId)| visit.start + part.end == to.0 + 1;
         part.end -= u64::from(wanted.within.to.is_some_and(is_cut) && !part.is_empty());
         let found = plan.count(part, wanted.level);

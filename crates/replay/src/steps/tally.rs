@@ -21,7 +21,7 @@ pub enum Distinct {
 pub struct Frequent<T> {
     /// The value; the smallest if several are equally frequent.
     pub value: T,
-    /// How often it occurred.
+    /// The number of occurrences.
     pub times: u64,
 }
 

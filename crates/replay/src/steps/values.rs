@@ -13,7 +13,7 @@ use super::follow::{Follower, Run};
 use super::stream::Plans;
 use super::{AccessSite, StepsError, Value};
 
-/// How many values of a load are returned at once.
+/// The number of values of a load that are returned at once.
 const STRETCH: usize = 256;
 
 /// Consecutive values that one load read.
@@ -50,7 +50,7 @@ struct Collected {
 
 struct Load {
     ty: ValType,
-    /// How many values were returned.
+    /// The number of values returned.
     before: u64,
     values: Vec<Value>,
 }
@@ -124,7 +124,7 @@ where
         }
     }
 
-    /// Executes the next node, or takes what is left at the end.
+    /// Executes the next node, or takes the rest at the end.
     fn go_on(&mut self) -> Result<(), StepsError<S::Error>> {
         let Some(visit) = self.follower.advance()? else {
             self.ended = true;

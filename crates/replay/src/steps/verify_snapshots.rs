@@ -13,7 +13,7 @@ use super::{Follower, OpenActivations, Run, StepsError};
 
 /// Follows a run to each of its snapshots and to its end, and compares everything in them. With
 /// `lines`, also compares the lines of memory that are written in the segments of the path. Returns
-/// what is wrong, in words, if anything. Linear in the run, and for each snapshot in its memories.
+/// a description of the fault, if any. Linear in the run, and for each snapshot in its memories.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -64,7 +64,7 @@ where
         if !goes_on(place, own.log, stored.log).map_err(MachineError::from)? {
             return wrong("goes on elsewhere in the log");
         }
-        // The number of exceptions kept depends on when somebody looked.
+        // The number of exceptions kept depends on when unreachable ones were last removed.
         let stored = Snapshot {
             log: own.log,
             room: own.room,
@@ -120,7 +120,7 @@ struct Begun<'a> {
 }
 
 impl Begun<'_> {
-    /// What is wrong, if a stretch begins with this block.
+    /// Returns the fault, if a stretch begins with this block.
     fn at(
         &mut self,
         start: u64,
@@ -156,7 +156,7 @@ impl Begun<'_> {
 struct Written<'a> {
     lines: Option<&'a WrittenLines>,
     segments: &'a [Summary],
-    /// The current segment, and what was written in it.
+    /// The current segment, and its writes.
     segment: usize,
     set: LineSet,
 }
@@ -171,7 +171,7 @@ impl<'a> Written<'a> {
         }
     }
 
-    /// What is wrong in the segments that end before a block, if anything.
+    /// Returns the fault in the segments that end before a block, if any.
     fn until(&mut self, time: u64) -> Option<String> {
         let lines = self.lines?;
         while let Some(summary) = self.segments.get(self.segment)

@@ -10,7 +10,7 @@ use afterimage_program::{BlockKind, Cfg, Program};
 
 use super::{Execution, RecordedValues, ValuesError};
 
-/// What let a block be executed.
+/// The event that let a block be executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Controller {
     /// A branch of the same activation, which ended a block.
@@ -87,7 +87,7 @@ impl<'a> Controllers<'a> {
         found
     }
 
-    /// What let an execution happen: a branch, a call or the host, followed by throws, the last one
+    /// Returns what let an execution happen: a branch, a call or the host, followed by throws, last
     /// first. Looks back through the activation: O(nodes of it that were executed since), or, if
     /// none of its branches decides, O(nodes of it in the segment in which it begins).
     ///
@@ -175,7 +175,7 @@ impl<'a> Controllers<'a> {
         let Some(caller) = caller else {
             return Ok(Controller::Host);
         };
-        // A tail call may have replaced what the host began.
+        // A tail call may have replaced the activation that the host began.
         if outermost {
             let before = values.at(caller.start)?;
             if !before.map_or(Ok(false), |before| values.replaced(before))? {
@@ -209,7 +209,7 @@ impl FunctionControl {
         into.chain(own).copied().collect()
     }
 
-    /// Whether a block depends on what a handler catches.
+    /// Whether a block depends on the exception that a handler catches.
     fn is_handled(&self, cfg: &Cfg, handler: BlockId, block: BlockId) -> bool {
         let controllers = self.dependence.controllers(block);
         if controllers.is_empty() {

@@ -1,4 +1,4 @@
-//! Control dependences in reverse: what a predicate or a call let be executed.
+//! Control dependences in reverse: the executions that a predicate or a call allowed.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -41,14 +41,14 @@ struct Walk<'a> {
     function: FuncId,
     cfg: &'a Cfg,
     known: Rc<FunctionControl>,
-    /// How many activations are open in it.
+    /// The number of open activations in it.
     depth: usize,
     /// The last block before its end.
     last: u64,
     waits: Waits,
     /// The block that ends the walk.
     until: Option<BlockId>,
-    /// The current execution of a node, and which of its blocks comes next.
+    /// The current execution of a node, and the next of its blocks.
     visit: Visit,
     at: usize,
     /// The block before.
@@ -57,13 +57,13 @@ struct Walk<'a> {
     decided: HashMap<(BlockId, BlockId), Rc<[BlockId]>>,
 }
 
-/// Which blocks depend on the operator if they are executed next.
+/// The blocks that depend on the operator if they are executed next.
 enum Waits {
-    /// Those that depend on the way it takes now.
+    /// The blocks that depend on the way it takes now.
     Decided,
     /// These: nothing else that they depend on came in between.
     These(HashSet<BlockId>),
-    /// All but these, which depend on something that came in between.
+    /// All except these, which depend on an intermediate decision.
     AllBut(HashSet<BlockId>),
 }
 
@@ -110,8 +110,8 @@ impl Walk<'_> {
 }
 
 impl<'a> Controllers<'a> {
-    /// What an operator let be executed, in an execution of a node. Empty if the operator does not
-    /// end its block.
+    /// Returns the executions that an operator allowed, in an execution of a node. Empty if the
+    /// operator does not end its block.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -174,8 +174,8 @@ impl<'a> Controllers<'a> {
         Ok(blocks)
     }
 
-    /// A walk along the activation that handles what a block throws, from the beginning of the
-    /// handler.
+    /// Starts a walk along the activation that handles a block's exception, from the beginning of
+    /// the handler.
     fn handling(
         &self,
         values: &RecordedValues<'_>,
@@ -274,7 +274,7 @@ impl ControlledBlocks<'_, '_> {
         Ok(None)
     }
 
-    /// How many there are from here on. Moves to the end.
+    /// Returns the number of remaining executions. Moves to the end.
     ///
     /// # Errors
     /// If the path cannot be read.

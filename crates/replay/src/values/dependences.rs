@@ -1,5 +1,5 @@
-//! Direct dependences of a statement's execution: who made each operand, and who wrote what it
-//! reads.
+//! Direct dependences of a statement's execution: the maker of each operand, and the writers of
+//! what it reads.
 
 use afterimage_ids::OpId;
 use afterimage_machine::{Code, Register, Taker};
@@ -49,10 +49,10 @@ pub enum Origin {
 /// A direct dependence on data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dependence {
-    /// What depends: an operand's role; or, for what is read, "memory" or "global", "element" of a
+    /// The dependent part: an operand's role or, for a read, "memory" or "global", "element" of a
     /// table, or "size" of a table or a memory.
     pub role: &'static str,
-    /// The value of the operand; `None` for what is read.
+    /// The value of the operand; `None` for a read.
     pub value: Option<Bits>,
     /// The number of bytes read from memory; 0 for all.
     pub bytes: u64,
@@ -62,7 +62,7 @@ pub struct Dependence {
     pub origin: Origin,
 }
 
-/// The direct data dependences of a statement's execution: its operands in order, then what it
+/// Returns the direct data dependences of a statement's execution: its operands in order, then its
 /// reads, part by part.
 ///
 /// # Errors
@@ -209,7 +209,7 @@ pub fn moves_of(
     Ok(moves)
 }
 
-/// The origin of what a writer wrote.
+/// Returns the origin of a written value.
 fn written(values: &RecordedValues<'_>, writer: Writer) -> Result<Origin, ValuesError> {
     Ok(match writer {
         Writer::Initial => Origin::Initial,
@@ -232,7 +232,7 @@ pub fn end_of(values: &RecordedValues<'_>, instance: Instance) -> Result<OpId, V
     op.ok_or(ValuesError::Damaged("a block without operators"))
 }
 
-/// What was read by an instruction that may be the last one the run attempted.
+/// Handles the reads of an instruction that may be the last one the run attempted.
 fn read<T>(readings: Result<Vec<T>, ValuesError>) -> Result<Vec<T>, ValuesError> {
     match readings {
         Err(ValuesError::NotExecuted) => Ok(Vec::new()),
@@ -240,7 +240,7 @@ fn read<T>(readings: Result<Vec<T>, ValuesError>) -> Result<Vec<T>, ValuesError>
     }
 }
 
-/// The role of what is taken from a place, in the statement that takes it.
+/// Returns the role of a place in the statement that takes its value.
 pub(super) fn role_of_place(place: TableOrSize) -> &'static str {
     match place {
         TableOrSize::Elements(_) => "element",
@@ -248,7 +248,7 @@ pub(super) fn role_of_place(place: TableOrSize) -> &'static str {
     }
 }
 
-/// The role of what an instruction reads besides its operands, if somebody may have written it.
+/// Returns the role of an instruction's read besides its operands, if there can be a writer.
 pub(super) fn role_of_read(code: Code) -> Option<&'static str> {
     match (read_from(code), write_to(code)) {
         (Some(ReadFrom::Memory), _) | (_, Some(WriteTo::Copy)) => Some("memory"),

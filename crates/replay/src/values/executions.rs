@@ -14,7 +14,7 @@ pub struct Executions<'a> {
     program: &'a Program,
 }
 
-/// One of them.
+/// A single execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Execution {
     /// Its number, from 1.
@@ -36,8 +36,8 @@ pub fn block_at(function: &Function, op: OpId) -> Option<BlockId> {
 }
 
 /// The executions of an operator's block; none if it cannot be reached. The caller must know if the
-/// run ended before the operator: the last execution is then none of the operator. O(nodes of the
-/// path).
+/// run ended before the operator: the last execution of the block then does not include it. O(nodes
+/// of the path).
 ///
 /// # Errors
 /// If they cannot be counted.
@@ -79,7 +79,7 @@ impl<'a> Executions<'a> {
         self.occurrences.count()
     }
 
-    /// How many there are up to and including block T.
+    /// Returns the number of executions up to and including block T.
     ///
     /// # Errors
     /// If the path cannot be read.

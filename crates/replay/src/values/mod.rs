@@ -80,7 +80,7 @@ pub fn recorded_epochs(
     FileEpochs::open(file, fingerprint(path.nodes(), continuations))
 }
 
-/// Opens the whole execution trace in `epochs`. `module` is what the program was parsed from.
+/// Opens the whole execution trace in `epochs`. `module` is the source of the program.
 ///
 /// # Errors
 /// If the module cannot be read.

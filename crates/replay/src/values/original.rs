@@ -20,7 +20,7 @@ pub struct Original {
     /// counts once, even if several writers made its parts. Reads by memory copies are not counted,
     /// so this is a lower bound.
     pub data: u64,
-    /// Executed blocks, each of which could have one control dependence instead.
+    /// Executed blocks that could each have one control dependence instead.
     pub blocks: u64,
     /// Executed nodes of the path: the times that remain if a node's statements share one.
     pub nodes: u64,
@@ -48,7 +48,7 @@ impl Original {
     }
 
     /// Counts parts of a run, each from a first to a last block: all nodes with a block in one of
-    /// them, which is what is kept of such parts. O(nodes that are executed in them).
+    /// them, as kept for a window. O(nodes that are executed in them).
     ///
     /// # Errors
     /// As for [`of`](Self::of).

@@ -1,4 +1,4 @@
-//! What statements give: typed results, stored values and decisions.
+//! The results of statements: typed results, stored values and decisions.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -24,12 +24,12 @@ pub struct TypedValue {
     pub bits: Bits,
 }
 
-/// What a statement's execution did.
+/// The effect of a statement's execution.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effect {
-    /// The values that it gave ([`Types::given`]); for a call, after its arguments. If it gave
-    /// nothing, or trapped: the values that it took, without addresses and lengths, which are in
-    /// `accesses`; for a store, the value that it would have written.
+    /// The values that it gave ([`Types::given`]); for a call, after its arguments. If it had no
+    /// result, or trapped: its operands, without addresses and lengths, which are in `accesses`.
+    /// For a store: the value that it would have written.
     pub values: Vec<TypedValue>,
     /// The memory that it read and wrote, or would have if it had not trapped.
     pub accesses: Accesses,
@@ -45,7 +45,7 @@ pub struct Types<'a> {
 }
 
 impl<'a> Types<'a> {
-    /// The types of a program. `module` is what it was parsed from.
+    /// The types of a program. `module` is the program's source.
     pub fn new(program: &'a Program, module: &'a [u8]) -> Self {
         Self {
             program,
@@ -85,8 +85,8 @@ impl<'a> Types<'a> {
         Some(found.ty)
     }
 
-    /// What an execution gave: the results of an instruction or a call, the stored value, the
-    /// condition of a branch. Empty if it gave nothing, or trapped.
+    /// Returns the results of an execution: those of an instruction or a call, the stored value, or
+    /// the condition of a branch. Empty if it gave nothing, or trapped.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -160,8 +160,8 @@ impl<'a> Types<'a> {
         }
     }
 
-    /// What an execution did: the values that it gave, and the memory that it accessed. Also the
-    /// values that it took, if it is a call or there is nothing else to report.
+    /// Returns the effect of an execution: its results, and its memory accesses. Also the values
+    /// that it took, if it is a call or there is nothing else to report.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -199,7 +199,7 @@ impl<'a> Types<'a> {
         if effect.values.is_empty() || matches!(statement.kind, Kind::Call(_)) {
             let given = std::mem::take(&mut effect.values);
             effect.values = self.taken(values, execution, statement, op, &mut known)?;
-            // What it gave follows from what it took.
+            // Its results follow from its operands.
             let role = if effect.values.is_empty() {
                 ""
             } else {

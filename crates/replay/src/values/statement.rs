@@ -6,7 +6,7 @@ use afterimage_ids::{BlockId, OpId};
 use afterimage_machine::{Code, Inst, NodeCode, NodeEnd, Register, Taker};
 use afterimage_program::{BlockEnd, Callee, Program};
 
-/// What an operator is in a node.
+/// The kind of an operator in a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The instruction at this position.
@@ -158,8 +158,8 @@ impl Statement {
     }
 }
 
-/// The further operands of an operator that has several instructions, the first of which is this
-/// one: the instruction, the number of its operand, and the register.
+/// Returns the further operands of an operator that has several instructions, the first of which is
+/// this one: the instruction, the number of its operand, and the register.
 fn more(code: &NodeCode, position: usize) -> impl Iterator<Item = (usize, usize, Register)> {
     let op = code.insts[position].op;
     // The results of its own instructions and the address that they share are not operands.

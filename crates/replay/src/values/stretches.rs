@@ -38,7 +38,7 @@ struct Stretches {
     global_writers: OnceLock<Vec<BTreeSet<FuncId>>>,
     /// For each function, once computed: the variables that its nodes may write.
     outputs: Mutex<HashMap<FuncId, Arc<Outputs>>>,
-    /// What following found, for adjacent bytes that were asked about together.
+    /// The results of following the run, for adjacent bytes that were looked up together.
     followed: Mutex<HashMap<FollowedKey, [Followed; TOGETHER as usize]>>,
 }
 
@@ -46,7 +46,7 @@ struct Stretches {
 /// [`TOGETHER`].
 type FollowedKey = (usize, u32, u64);
 
-/// What following from a snapshot says about a byte's last writer.
+/// The result of following from a snapshot, for a byte's last writer.
 #[derive(Clone, Copy, Debug)]
 enum Followed {
     /// There is none.
@@ -59,10 +59,10 @@ enum Followed {
 
 /// The cost of following the run from a snapshot, in built stretches.
 const FOLLOWING: usize = 3;
-/// How many stretches can be executed again in the time that building one takes.
+/// The number of stretches that can be executed again in the time that building one takes.
 const EXECUTED: usize = 1 << 10;
 
-/// How many bytes' last writers are searched for together: those of a vector.
+/// The number of bytes whose last writers are searched for together: those of a vector.
 const TOGETHER: u64 = 16;
 
 impl fmt::Debug for Stretches {
@@ -76,9 +76,8 @@ impl fmt::Debug for Stretches {
 #[error("the stretches in the recording are damaged: {0}")]
 struct Damaged(&'static str);
 
-/// The activations that are open at the beginning of each stretch. For each depth, the outermost
-/// first: the stretches at which the activation at that depth differs from that of the stretch
-/// before.
+/// The activations that are open at the beginning of each stretch. For each depth, outermost first:
+/// the stretches at which the activation at that depth differs from that of the previous stretch.
 #[derive(Default)]
 struct OpenWhere(Vec<Vec<(usize, OpenActivation)>>);
 
@@ -143,7 +142,8 @@ impl Stretches {
         found.ok_or(Damaged("one is missing"))
     }
 
-    /// How often each node is executed before a stretch. Nodes that are not executed are left out.
+    /// Returns the number of executions of each node before a stretch. Nodes that are not executed
+    /// are left out.
     fn counts_before(&self, position: usize) -> Vec<(NodeId, u64)> {
         let counts = self.path.nodes().keys().map(|node| {
             let inside = self.path.segments_with(node).iter();
@@ -175,8 +175,8 @@ impl Stretches {
             let code = compile(program, &body, &node.blocks, on.next)?;
             let mut all = Vec::from_iter(code.outputs.iter().map(|output| output.0));
             if let NodeEnd::Call { results, .. } = code.end {
-                // Results, and what a handler receives, go to slots of the operand stack. The slots
-                // after them are not read before they are written.
+                // Results, and the values that a handler receives, go to slots of the operand
+                // stack. The slots after them are not read before they are written.
                 all.extend(results..code.variables);
                 if catches {
                     all.extend(body.slots.locals.len() as u32..results);
@@ -332,8 +332,8 @@ impl MakeStretch for Stretches {
 }
 
 impl Stretches {
-    /// The stretch before `position` that last wrote a byte, as far as following the run from one
-    /// snapshot shows; and the cost, in built stretches.
+    /// Returns the stretch before `position` that last wrote a byte, as far as following the run
+    /// from one snapshot shows, and the cost in built stretches.
     fn follow_back(
         &self,
         position: usize,

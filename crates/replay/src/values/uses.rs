@@ -1,4 +1,4 @@
-//! Direct dependences in reverse: who used what a statement's execution made.
+//! Direct dependences in reverse: the users of the results of a statement's execution.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -33,14 +33,14 @@ pub struct Use {
     pub op: OpId,
     /// Its statement in the node.
     pub statement: Statement,
-    /// What depends: an operand's role; or, for what is read, "memory" or "global", "element" of a
+    /// The dependent part: an operand's role or, for a read, "memory" or "global", "element" of a
     /// table, or "size" of a table or a memory.
     pub role: &'static str,
     /// The number of bytes read from memory; 0 for all.
     pub bytes: u64,
     /// The number of elements taken from a table; otherwise 0.
     pub elements: u64,
-    /// Where the host read them, if it did.
+    /// The place where the host read them, if it did.
     pub read: Option<Range>,
 }
 
@@ -55,13 +55,13 @@ impl Use {
     }
 }
 
-/// Iterates in both directions over all direct uses of what a statement's execution made, in the
-/// order of time.
+/// Iterates in both directions over all direct uses of the results of a statement's execution, in
+/// the order of time.
 ///
-/// They are the [`dependences`](super::dependences) of all executions, and what the host
-/// [read](HostReads::parts), reversed: each entry there that names this execution appears here, as
-/// often as it does. For a call, these are the uses of its results, whoever made them, and of what
-/// the host wrote in it. For a throw, they are those of the reference to the exception; for a
+/// They are the [`dependences`](super::dependences) of all executions, and the host's
+/// [reads](HostReads::parts), reversed: each entry there that names this execution appears here, as
+/// often as it does. For a call, these are the uses of its results, whoever made them, and of the
+/// host's writes in it. For a throw, they are those of the reference to the exception; for a
 /// rethrow, also those of all values that it carries.
 ///
 /// Near uses are found first. A value is followed along the path as long as a variable holds it,
@@ -76,22 +76,22 @@ pub struct Uses<'h, 'a> {
     readers: Readers<'h, 'a, FileSegments, FileEpochs>,
     takers: Takers<'h, 'a, FileSegments, FileEpochs>,
     host: HostReaders<'h, 'a>,
-    /// What comes next from each source.
+    /// The next use from each source.
     held: Option<Held>,
     read: Option<ReadBy>,
     taken: Option<TakenBy>,
     by_host: Option<HostUse>,
     /// Consecutive uses, from whole executions of nodes.
     batch: Vec<Use>,
-    /// How many of them were passed.
+    /// The number of uses passed.
     at: usize,
-    /// Where each batch up to this one begins.
+    /// The start of each batch up to this one.
     marks: Vec<Mark<'a>>,
 }
 
-/// Where a batch begins.
+/// The start of a batch.
 struct Mark<'a> {
-    /// How many uses are before it.
+    /// The number of earlier uses.
     before: u64,
     held: Option<Held>,
     holders: HoldersMark<'a, FileSegments>,
@@ -100,10 +100,10 @@ struct Mark<'a> {
     by_host: Option<HostUse>,
 }
 
-/// About how many uses are held.
+/// The approximate number of uses held.
 const BATCH: usize = 1 << 10;
 
-/// What uses which register of a node.
+/// The uses of each register of a node.
 struct NodeUses {
     compiled: Rc<Compiled>,
     /// The statements, in order, and the position of the block of each.
@@ -124,11 +124,10 @@ struct OfRegister {
     role: &'static str,
 }
 
-/// The order of uses in an execution of a node: by statement, then by operand; what is read comes
-/// last.
+/// The order of uses in an execution of a node: by statement, then by operand; reads come last.
 type Order = (u32, u32);
 
-/// What a statement's execution makes for others to use.
+/// Returns the values that a statement's execution makes for others to use.
 pub fn definition(
     compiled: &Compiled,
     instance: Instance,
@@ -152,7 +151,7 @@ pub fn definition(
     }
 }
 
-/// What an atomic operator writes, besides its result.
+/// Returns the write of an atomic operator, besides its result.
 fn written_besides(
     values: &RecordedValues<'_>,
     definition: Definition,
@@ -172,7 +171,7 @@ fn written_besides(
 }
 
 impl<'h, 'a> Uses<'h, 'a> {
-    /// The uses of a definition; see [`definition`]. `host` supplies what the host read.
+    /// The uses of a definition; see [`definition`]. `host` supplies the host's reads.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -218,7 +217,7 @@ impl<'h, 'a> Uses<'h, 'a> {
         self
     }
 
-    /// How many uses were passed.
+    /// Returns the number of uses passed.
     pub fn position(&self) -> u64 {
         self.marks.last().map_or(0, |mark| mark.before) + self.at as u64
     }
@@ -263,7 +262,7 @@ impl<'h, 'a> Uses<'h, 'a> {
         Ok(Some(self.batch[at]))
     }
 
-    /// How many uses there are from here on. Does not move, but goes through all of them once.
+    /// Returns the number of remaining uses. Does not move, but goes through all of them once.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -295,8 +294,8 @@ impl<'h, 'a> Uses<'h, 'a> {
         Ok(count)
     }
 
-    /// The stretches of the run after the definition without stored values, as far as was searched:
-    /// who read memory and globals in them is unknown.
+    /// Returns the searched stretches after the definition that have no stored values: readers of
+    /// memory and globals in them are unknown.
     pub fn unknown(&self) -> &[RangeInclusive<u64>] {
         self.readers.unknown()
     }
@@ -366,7 +365,7 @@ impl<'h, 'a> Uses<'h, 'a> {
                 found.push(self.of_host(&read)?);
                 self.by_host = self.host.next()?;
             }
-            // The sort is stable: the parts of what is read are in order.
+            // The sort is stable: the parts of a read are in order.
             found.sort_by_key(|&(order, _)| order);
             batch.extend(found.into_iter().map(|(_, found)| found));
         }
@@ -441,7 +440,7 @@ impl<'h, 'a> Uses<'h, 'a> {
         Ok(((at, u32::MAX), Use { read, ..found }))
     }
 
-    /// How many of a node's statements an execution reached.
+    /// Returns the number of a node's statements that an execution reached.
     fn executed(&self, node: &NodeUses, id: NodeId, time: u64) -> Result<u32, ValuesError> {
         let all = node.statements.len() as u32;
         let path = self.values.path();

@@ -37,9 +37,9 @@ pub struct WindowReport {
 }
 
 /// Follows the run again, from its path and its log, and compares the results with the values and
-/// the checkpoints in the file, byte by byte; `None` if it has none. On the way, compares every
-/// branch with the path, and every host call with the log: its arguments, and what it read.
-/// `progress` receives the number of executed blocks.
+/// the checkpoints in the file, byte by byte; returns `None` if there are none. On the way, it
+/// compares every branch with the path, and every host call with the log: its arguments and its
+/// reads. `progress` receives the number of executed blocks.
 ///
 /// Takes as long as building the values.
 pub fn verify_values(
@@ -49,7 +49,7 @@ pub fn verify_values(
     mut progress: impl FnMut(u64),
 ) -> Option<ValuesReport> {
     let mut report = ValuesReport::default();
-    // Other checks report what is wrong with the path.
+    // Other checks report faults in the path.
     let path = recorded_path(file, program).ok()??;
     let epochs = match recorded_epochs(file, &path) {
         Ok(epochs) => epochs,
@@ -105,8 +105,8 @@ pub fn verify_values(
     Some(report)
 }
 
-/// What is wrong with the call stack at the end, as questions about a moment find it: call by call,
-/// back along the path.
+/// Returns the fault in the call stack at the end, as questions about a moment find it: call by
+/// call, back along the path.
 fn open_calls(
     file: &TraceFile,
     program: &Program,
@@ -146,7 +146,7 @@ fn open_calls(
     }
 }
 
-/// Where the stack that was found, the innermost call first, differs from the recorded one.
+/// Returns where the stack found, innermost call first, differs from the recorded one.
 fn other_stack(
     found: &[(FuncId, BlockId)],
     mut said: impl ExactSizeIterator<Item = (FuncId, BlockId)>,
@@ -165,7 +165,7 @@ fn other_stack(
     ))
 }
 
-/// What is wrong with the stored output.
+/// Returns the fault in the stored output.
 fn printed(
     file: &TraceFile,
     program: &Program,
@@ -203,7 +203,7 @@ struct Followed<'a> {
     program: &'a Program,
     module: &'a [u8],
     path: &'a RecordedPath,
-    /// About how many instructions lie between checkpoints.
+    /// The approximate number of instructions between checkpoints.
     interval: u64,
 }
 
@@ -253,7 +253,7 @@ impl Followed<'_> {
     }
 
     /// Follows the part of the run that an index covers, with epochs cut at the same places.
-    /// Returns what is wrong, if anything.
+    /// Returns the fault, if any.
     fn build(
         &self,
         index: &Index,

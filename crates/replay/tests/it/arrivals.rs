@@ -34,10 +34,10 @@ fn with_lines(text: &str, random: &mut SplitMix64) -> Vec<u8> {
 struct Executed {
     function: FuncId,
     block: BlockId,
-    /// Which activation it belongs to, and which block that executed before.
+    /// Its activation, and the block that the activation executed before.
     activation: usize,
     before: Option<BlockId>,
-    /// In how many activations its own is.
+    /// The number of activations around its own.
     depth: usize,
 }
 
@@ -89,7 +89,7 @@ impl LineOperators<'_> {
             .collect()
     }
 
-    /// The times of all arrivals, by the places where somebody arrives. `None` if these do not tell.
+    /// Returns the times of all arrivals, by their places. `None` if these do not tell.
     fn times(&self, all: &[Executed]) -> Option<Vec<u64>> {
         let mut places = HashMap::new();
         for function in self.functions() {
@@ -129,7 +129,7 @@ impl LineOperators<'_> {
     }
 }
 
-/// How much was compared.
+/// The amount of data compared.
 #[derive(Default)]
 struct Seen {
     lines: usize,
@@ -139,7 +139,8 @@ struct Seen {
     by_line: usize,
 }
 
-/// The run line by line. It is the same backwards, in parts, and without what is called, as by definition. `None` if the path does not tell all arrivals.
+/// The run line by line. The steps are the same backwards, in parts, and without callees, as by
+/// definition. `None` if the path does not tell all arrivals.
 fn line_steps(
     (program, module, source): (&Program, &[u8], &SourceMap<'_>),
     path: &RecordedPath,
@@ -196,7 +197,7 @@ fn line_steps(
         let mut backwards = own.clone();
         backwards.reverse();
         assert_eq!(stepped(window, true, Enter::Calls).unwrap(), backwards);
-        // What is in no more activations than all that was executed since the beginning, or until the end.
+        // A step in no more activations than any block since the beginning, or until the end.
         let least = |from: u64, to: u64| (from..=to).map(depth).min().unwrap();
         let begin = own.first().map_or(first, |step| step.time);
         let is_over = |step: &&LineStep| depth(step.time) <= least(begin, step.time);
@@ -276,7 +277,7 @@ fn compare(module: &[u8], seed: u64, options: Options, seen: &mut Seen) {
             assert_eq!(arrivals.time(k).unwrap(), Some(time), "line {number}, #{k}");
         }
         assert_eq!(arrivals.time(count + 1).unwrap(), None);
-        // What is executed belongs to the last arrival before it in its activation.
+        // An executed block belongs to the last earlier arrival in its activation.
         let mut last = HashMap::new();
         let mut expected = vec![Vec::new(); times.len()];
         let mut moments = (0..).zip((1..=count).map(|k| arrivals.get(k).unwrap().unwrap()));

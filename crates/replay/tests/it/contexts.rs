@@ -27,7 +27,7 @@ struct Call {
     parent: Option<usize>,
 }
 
-/// How many blocks of some stretches are in a window.
+/// Returns the number of blocks of some stretches in a window.
 fn inside(stretches: &[(u64, u64)], window: Window) -> u64 {
     let blocks = |&(from, to): &(u64, u64)| {
         to.min(window.last)
@@ -76,7 +76,7 @@ fn calls(parts: &Parts) -> Vec<Call> {
     calls
 }
 
-/// What is executed in one context.
+/// The work in one context.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Sums {
     calls: u64,
@@ -87,7 +87,8 @@ struct Sums {
     deeper: Rest,
 }
 
-/// Functions that were inlined, made up: of most operators some, of some none, and not all have a line.
+/// Functions that were inlined, made up: of most operators some, of some none, and not all have a
+/// line.
 struct MadeUp;
 
 impl Source for MadeUp {
@@ -126,7 +127,8 @@ impl Source for MadeUp {
     }
 }
 
-/// A block that was executed or left out, with the functions around it; or a call, with its function.
+/// A block that was executed or left out, with the functions around it; or a call, with its
+/// function.
 struct Moment {
     time: u64,
     stack: Vec<String>,
@@ -174,7 +176,7 @@ fn inlined(guest: &Guest, function: FuncId, block: BlockId) -> [Vec<String>; 2] 
 /// Everything that happens, in order.
 fn moments(parts: &Parts, guest: Option<&Guest>) -> Vec<Moment> {
     let mut moments = Vec::new();
-    // The open functions, each with what was inlined where it was left.
+    // The open functions, each with the inlined functions at the place where it was left.
     let mut open: Vec<(String, Vec<String>)> = Vec::new();
     let mut time = 0;
     let stack = |open: &[(String, Vec<String>)]| {
@@ -238,7 +240,7 @@ fn naive(moments: &[Moment], window: Window, limits: ContextLimits) -> BTreeMap<
             What::Call => sum.calls += 1,
         }
     }
-    // What is folded into which context.
+    // Fold contexts into others.
     let mut kept: BTreeMap<Vec<String>, Sums> = BTreeMap::new();
     for (stack, sum) in &sums {
         let cut =
@@ -292,7 +294,7 @@ fn found(tree: &ContextTree, inlining: &Inlining) -> BTreeMap<Vec<String>, Sums>
     sums
 }
 
-/// A program, and what it was parsed from.
+/// A program and its source.
 struct Guest {
     program: Program,
     module: Vec<u8>,
@@ -369,13 +371,13 @@ fn contexts_are_those_of_the_expansion() {
     assert!(deep > 100 && chains > 100, "{deep} {chains}");
 }
 
-/// The events of a timeline, checked against each other: what is shown, and what is merged.
+/// The events of a timeline, checked against each other: shown and merged ones.
 #[derive(Default)]
 struct Shown {
     calls: Vec<(FuncId, u64, u64)>,
     merged: u64,
     left_out: u64,
-    /// Of each kind of merged stretches.
+    /// The kinds of merged stretches.
     kinds: BTreeSet<&'static str>,
 }
 
@@ -447,7 +449,7 @@ fn timelines_are_those_of_the_expansion() {
                 );
                 assert_eq!(shown.left_out, left_out, "{limits:?} {window:?}");
                 kinds.extend(&shown.kinds);
-                // What must be shown is; all of it where nothing is merged.
+                // Everything that must be shown is shown; without merging, everything is.
                 let mut kept: Vec<bool> = Vec::new();
                 let mut expected = Vec::new();
                 for call in &calls {
@@ -489,7 +491,8 @@ fn lengths_of_calls_are_those_of_the_expansion() {
                 .filter(|gap| gap.0 < to && gap.1 > from)
                 .map(|gap| gap.1 - gap.0)
                 .collect();
-            // Those that are open where the window begins, or between two segments, may be counted whatever their length.
+            // Those that are open where the window begins, or between two segments, may be counted
+            // whatever their length.
             let open = inside
                 .clone()
                 .filter(|call| call.from < from || call.to > to)

@@ -70,7 +70,8 @@ impl Sample {
         recorded_path(file, &self.program).ok().flatten()
     }
 
-    /// The path of the file is that of the sample, or it cannot be read, or it is found that something is wrong.
+    /// The path of the file is that of the sample, or it cannot be read, or it is found that
+    /// something is wrong.
     fn assert_never_wrong(&self, file: &TraceFile, what: &str) {
         let Some(path) = self.open(file) else { return };
         let (Some(visits), Some(calls)) = (executed(&path), entered(&path)) else {
@@ -107,7 +108,7 @@ fn flipped_bits_with_right_checksums_are_found() {
     assert!(found > 100);
 }
 
-/// What the opened grammars say is compared with the segments, so that nothing that differs remains.
+/// The opened grammars are compared with the segments, so no difference goes unnoticed.
 #[test]
 fn every_flipped_bit_of_an_opened_grammar_is_found() {
     let mut sample = sample();
@@ -137,7 +138,7 @@ fn every_flipped_bit_of_an_opened_grammar_is_found() {
         let file = TraceFile::from_bytes(bytes).unwrap();
         let report = verify_path(&file, &sample.program, &sample.module).unwrap();
         assert!(!report.findings.is_empty(), "bit {bit}");
-        // Whoever reads it all the same gets what it says, or an error.
+        // Reading it anyway gives its contents or an error.
         if let Some(path) = sample.open(&file) {
             let _ = executed(&path);
         }

@@ -1,4 +1,4 @@
-//! A path with gaps is correct as far as it goes.
+//! A path with gaps is correct in the parts that it has.
 
 use std::collections::HashMap;
 
@@ -28,7 +28,7 @@ impl Gaps {
     }
 }
 
-/// Leaves out a part of the paths, and whole activations that call nobody.
+/// Leaves out a part of the paths, and whole activations that make no calls.
 pub fn leave_out(parts: &mut Parts, random: &mut SplitMix64) {
     let mut gaps = Gaps::default();
     let (mut kept, mut open) = (Vec::new(), Vec::new());

@@ -41,7 +41,7 @@ pub const EXCEPTIONS: &str = r#"(module
     (block $handler (try_table (catch_all $handler) (call $catcher) (call $tail)))
     (call $catcher)))"#;
 
-/// What happened in some walk.
+/// The events of some walk.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Seen {
     segments: bool,

@@ -70,7 +70,7 @@ impl Case {
         rules(&self.parts, &self.program, &self.module)
     }
 
-    /// Where something happens first.
+    /// Returns the first position of an event.
     fn first(&self, wanted: Event) -> usize {
         let at = self.parts.events.iter().position(|&event| event == wanted);
         at.unwrap_or_else(|| panic!("{wanted:?} does not happen"))
@@ -114,7 +114,7 @@ fn rules(parts: &Parts, program: &Program, module: &[u8]) -> Vec<PathRule> {
     rules
 }
 
-/// The rules that do not hold after a change to what happens: in a run of one segment and of many.
+/// The rules that fail after a change to the events, in a run of one segment and in a run of many.
 fn after_events(change: impl Fn(&mut Case)) -> Vec<PathRule> {
     let [one, many] = [1 << 20, 2].map(|segment| {
         let mut case = Case::new(segment);
@@ -127,7 +127,7 @@ fn after_events(change: impl Fn(&mut Case)) -> Vec<PathRule> {
     one
 }
 
-/// The rules that do not hold after a change to what a file says.
+/// Returns the rules violated after a change to the file's data.
 fn after(change: impl FnOnce(&mut Case)) -> Vec<PathRule> {
     let mut case = Case::new(2);
     change(&mut case);
@@ -189,7 +189,8 @@ fn summary() {
 fn continuity() {
     let summaries = |case: &mut Case| case.parts.directory.summaries[1].before += 1;
     assert_eq!(after(summaries), [PathRule::Continuity]);
-    // Of two activations, the outer one is another's, and nothing of it follows in the segment.
+    // The outer one of two activations belongs to another function, and nothing of it follows in
+    // the segment.
     let other = |case: &mut Case| {
         let segments = &mut case.parts.segments;
         let deep = segments
@@ -255,7 +256,7 @@ fn entry() {
         case.parts.events.remove(at);
     };
     assert_eq!(after_events(nothing), [PathRule::Entry]);
-    // One that begins with what follows its first call.
+    // An activation that begins with the node after its first call.
     let later = |case: &mut Case| {
         let at = case.enter(MAIN) + 1;
         case.parts.events.drain(at..at + 4);
@@ -284,7 +285,7 @@ fn sequel() {
 
 #[test]
 fn callee() {
-    // A direct call reaches somebody else.
+    // A direct call reaches another function.
     let other = |case: &mut Case| {
         let at = case.enter(LEAF);
         let function = FuncId::from_u32(OTHER);
@@ -300,7 +301,7 @@ fn callee() {
         case.parts.events[at + 1] = Event::Node(node);
     };
     assert_eq!(after_events(other), [PathRule::Callee]);
-    // It reaches nobody.
+    // It reaches no function.
     let nobody = |case: &mut Case| {
         let at = case.enter(LEAF);
         case.parts.events.drain(at..at + 3);
@@ -325,7 +326,7 @@ fn callee() {
         case.parts.events.splice(end + 1..end + 1, activation);
     };
     assert_eq!(after_events(uncalled), [PathRule::Callee]);
-    // The host calls what is not exported.
+    // The host calls a function that is not exported.
     let unexported = |case: &mut Case| {
         let at = case.enter(LEAF);
         let activation = case.parts.events[at..at + 3].to_vec();
@@ -372,7 +373,8 @@ fn block_counts() {
 
 #[test]
 fn edge_counts() {
-    // Two blocks that branch to the same two: once across and back, and every block is executed as often as before.
+    // Two blocks that branch to the same two: once across and back, and every block is executed as
+    // often as before.
     let across = |case: &mut Case| {
         let main = case.program.function(FuncId::from_u32(MAIN)).unwrap();
         let tables: Vec<_> = main

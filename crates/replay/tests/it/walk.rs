@@ -11,7 +11,7 @@ use afterimage_testkit::modules::SplitMix64;
 use afterimage_trace::{CountsLens, End, Ending, Frame, Kind, Standing, TraceFile, TraceWriter};
 use afterimage_wpp::{Builder, Continuation, Directory, Limits, Node, Segment, Shape, codec};
 
-/// What happens in a run.
+/// An event of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     Enter(FuncId),
@@ -19,15 +19,15 @@ pub enum Event {
     Leave,
 }
 
-/// What a file holds of a path, to be changed.
+/// The file's data about a path, for changes.
 #[derive(Clone)]
 pub struct Parts {
     pub events: Vec<Event>,
-    /// A segment may end after so many nodes.
+    /// The number of nodes after which a segment may end.
     pub segment: usize,
     pub directory: Directory,
     pub segments: Vec<Segment>,
-    /// How many blocks the file says were executed before each segment, and in all.
+    /// The number of blocks executed before each segment, and in all, according to the file.
     pub places: Vec<u64>,
     /// Opened grammars follow.
     pub grammars: bool,
@@ -94,7 +94,7 @@ impl Parts {
         std::fs::read(&path).unwrap()
     }
 
-    /// Makes the segments of the events, and all that goes with them.
+    /// Makes the segments of the events, and all related data.
     pub fn build(&mut self) {
         let mut builder = Builder::new(Limits {
             symbols: self.segment,
@@ -132,7 +132,7 @@ impl Parts {
         let mut summaries = Vec::new();
         let contexts = self.directory.contexts();
         for segment in &mut self.segments {
-            // What a reader makes of it has the right counts.
+            // The reader's version of it has the right counts.
             *segment = codec::canonical(segment, contexts.contexts()).unwrap();
             segment.before = before;
             let length =
@@ -153,9 +153,9 @@ pub struct Options {
     pub blocks: usize,
     /// Activations that may be open.
     pub depth: usize,
-    /// A segment may end after so many nodes.
+    /// The number of nodes after which a segment may end.
     pub segment: usize,
-    /// Nodes end before loops and behind calls only, and not anywhere else.
+    /// Whether nodes end only before loops and after calls.
     pub regular: bool,
 }
 
@@ -179,7 +179,7 @@ struct Walk<'a> {
     blocks: usize,
 }
 
-/// What becomes of a walk.
+/// The possible continuations of a walk.
 #[derive(PartialEq, Eq)]
 enum Next {
     Go,

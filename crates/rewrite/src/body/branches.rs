@@ -118,7 +118,7 @@ impl Writer<'_, '_> {
         let mut params = carried.clone();
         params.push(ValType::I32);
         for _ in 0..landings {
-            // Every block takes the index, and passes on what the branch carries.
+            // Every block takes the index, and passes on the values that the branch carries.
             let ty = self.context.types.block(&params, &carried)?;
             self.put(&Instruction::Block(ty));
         }

@@ -17,7 +17,8 @@
 //!     (br $done))
 //!   PROBE (throw_ref))
 //! ```
-//! Probes leave the operand stack as it was, use added locals only, and touch no memory but their own.
+//! Probes leave the operand stack as it was, use added locals only, and touch no memory but their
+//! own.
 
 mod branches;
 mod probes;
@@ -56,25 +57,25 @@ pub(crate) struct Context<'a> {
     /// The module is for other engines: "inside a host call" is set and cleared around direct calls
     /// of imports.
     pub external: bool,
-    /// What path probes need in the module.
+    /// The module's globals for path probes.
     pub path_places: Option<PathPlaces>,
-    /// The function being rewritten keeps nothing of its path in a local, so that a trap in it
-    /// loses none of the path.
+    /// Whether the function being rewritten keeps nothing of its path in a local, so that a trap in
+    /// it loses none of the path.
     pub path_in_memory: bool,
-    /// If the function being rewritten gets hinges: the number of branches between two of them.
+    /// The number of branches between two hinges, if the function being rewritten gets hinges.
     pub hinges: Option<u32>,
     /// The locals that replace the values carried by labels of the function being rewritten.
     pub carriers: Option<Carriers>,
-    /// If snapshots are taken: the type of the function that takes them, and its table.
+    /// The type of the function that takes snapshots, and its table, if snapshots are taken.
     pub snapshots: Option<(u32, u32)>,
-    /// If no fault signals that a half of the ring is full.
+    /// Whether the guest must report that a half of the ring is full, because no fault signals it.
     pub tells_full: bool,
-    /// If activations capture themselves.
+    /// Present if activations capture themselves.
     pub captures: Option<Captures>,
     /// The offsets between which the engine must not merge a load with the operator that uses its
     /// value.
     pub apart: Option<Range<OrigOffset>>,
-    /// If written lines are marked: where.
+    /// The place of the marks, if written lines are marked.
     pub marks: Option<Marks>,
 }
 
@@ -222,7 +223,7 @@ struct Frame {
     otherwise: Vec<Step>,
     /// Whether this is an `if` without an `else` so far.
     is_if: bool,
-    /// What follows the end of a `try_table` with probes on its handlers.
+    /// The code after the end of a `try_table` with probes on its handlers.
     landings: Option<Landings>,
     /// Added blocks just inside the function's own block.
     inside: u32,
@@ -247,8 +248,8 @@ impl Frame {
 /// The blocks around a `try_table` in which its handlers' probes stand, outermost last closed.
 #[derive(Clone, Debug, Default)]
 struct Landings {
-    /// From the innermost block outwards: the steps, and the label to continue at (seen from
-    /// outside all of these blocks), or `None` to rethrow.
+    /// From the innermost block outwards: the steps and the label to continue at, or `None` to
+    /// rethrow. Labels are as seen from outside all of these blocks.
     blocks: Vec<(Vec<Step>, Option<u32>)>,
 }
 
@@ -262,11 +263,11 @@ pub(crate) struct Writer<'a, 'b> {
     polls: u32,
     /// Local of type i64 for the pending bits of the path.
     path: u32,
-    /// If the function gets hinges.
+    /// Present if the function gets hinges.
     pub(crate) hinges: Option<Hinges>,
-    /// If values carried by labels go through locals.
+    /// Present if values carried by labels go through locals.
     pub(crate) carriers: Option<Carriers>,
-    /// If activations capture themselves.
+    /// Present if activations capture themselves.
     pub(crate) capture: Option<Capture>,
     /// Locals for the operands of operators that write memory.
     pub(crate) written: SharedLocals,
@@ -519,7 +520,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// Stores a value that nobody reads: the engine moves nothing that may trap across it.
+    /// Stores a value that is never read: the engine moves nothing that may trap across it.
     fn mark(&mut self, number: i64) {
         let slot = self.slot(MARK_AT);
         self.put(&Instruction::I32Const(0));

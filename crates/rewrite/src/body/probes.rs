@@ -182,7 +182,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// One tick of the stop clock; traps at the tick that the limit names.
+    /// One tick of the stop clock, which traps at the tick set as the limit.
     fn poll(&mut self, block: BlockId) {
         let (clock, limit) = (self.slot(CLOCK_AT), self.slot(LIMIT_AT));
         self.put(&Instruction::I32Const(0));
@@ -199,8 +199,8 @@ impl Writer<'_, '_> {
         self.stop(OriginalPlace::Poll(block));
     }
 
-    /// Calls the function that takes snapshots if the clock says so. The pending bits of the path
-    /// are in its global.
+    /// Calls the function that takes snapshots, if the clock has reached the next one. The pending
+    /// bits of the path are in its global.
     fn snapshot(&mut self, block: BlockId) {
         let Some((ty, table)) = self.context.snapshots else {
             return;

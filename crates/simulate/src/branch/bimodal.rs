@@ -1,8 +1,8 @@
-//! A counter for each branch, as far as there is room (Smith 1981).
+//! Bimodal prediction: one counter per branch, shared when the table is too small (Smith 1981).
 
 use super::counter::Counter;
 
-/// 2^bits counters of two bits, by the lowest bits of the branch's place.
+/// A table of 2^bits two-bit counters, indexed by the low bits of the branch's place.
 #[derive(Clone, Debug)]
 pub(super) struct Bimodal {
     counters: Vec<Counter>,
@@ -15,14 +15,14 @@ impl Bimodal {
         }
     }
 
-    /// The counter of a branch.
+    /// Returns the counter of a branch.
     #[inline]
     pub(super) fn counter(&mut self, place: u64) -> &mut Counter {
         let mask = self.counters.len() - 1;
         &mut self.counters[place as usize & mask]
     }
 
-    /// What is predicted of a branch that goes so.
+    /// Returns the prediction for a branch and updates its counter with the outcome.
     #[inline]
     pub(super) fn next(&mut self, place: u64, taken: bool) -> bool {
         let counter = self.counter(place);

@@ -1,7 +1,7 @@
-//! Saturating counters.
+//! Saturating two-bit counters.
 
-/// A counter of two bits (Smith, "A study of branch prediction strategies", 1981): 0 and 1 predict that a branch is not taken, 2 and 3 that it
-/// is.
+/// A two-bit counter (Smith, "A study of branch prediction strategies", 1981). The values 0 and 1
+/// predict not taken, 2 and 3 predict taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Counter(u8);
 

@@ -1,12 +1,13 @@
-//! Counters by branch and global history (McFarling, "Combining branch predictors", 1993, section 7).
+//! Gshare: counters indexed by branch and global history (McFarling, "Combining branch predictors",
+//! 1993, section 7).
 
 use super::bimodal::Bimodal;
 
-/// 2^bits counters, by the exclusive or of place and history.
+/// A table of 2^bits counters, indexed by place XOR history.
 #[derive(Clone, Debug)]
 pub(super) struct Gshare {
     counters: Bimodal,
-    /// Which bits of the history are used.
+    /// Selects the history bits that enter the index.
     mask: u64,
 }
 

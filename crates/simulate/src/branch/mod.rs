@@ -1,7 +1,9 @@
-//! Branch predictors: of the direction of conditional branches, and of the target of indirect ones.
+//! Branch predictors for the direction of conditional branches and the target of indirect ones.
 //!
-//! All keep a global history of the last branches' outcomes, newest first. A conditional branch puts in whether it was taken, an indirect one
-//! the parity of its target's number. Returns are taken to be predicted (a return stack), and unconditional jumps and direct calls to be known.
+//! Each predictor keeps a global history of recent outcomes, newest first. A conditional branch
+//! adds whether it was taken; an indirect branch adds the parity of its target's number. Returns
+//! count as predicted, as if by a return stack. Unconditional jumps and direct calls count as
+//! known.
 
 mod bimodal;
 mod counter;
@@ -18,12 +20,12 @@ use self::gshare::Gshare;
 use self::tage::Tage;
 use self::targets::Targets;
 
-/// A branch predictor. `place` is the number of a branch, as its address would be.
+/// A branch predictor. `place` identifies a branch, as its address would.
 #[derive(Clone, Debug)]
 pub struct Predictor {
     directions: Directions,
     targets: Targets,
-    /// The last 64 outcomes, the newest lowest.
+    /// The last 64 outcomes, the newest in the lowest bit.
     history: u64,
 }
 
@@ -35,9 +37,10 @@ enum Directions {
 }
 
 impl Predictor {
-    /// Before the first branch: counters are 1 (weakly not taken), tagged tables, targets and the history empty. O(its size).
+    /// Creates a predictor that has seen no branch: counters are 1 (weakly not taken); the tagged
+    /// tables, the targets and the history are empty. Time: O(size).
     pub fn new(spec: &PredictorSpec) -> Self {
-        // A bimodal predictor has no history: of an indirect branch it knows the last target.
+        // A bimodal predictor has no history; it predicts the last target of an indirect branch.
         let (directions, length) = match spec.kind {
             PredictorKind::Bimodal { bits } => (Directions::Bimodal(Bimodal::new(bits)), 0),
             PredictorKind::Gshare { bits, history } => {
@@ -52,7 +55,7 @@ impl Predictor {
         }
     }
 
-    /// A conditional branch is executed. Whether its direction was predicted.
+    /// Records a conditional branch and returns whether its direction was predicted.
     #[inline]
     pub fn conditional(&mut self, place: u64, taken: bool) -> bool {
         let history = self.history;
@@ -65,7 +68,8 @@ impl Predictor {
         predicted == taken
     }
 
-    /// A branch is executed that goes to one of several targets, by a number that tells them apart. Whether its target was predicted.
+    /// Records a branch with several targets and returns whether its target was predicted. `target`
+    /// is a number that identifies the target.
     #[inline]
     pub fn indirect(&mut self, place: u64, target: u64) -> bool {
         let predicted = self.targets.next(place, self.history, target);

@@ -1,4 +1,4 @@
-//! Which predictor, of which size.
+//! The kind and size of a branch predictor, and its text form.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,39 +7,39 @@ use super::tage::{self, TageSpec};
 use crate::size::number;
 use crate::spec::SpecError;
 
-/// A branch predictor and its size, as it is written: `bimodal`, `gshare:bits=14,history=12`, `tage:tables=7,max=130`. What is left out has
-/// its default.
+/// A branch predictor and its size. It is written as `bimodal`, `gshare:bits=14,history=12` or
+/// `tage:tables=7,max=130`; missing options have defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PredictorSpec {
-    /// Which.
+    /// The prediction method and its table sizes.
     pub kind: PredictorKind,
-    /// 2 to this power are the targets of indirect branches that are remembered.
+    /// Log2 of the number of remembered targets of indirect branches.
     pub targets: u32,
 }
 
-/// How directions are predicted.
+/// How the predictor predicts directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PredictorKind {
-    /// A counter of two bits for each branch.
+    /// One two-bit counter per branch.
     Bimodal {
-        /// 2 to this power are the counters.
+        /// Log2 of the number of counters.
         bits: u32,
     },
-    /// A counter of two bits for each branch and history.
+    /// One two-bit counter per pair of branch and history.
     Gshare {
-        /// 2 to this power are the counters.
+        /// Log2 of the number of counters.
         bits: u32,
-        /// How many outcomes of the global history are used; at most `bits`.
+        /// The number of global-history outcomes used; at most `bits`.
         history: u32,
     },
-    /// Tagged tables of geometric history lengths.
+    /// Tagged tables with geometrically growing history lengths.
     Tage(TageSpec),
 }
 
-/// Largest power of two of a table.
+/// The largest permitted log2 of a table size.
 pub(super) const MOST_BITS: u32 = 24;
 
-/// An option: its name, the value that it has and the range that it may have.
+/// An option: its name, its current value and its permitted range.
 type Known<'s> = (&'static str, &'s mut u32, std::ops::RangeInclusive<u32>);
 
 impl FromStr for PredictorSpec {

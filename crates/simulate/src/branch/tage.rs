@@ -1,38 +1,42 @@
-//! TAGE: a base predictor and tagged tables by histories of geometrically growing lengths (Seznec and Michaud, "A case for (partially) TAgged
-//! GEometric history length branch prediction", Journal of Instruction-Level Parallelism 8, 2006, section 3).
+//! TAGE: a base predictor plus tagged tables with geometrically growing history lengths (Seznec and
+//! Michaud, "A case for (partially) TAgged GEometric history length branch prediction", Journal of
+//! Instruction-Level Parallelism 8, 2006, section 3).
 //!
-//! The longest history that has an entry with the branch's tag predicts. An entry has a counter of three bits, a tag, and a useful counter
-//! of two bits: it is worth something if it was right where the next shorter history was wrong. A misprediction allocates an entry in
-//! a table of a longer history, where one is not useful; if all are, all become less so. Every 2^18 branches all useful counters lose
-//! one of their bits, the upper and the lower in turn. New entries are distrusted as long as that has paid (`USE_ALT_ON_NA` of section 3.2).
+//! Of the tables that have an entry with the branch's tag, the one with the longest history
+//! predicts. An entry holds a three-bit counter, a tag, and a two-bit useful counter. The useful
+//! counter rises when the entry was right and the next shorter history was wrong. A misprediction
+//! allocates an entry that is not useful in a table with a longer history. If all candidates are
+//! useful, their useful counters drop instead. Every 2^18 branches, all useful counters lose one
+//! bit, alternately the upper and the lower. New entries are distrusted while that pays off
+//! (`USE_ALT_ON_NA` of section 3.2).
 //!
-//! History enters indices and tags folded to their width, in registers that are rotated (Michaud, "A PPM-like, tag-based branch predictor",
-//! 2005).
+//! The history enters indices and tags folded to their width, in rotating registers (Michaud, "A
+//! PPM-like, tag-based branch predictor", 2005).
 
 use super::bimodal::Bimodal;
 use crate::spec::SpecError;
 
-/// Most tagged tables.
+/// The largest number of tagged tables.
 pub(super) const MOST_TABLES: u32 = 12;
-/// The longest history.
+/// The longest permitted history.
 pub(super) const LONGEST: u32 = 640;
-/// After how many branches useful counters lose a bit.
+/// The number of branches after which useful counters lose a bit.
 const PERIOD: u64 = 1 << 18;
 
 /// The sizes of a TAGE predictor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TageSpec {
-    /// 2 to this power are the base predictor's counters.
+    /// Log2 of the number of counters in the base predictor.
     pub base: u32,
-    /// 2 to this power are the entries of each tagged table.
+    /// Log2 of the number of entries in each tagged table.
     pub bits: u32,
-    /// How many tagged tables there are.
+    /// The number of tagged tables.
     pub tables: u32,
-    /// Bits of a tag.
+    /// The width of a tag, in bits.
     pub tag: u32,
-    /// The shortest history.
+    /// The length of the shortest history.
     pub min: u32,
-    /// The longest.
+    /// The length of the longest history.
     pub max: u32,
 }
 
@@ -60,22 +64,23 @@ impl TageSpec {
         Ok(())
     }
 
-    /// The lengths of the tables' histories: min · (max / min)^(i / (tables - 1)), rounded, but each longer than the one before. In integers, so
-    /// that every machine finds the same.
+    /// Returns the history length of each table: min · (max / min)^(i / (tables - 1)), rounded, and
+    /// always longer than the one before. Computed in integers, so all machines agree.
     pub(super) fn lengths(&self) -> Vec<u32> {
         let (min, max) = (u128::from(self.min), u128::from(self.max));
         let steps = self.tables - 1;
         let mut lengths = Vec::new();
         let mut least = 0;
         for i in 0..self.tables {
-            // x is the largest with x - 1/2 <= the exact length, that is (2x - 1)^steps <= 2^steps · min^(steps - i) · max^i.
+            // x is the largest value with x - 1/2 <= the exact length, that is, (2x - 1)^steps <=
+            // 2^steps · min^(steps - i) · max^i.
             let bound = (1u128 << steps) * min.pow(steps - i) * max.pow(i);
             let mut x = max;
             while steps > 0 && x > min && (2 * x - 1).pow(steps) > bound {
                 x -= 1;
             }
             let length = if steps == 0 { min } else { x };
-            // What must follow has to have room, too.
+            // Leave room for the remaining lengths.
             let most = self.max.saturating_sub(self.tables - 1 - i);
             let length = (length as u32).min(most).max(least + 1);
             least = length;
@@ -89,9 +94,9 @@ impl TageSpec {
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
     tag: u16,
-    /// -4 to 3; taken from 0 on.
+    /// From -4 to 3; 0 and above predict taken.
     counter: i8,
-    /// 0 to 3.
+    /// From 0 to 3.
     useful: u8,
 }
 
@@ -100,18 +105,18 @@ impl Entry {
         self.counter >= 0
     }
 
-    /// As it is allocated.
+    /// Whether the entry is still in its newly allocated state.
     fn is_new(self) -> bool {
         self.useful == 0 && matches!(self.counter, -1 | 0)
     }
 }
 
-/// The last bits of the history, folded to a width by exclusive or.
+/// The last bits of the history, XOR-folded to a given width.
 #[derive(Clone, Copy, Debug)]
 struct Folded {
     value: u32,
     width: u32,
-    /// Where in the fold the oldest bit stands.
+    /// The position of the oldest bit in the fold.
     oldest: u32,
 }
 
@@ -124,7 +129,7 @@ impl Folded {
         }
     }
 
-    /// A bit enters, and the oldest leaves.
+    /// Shifts in the newest bit and removes the oldest.
     #[inline]
     fn push(&mut self, newest: bool, left: bool) {
         let value = self.value << 1 | u32::from(newest);
@@ -141,27 +146,27 @@ struct Table {
     length: u32,
     index: Folded,
     tag: Folded,
-    /// A second fold, so that tags do not repeat what the index says.
+    /// A second fold, which keeps tags from repeating the index.
     tag2: Folded,
 }
 
-/// The predictor.
+/// A TAGE predictor.
 #[derive(Clone, Debug)]
 pub(super) struct Tage {
     base: Bimodal,
     tables: Vec<Table>,
     bits: u32,
     tag_mask: u32,
-    /// A ring of the last outcomes.
+    /// A ring buffer of recent outcomes.
     history: Vec<bool>,
-    /// Where the newest one is.
+    /// The position of the newest outcome.
     newest: usize,
-    /// -8 to 7; from 0 on, new entries are distrusted.
+    /// From -8 to 7; at 0 and above, new entries are distrusted.
     distrust: i8,
     branches: u64,
-    /// For choosing a table to allocate in: xorshift (Marsaglia 2003).
+    /// The xorshift state that picks a table for allocation (Marsaglia 2003).
     random: u32,
-    /// Where each table would look for the branch at hand, and its tag.
+    /// The index and tag of the current branch in each table.
     places: Vec<(usize, u16)>,
 }
 
@@ -189,14 +194,15 @@ impl Tage {
         }
     }
 
-    /// What is predicted of a branch that goes so.
+    /// Returns the prediction for a branch and learns its outcome.
     pub(super) fn next(&mut self, place: u64, taken: bool) -> bool {
         let (mut provider, mut second) = (None, None);
         for (i, table) in self.tables.iter().enumerate() {
             let index = index(place, self.bits, i) ^ table.index.value as usize;
             let tag = (place as u32 ^ table.tag.value ^ table.tag2.value << 1) & self.tag_mask;
             self.places[i] = (index, tag as u16);
-            // A tag of 0 is that of an empty entry, too: that one predicts weakly taken, is not useful, and is soon overwritten.
+            // An empty entry also has tag 0. It predicts weakly taken, is not useful, and is soon
+            // overwritten.
             if table.entries[index].tag == tag as u16 {
                 (second, provider) = (provider, Some(i));
             }
@@ -218,7 +224,8 @@ impl Tage {
         predicted
     }
 
-    /// The counters of who predicted, or could have.
+    /// Updates the counters of the entry that predicted, or of the base predictor if no entry
+    /// matched.
     fn learn(&mut self, place: u64, provider: Option<usize>, alternative: bool, taken: bool) {
         let Some(i) = provider else {
             self.base.counter(place).update(taken);
@@ -241,8 +248,8 @@ impl Tage {
         entry.counter = (entry.counter + step).clamp(-4, 3);
     }
 
-    /// Takes an entry that is not useful in one of the tables from `first` on: of two that could be had next to each other in length, the
-    /// shorter one twice as often (section 3.2.2).
+    /// Allocates an entry that is not useful in one of the tables from `first` on. Between the two
+    /// candidates with the shortest histories, it picks the shorter twice as often (section 3.2.2).
     fn allocate(&mut self, first: usize, taken: bool) {
         let free = |i: &usize| self.tables[*i].entries[self.places[*i].0].useful == 0;
         let mut candidates = (first..self.tables.len()).filter(free);
@@ -269,7 +276,7 @@ impl Tage {
         };
     }
 
-    /// Now and then useful counters lose a bit.
+    /// Clears one bit of all useful counters at the end of each period.
     fn age(&mut self) {
         self.branches += 1;
         if !self.branches.is_multiple_of(PERIOD) {
@@ -282,7 +289,7 @@ impl Tage {
         }
     }
 
-    /// An outcome enters the history.
+    /// Adds an outcome to the history.
     #[inline]
     pub(super) fn remember(&mut self, outcome: bool) {
         let mask = self.history.len() - 1;
@@ -298,7 +305,7 @@ impl Tage {
     }
 }
 
-/// The place's part of an index: another one for each table.
+/// The part of an index that depends on the place; it differs from table to table.
 #[inline]
 fn index(place: u64, bits: u32, table: usize) -> usize {
     let mixed = place ^ place >> bits ^ place >> (table as u32 % bits + 1);
@@ -311,7 +318,7 @@ mod tests {
 
     #[test]
     fn lengths_grow_geometrically() {
-        // Table 1 of the paper's 8-component predictor: 5 to 130.
+        // Table 1 of the paper, 8-component predictor: lengths 5 to 130.
         let lengths = TageSpec::default().lengths();
         assert_eq!(lengths, [5, 9, 15, 25, 44, 76, 130]);
         let tight = TageSpec {

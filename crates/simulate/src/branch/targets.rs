@@ -1,17 +1,18 @@
-//! Targets of indirect branches: a target cache without tags, by the exclusive or of place and global history (Chang, Hao and Patt, "Target
-//! prediction for indirect jumps", 1997). Without history it is a branch target buffer: the last target is predicted.
+//! Targets of indirect branches: a tagless target cache, indexed by place XOR global history
+//! (Chang, Hao and Patt, "Target prediction for indirect jumps", 1997). Without a history it is a
+//! branch target buffer, which predicts the last target.
 
-/// 2^bits targets.
+/// A table of 2^bits targets.
 #[derive(Clone, Debug)]
 pub(super) struct Targets {
-    /// What an index led to last.
+    /// The last target seen at each index.
     last: Vec<Option<u64>>,
-    /// Which bits of the history are used.
+    /// Selects the history bits that enter the index.
     mask: u64,
 }
 
 impl Targets {
-    /// With so much of the history, or as much as an index holds.
+    /// Uses `history` outcomes, or as many as an index holds.
     pub(super) fn new(bits: u32, history: u32) -> Self {
         Self {
             last: vec![None; 1 << bits],
@@ -19,7 +20,7 @@ impl Targets {
         }
     }
 
-    /// Whether the target was predicted.
+    /// Records a target and returns whether it was predicted.
     #[inline]
     pub(super) fn next(&mut self, place: u64, history: u64, target: u64) -> bool {
         let index = (place ^ history & self.mask) as usize & (self.last.len() - 1);

@@ -1,39 +1,39 @@
-//! One level.
+//! One cache level.
 
 use super::LevelSpec;
 use super::linked::Linked;
 use super::ordered::Ordered;
 
-/// One level of cache: sets of lines, of which the one that was not used for longest is replaced. Lines are numbers: an address over the
-/// line's length.
+/// A cache level: sets of lines with least-recently-used replacement. A line is identified by its
+/// address divided by the line length.
 #[derive(Clone, Debug)]
 pub struct Level {
     sets: Sets,
 }
 
-/// What is in a set is looked through where it is little, and otherwise found by its number.
+/// Small sets are scanned; large ones are looked up by line number.
 #[derive(Clone, Debug)]
 enum Sets {
     Ordered(Ordered),
     Linked(Linked),
 }
 
-/// What using a line did.
+/// The result of using a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Touch {
-    /// It was there.
+    /// The line was present.
     Hit,
-    /// It was not, and what it replaced, if anything, was not written to.
+    /// The line was absent; the line it replaced, if any, was clean.
     Filled,
-    /// It was not, and replaced this line, which was written to.
+    /// The line was absent and replaced this dirty line.
     WroteBack(u64),
 }
 
-/// Sets of more lines are not looked through.
+/// Larger sets are not scanned.
 const LOOK: u64 = 32;
 
 impl Level {
-    /// Empty. O(its size), if its sets are small.
+    /// Creates an empty level. Time: O(size) if its sets are small.
     pub fn new(spec: &LevelSpec) -> Self {
         let sets = if spec.ways <= LOOK {
             Sets::Ordered(Ordered::new(spec.sets(), spec.ways))
@@ -43,7 +43,8 @@ impl Level {
         Self { sets }
     }
 
-    /// Uses a line, which then is there and the last one used. O(1), or O(ways) up to 32.
+    /// Uses a line, which makes it present and the most recently used. Time: O(1), or O(ways) for
+    /// sets of up to 32 lines.
     #[inline]
     pub fn touch(&mut self, line: u64, write: bool) -> Touch {
         match &mut self.sets {
@@ -52,7 +53,7 @@ impl Level {
         }
     }
 
-    /// Notes that a line is written to, if it is there. That is no use of it.
+    /// Marks a line as dirty if it is present. This does not count as a use.
     pub fn dirty(&mut self, line: u64) {
         match &mut self.sets {
             Sets::Ordered(sets) => sets.dirty(line),

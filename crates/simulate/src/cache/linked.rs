@@ -1,4 +1,5 @@
-//! Sets of many lines, as a fully associative cache is one: lines are found by their number, and linked in the order of their last use.
+//! Sets with many lines, as in a fully associative cache. Lines are found by number and linked in
+//! the order of their last use.
 
 use rustc_hash::FxHashMap;
 
@@ -11,12 +12,12 @@ const NONE: u32 = u32::MAX;
 struct Entry {
     line: u64,
     written: bool,
-    /// The entry used before it, and after it.
+    /// The entries used just before and just after this one.
     older: u32,
     newer: u32,
 }
 
-/// A set: the ends of its chain.
+/// A set: the two ends of its chain.
 #[derive(Clone, Copy, Debug)]
 struct Set {
     newest: u32,
@@ -24,11 +25,12 @@ struct Set {
     count: u64,
 }
 
-/// Sets of many lines.
+/// All sets of a level.
 #[derive(Clone, Debug)]
 pub(super) struct Linked {
     entries: Vec<Entry>,
-    /// By line. Who chooses addresses so that they collide makes this slow, but a cache holds no more than so many.
+    /// Maps a line to its entry. Colliding addresses chosen by an attacker slow this down, but the
+    /// map never outgrows the cache.
     places: FxHashMap<u64, u32>,
     sets: Vec<Set>,
     ways: u64,
@@ -36,7 +38,7 @@ pub(super) struct Linked {
 }
 
 impl Linked {
-    /// So many sets, a power of two.
+    /// Creates `sets` empty sets; `sets` is a power of two.
     pub(super) fn new(sets: u64, ways: u64) -> Self {
         let empty = Set {
             newest: NONE,
@@ -97,7 +99,7 @@ impl Linked {
         }
     }
 
-    /// Takes an entry out of its set's chain.
+    /// Removes an entry from its set's chain.
     fn unlink(&mut self, set: usize, place: u32) {
         let Entry { older, newer, .. } = self.entries[place as usize];
         match self.entries.get_mut(older as usize) {
@@ -110,7 +112,7 @@ impl Linked {
         }
     }
 
-    /// Makes an entry the one used last.
+    /// Makes an entry the most recently used.
     fn link(&mut self, set: usize, place: u32) {
         let newest = std::mem::replace(&mut self.sets[set].newest, place);
         let entry = &mut self.entries[place as usize];

@@ -1,9 +1,11 @@
-//! Caches: one level or two, least recently used first out, write-allocate and write-back.
+//! Caches: one or two levels with least-recently-used replacement, write-allocate and write-back.
 //!
-//! An access touches each line that it has a byte in. Lines that the first level does not have are looked for in the second, in order of their
-//! addresses, and are then in both. Nothing keeps the levels' contents equal or apart: what leaves one may stay in the other. A line that was
-//! written to is written back when it leaves: to the second level, if that has it, which does not count as a use there; otherwise to
-//! memory. So whether an access misses does not depend on what was written.
+//! An access touches every line that contains one of its bytes. Lines missing from the first level
+//! are looked up in the second, in address order, and are then present in both. The levels are
+//! neither inclusive nor exclusive: a line evicted from one may stay in the other. A dirty line is
+//! written back when it is evicted. It goes to the second level if that holds the line, without
+//! counting as a use there, and otherwise to memory. So writes never affect whether an access
+//! misses.
 
 mod level;
 mod linked;
@@ -13,7 +15,7 @@ mod spec;
 pub use level::{Level, Touch};
 pub use spec::{CacheSpec, LevelSpec};
 
-/// The caches of a run.
+/// The simulated caches of a run.
 #[derive(Clone, Debug)]
 pub struct Caches {
     first: Level,
@@ -23,32 +25,33 @@ pub struct Caches {
     traffic: Traffic,
 }
 
-/// What an access missed.
+/// The lines that an access missed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Missed {
-    /// How many lines the first level did not have.
+    /// Lines missing from the first level.
     pub first: u64,
-    /// How many of these the second level did not have, counted as the first level's lines; all, if there is none.
+    /// Of these, the lines also missing from the second level, counted in first-level lines.
+    /// Without a second level, all of them.
     pub last: u64,
 }
 
-/// Lines that moved.
+/// Counts of lines moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Lines that accesses touched.
+    /// Lines touched by accesses.
     pub touched: u64,
-    /// Lines that were read into the first level.
+    /// Lines read into the first level.
     pub first: u64,
-    /// Lines that were read into the second level.
+    /// Lines read into the second level.
     pub second: u64,
-    /// Lines of the first level that were written back.
+    /// Lines written back from the first level.
     pub first_back: u64,
-    /// Lines of the second level that were written back.
+    /// Lines written back from the second level.
     pub second_back: u64,
 }
 
 impl Caches {
-    /// Empty ones. O(their size).
+    /// Creates empty caches. Time: O(their size).
     pub fn new(spec: &CacheSpec) -> Self {
         let second = spec.second.as_ref();
         Self {
@@ -60,12 +63,13 @@ impl Caches {
         }
     }
 
-    /// Lines that moved so far.
+    /// Returns the lines moved so far.
     pub fn traffic(&self) -> Traffic {
         self.traffic
     }
 
-    /// Some bytes are read or written. What that missed; nothing if there are no bytes. O(lines).
+    /// Reads or writes `length` bytes and returns the misses: none if `length` is 0. Time:
+    /// O(lines).
     #[inline]
     pub fn access(&mut self, address: u64, length: u64, write: bool) -> Missed {
         let mut missed = Missed::default();
@@ -85,7 +89,7 @@ impl Caches {
         missed
     }
 
-    /// The first level did not have a line. Whether it comes from memory.
+    /// Fetches a line that the first level lacks; returns whether it comes from memory.
     fn fetch(&mut self, line: u64, touch: Touch) -> bool {
         self.traffic.first += 1;
         let shift = self.second_shift.saturating_sub(self.first_shift);

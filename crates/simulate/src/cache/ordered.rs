@@ -1,21 +1,22 @@
-//! Sets whose lines stand in the order of their last use.
+//! Sets that keep their lines in the order of last use.
 
 use super::Touch;
 
-/// No line. Lines have at least four bytes, so none has half of this as its number.
+/// Marks an empty place. Lines have at least four bytes, so no line number reaches half of this.
 const EMPTY: u64 = u64::MAX;
 
-/// Sets of few lines.
+/// Sets with few lines.
 #[derive(Clone, Debug)]
 pub(super) struct Ordered {
-    /// Set after set, the line used last first: twice its number, and 1 more if it was written to.
+    /// One set after another, most recently used line first. An entry is twice the line number,
+    /// plus 1 if the line is dirty.
     lines: Vec<u64>,
     ways: usize,
     mask: u64,
 }
 
 impl Ordered {
-    /// So many sets, a power of two.
+    /// Creates `sets` empty sets; `sets` is a power of two.
     pub(super) fn new(sets: u64, ways: u64) -> Self {
         Self {
             lines: vec![EMPTY; (sets * ways) as usize],

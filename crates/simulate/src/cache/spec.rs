@@ -1,4 +1,4 @@
-//! The sizes of caches.
+//! Cache sizes and their text form.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,25 +6,25 @@ use std::str::FromStr;
 use crate::size::{bytes, number};
 use crate::spec::SpecError;
 
-/// Most lines of a level: what it takes to simulate it is 16 MiB, or 200 MiB if its sets are large.
+/// The most lines in a level. Simulating that many takes 16 MiB, or 200 MiB if the sets are large.
 const MOST_LINES: u64 = 1 << 21;
-/// Most bytes of a line.
+/// The longest line, in bytes.
 const LONGEST_LINE: u64 = 1 << 16;
 
-/// A level as it is written: size, ways and bytes of a line, as cachegrind takes them (`32768,8,64`); sizes may end in k, m or g, and `full` stands for as many
-/// ways as there are lines.
+/// A level, written as size, ways and line length in bytes, as for cachegrind (`32768,8,64`). Sizes
+/// may end in k, m or g; `full` means fully associative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevelSpec {
-    /// Bytes in all.
+    /// The total size in bytes.
     pub size: u64,
-    /// Lines of a set.
+    /// Lines per set.
     pub ways: u64,
-    /// Bytes of a line, a power of two.
+    /// Bytes per line, a power of two.
     pub line: u64,
 }
 
 impl LevelSpec {
-    /// How many sets there are: a power of two.
+    /// Returns the number of sets, a power of two.
     pub fn sets(&self) -> u64 {
         self.size / self.line / self.ways
     }
@@ -86,20 +86,20 @@ impl fmt::Display for LevelSpec {
     }
 }
 
-/// One level of cache or two.
+/// One or two cache levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheSpec {
-    /// What accesses meet first.
+    /// The first level.
     pub first: LevelSpec,
-    /// What is behind it, if anything: no smaller, with lines no shorter.
+    /// The second level, if any. It is no smaller than the first, and its lines are no shorter.
     pub second: Option<LevelSpec>,
 }
 
 impl CacheSpec {
-    /// Of these levels.
+    /// Combines two levels.
     ///
     /// # Errors
-    /// If the second is smaller, or has shorter lines.
+    /// If the second level is smaller or has shorter lines.
     pub fn new(first: LevelSpec, second: Option<LevelSpec>) -> Result<Self, SpecError> {
         if let Some(behind) = second
             && (behind.size < first.size || behind.line < first.line)

@@ -1,13 +1,18 @@
-//! Histories: which executions of each site were missed, one bit an execution. (A site is a branch, a load or a store.)
+//! Histories record which executions of each site missed. A site is a branch, a load or a store.
 //!
-//! What is kept is how many executions lie between two that were missed. So executions that were not cost nothing, and regular ones, such as every
-//! sixteenth of a load that walks through an array, cost next to nothing when the stream of numbers is coded (`afterimage-streams`). An *epoch* is a stretch of
-//! a run in which at most [`Recorder::EPOCH`] were missed; each epoch is coded by itself, so memory does not depend on the run's length.
+//! A history stores the number of hits between two misses. So hits cost nothing, and regular misses
+//! cost next to nothing once the stream of numbers is coded (`afterimage-streams`): for example,
+//! every sixteenth access of a load that walks an array. An *epoch* is a stretch of a run with at
+//! most [`Recorder::EPOCH`] misses. Each epoch is coded separately, so memory does not grow with
+//! the run.
 //!
-//! An epoch of bytes: 1 byte of version, 1; a varint, how many sites were executed in it. For each of these, ascending, varints: its number, less that behind
-//! the one before; executions, less 1; how many of them were missed; if any, the length of their stream; and with two levels,
-//! if any, how many of these the second level missed, too; if any, the length of that stream. Then the streams, in this order. A stream has for each execution that was missed
-//! how many were not since the one before (or the epoch's beginning); the second one has the same of those that the first level missed.
+//! An epoch starts with a version byte, 1, and a varint with the number of sites executed in it.
+//! Then, for each site in ascending order, come these varints: its number less that after the
+//! previous site; its executions less 1; its misses; and, if there are any, the length of their
+//! stream. With two levels and at least one miss, the number of second-level misses follows and, if
+//! there are any, the length of that stream. The streams come last, in the same order. A stream
+//! holds, for each miss, the number of hits since the previous miss or the beginning of the epoch.
+//! The second stream does the same over the accesses that missed the first level.
 
 mod read;
 mod record;

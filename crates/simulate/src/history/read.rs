@@ -1,4 +1,4 @@
-//! Reading histories. The bytes may be anyone's.
+//! Reads histories. The bytes are untrusted.
 
 use afterimage_streams::{Stream, StreamError};
 
@@ -11,13 +11,13 @@ pub enum HistoryError {
     /// Bytes are missing.
     #[error("a history ends too early")]
     Truncated,
-    /// Bytes say what cannot be.
+    /// The bytes contradict themselves or a limit.
     #[error("a history is damaged: {0}")]
     Malformed(&'static str),
-    /// Of a later version.
+    /// The version is unknown.
     #[error("a history is of version {0}; this program reads version 1")]
     Version(u8),
-    /// The stream of executions cannot be read.
+    /// A stream of executions cannot be read.
     #[error("a history is damaged: {0}")]
     Stream(#[from] StreamError),
 }
@@ -25,29 +25,31 @@ pub enum HistoryError {
 /// A site in an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SiteEpoch<'a> {
-    /// Its number.
+    /// The number of the site.
     pub site: u64,
-    /// What happened to it in the epoch.
+    /// Its executions and misses in the epoch.
     pub tally: Tally,
     first: &'a [u8],
     last: &'a [u8],
 }
 
-/// An epoch's sites, ascending.
+/// An epoch's sites, in ascending order.
 #[derive(Clone, Debug)]
 pub struct Epoch<'a> {
-    /// Those that were executed.
+    /// The sites executed in the epoch.
     pub sites: Vec<SiteEpoch<'a>>,
 }
 
 impl<'a> Epoch<'a> {
-    /// Most misses that an epoch may have, all sites together: behind a full one, those of one node of the path may follow.
+    /// The most misses in an epoch, over all sites. A full epoch may still receive the misses of
+    /// one more node of the path.
     const MOST: u64 = 2 * Recorder::EPOCH as u64;
 
-    /// Reads the sites of an epoch that has one level or two, but not yet what each missed. O(sites); memory in proportion to the bytes.
+    /// Opens an epoch for one or two levels, without reading the streams of misses. Time: O(sites).
+    /// Memory is proportional to `bytes`.
     ///
     /// # Errors
-    /// If the bytes are no epoch. What its streams hold is found out when they are read.
+    /// If the bytes are not an epoch. Errors inside its streams appear only when these are read.
     pub fn open(bytes: &'a [u8], two: bool) -> Result<Self, HistoryError> {
         let (&version, mut rest) = bytes.split_first().ok_or(HistoryError::Truncated)?;
         if version != VERSION {
@@ -104,7 +106,7 @@ impl<'a> Epoch<'a> {
         }
     }
 
-    /// One site, by its number.
+    /// Finds a site by number.
     pub fn get(&self, site: u64) -> Option<&SiteEpoch<'a>> {
         let found = self.sites.binary_search_by_key(&site, |known| known.site);
         found.ok().map(|found| &self.sites[found])
@@ -120,17 +122,18 @@ fn take<'a>(rest: &mut &'a [u8], length: u64) -> Result<&'a [u8], HistoryError> 
     Ok(taken)
 }
 
-/// Executions that were missed.
+/// Executions that missed, by number from 1.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Misses {
-    /// Those that the first level or the predictor missed, ascending, from 1.
+    /// The executions that missed the first level or were mispredicted, in ascending order.
     pub first: Vec<u64>,
-    /// Those of these that the second level missed, too.
+    /// The executions in `first` that also missed the second level.
     pub last: Vec<u64>,
 }
 
 impl SiteEpoch<'_> {
-    /// Appends those that were missed, `before` executions having been before the epoch. Memory: 16 bytes a miss.
+    /// Appends the misses of this epoch; `before` is the number of executions before it. Memory: 16
+    /// bytes per miss.
     ///
     /// # Errors
     /// If the history is damaged.
@@ -151,7 +154,7 @@ impl SiteEpoch<'_> {
     }
 }
 
-/// Tells the places, from 1 to `total`, that a stream of so many gaps leads to.
+/// Calls `tell` with each place, from 1 to `total`, that a stream of `count` gaps leads to.
 fn places(
     bytes: &[u8],
     count: u64,

@@ -1,22 +1,22 @@
-//! Writing histories.
+//! Writes histories.
 
 use afterimage_streams::encode;
 
 use super::varint;
 
-/// How often a site was executed, and how often it was missed.
+/// The executions and misses of a site.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Executions.
     pub executions: u64,
-    /// Those that the first level or the predictor missed.
+    /// First-level misses or mispredictions.
     pub missed: u64,
-    /// Those of these that the second level missed, too; none if there is no second level.
+    /// Misses that also missed the second level; 0 if there is none.
     pub last: u64,
 }
 
 impl Tally {
-    /// The sum of two; what does not fit into 64 bits, which no run has, is the largest number.
+    /// Adds two tallies. Sums saturate at 64 bits, which no run reaches.
     pub fn plus(self, other: Self) -> Self {
         Self {
             executions: self.executions.saturating_add(other.executions),
@@ -26,12 +26,12 @@ impl Tally {
     }
 }
 
-/// What was missed at one level.
+/// The misses of a site at one level.
 #[derive(Clone, Debug, Default)]
 struct Gaps {
-    /// For each miss, how many executions before it were not missed.
+    /// The number of hits before each miss.
     gaps: Vec<u64>,
-    /// How many were not missed since.
+    /// The number of hits since the last miss.
     since: u64,
 }
 
@@ -47,7 +47,7 @@ impl Gaps {
     }
 
     fn clear(&mut self) {
-        // The allocations go: in the next epoch other sites may be the ones that miss.
+        // Free the allocations: other sites may miss in the next epoch.
         self.gaps = Vec::new();
         self.since = 0;
     }
@@ -60,7 +60,7 @@ struct Site {
     last: Gaps,
 }
 
-/// Keeps what was missed, and gives it by epochs.
+/// Collects misses and returns them epoch by epoch.
 #[derive(Clone, Debug)]
 pub struct Recorder {
     sites: Vec<Site>,
@@ -70,10 +70,10 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// With so many missed an epoch is full: 8 MiB of them.
+    /// The number of misses that fill an epoch; they take 8 MiB.
     pub const EPOCH: usize = 1 << 20;
 
-    /// Of one level, or of two.
+    /// Creates a recorder for one level, or for two.
     pub fn new(two: bool) -> Self {
         Self {
             sites: Vec::new(),
@@ -83,7 +83,7 @@ impl Recorder {
         }
     }
 
-    /// Makes room for sites up to this number.
+    /// Makes room for site numbers below `sites`.
     pub fn expect(&mut self, sites: usize) {
         if self.sites.len() < sites {
             self.sites.resize_with(sites, Site::default);
@@ -91,7 +91,8 @@ impl Recorder {
         }
     }
 
-    /// A site, of which [`expect`](Self::expect) was told, is executed. `last` is whether the second level missed it, too.
+    /// Records an execution of a site within the range given to [`expect`](Self::expect). `last`
+    /// says whether it also missed the second level.
     #[inline]
     pub fn record(&mut self, site: usize, missed: bool, last: bool) {
         let kept = &mut self.sites[site];
@@ -109,18 +110,19 @@ impl Recorder {
         tally.last += u64::from(self.two && missed && last);
     }
 
-    /// Whether the epoch is to [end](Self::cut).
+    /// Whether it is time to [end](Self::cut) the epoch.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.missed >= Self::EPOCH
     }
 
-    /// What was counted since the beginning, by site.
+    /// Returns the counts since the beginning, by site.
     pub fn tallies(&self) -> &[Tally] {
         &self.tallies
     }
 
-    /// Ends the epoch and begins the next one. Its bytes; `None` if nothing was executed in it. O(sites + misses).
+    /// Ends the epoch, begins the next, and returns the bytes, or `None` if nothing was executed.
+    /// Time: O(sites + misses).
     pub fn cut(&mut self) -> Option<Vec<u8>> {
         let executed = |site: &&Site| site.executions > 0;
         let count = self.sites.iter().filter(executed).count();
@@ -141,7 +143,7 @@ impl Recorder {
             };
             for level in levels {
                 varint::put(&mut head, level.gaps.len() as u64);
-                // Who missed nothing at the first level has no second one.
+                // Without first-level misses there is no second stream.
                 if level.gaps.is_empty() {
                     break;
                 }

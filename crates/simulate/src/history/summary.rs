@@ -1,42 +1,44 @@
-//! What is known of a simulation at once.
+//! The totals of a simulation, and their encoding.
 //!
-//! 1 byte of version, 1; the text of what was simulated: a varint, how many bytes, and these; varints: blocks executed, instructions executed, the five numbers
-//! of the [traffic](crate::Traffic), all 0 of branches; how many sites there are. For each site varints: function, operator, kind, executions, how many were missed, and, of two
-//! levels, how many by the second, too. The sites are in the order in which they were met: so their numbers are those of the epochs.
+//! The encoding is a version byte, 1; the text of the [`Spec`], preceded by its length as a varint;
+//! and then varints. These are the executed blocks, the executed instructions, the five numbers of
+//! the [traffic](crate::Traffic) (0 for branches), and the number of sites. Each site has varints
+//! for function, operator, kind, executions, misses and, with two levels, second-level misses.
+//! Sites are in order of first execution; their positions are the site numbers of the epochs.
 
 use super::record::VERSION;
 use super::{HistoryError, Tally, varint};
 use crate::{Spec, Traffic};
 
-/// A site: what was executed.
+/// An operator that the simulation watches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Site {
     /// The number of its function.
     pub function: u32,
-    /// Its number in the function.
+    /// Its operator number in the function.
     pub op: u32,
-    /// What it is.
+    /// The kind of operator.
     pub kind: SiteKind,
 }
 
-/// What a site is.
+/// The kind of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SiteKind {
-    /// A branch that is taken or not.
+    /// A conditional branch.
     Conditional,
-    /// A branch that goes to one of several places.
+    /// A branch with several targets.
     Table,
-    /// A call of one of several functions.
+    /// A call that may reach several functions.
     Call,
-    /// It reads memory.
+    /// A read of memory.
     Load,
-    /// It writes memory.
+    /// A write to memory.
     Store,
-    /// It copies memory, or fills any number of bytes.
+    /// A copy or fill of any number of bytes.
     Bulk,
 }
 
-/// The kinds by their numbers.
+/// The kinds, indexed by their encoding.
 const KINDS: [SiteKind; 6] = [
     SiteKind::Conditional,
     SiteKind::Table,
@@ -46,51 +48,51 @@ const KINDS: [SiteKind; 6] = [
     SiteKind::Bulk,
 ];
 
-/// No site is executed as often.
+/// An upper bound on the executions of a site.
 const MOST: u64 = 1 << 62;
 
 impl SiteKind {
-    /// It is a branch, and accesses no memory.
+    /// Whether the site is a branch rather than a memory access.
     pub fn is_branch(self) -> bool {
         self <= SiteKind::Call
     }
 }
 
-/// What is known of a simulation at once.
+/// The totals of a simulation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// What was simulated.
+    /// The simulated predictor or caches.
     pub spec: Spec,
-    /// How many blocks were executed.
+    /// The number of executed blocks.
     pub blocks: u64,
-    /// How many instructions were executed.
+    /// The number of executed instructions.
     pub instructions: u64,
-    /// Lines that moved; of branches none.
+    /// Lines moved; all 0 for branches.
     pub traffic: Traffic,
-    /// The sites that were executed, in the order in which they were met.
+    /// The executed sites, in order of first execution.
     pub sites: Vec<(Site, Tally)>,
 }
 
 impl Spec {
-    /// There is a second level.
+    /// Whether there is a second level.
     pub fn is_two(&self) -> bool {
         matches!(self, Spec::Caches(caches) if caches.second.is_some())
     }
 
-    /// It is of branches, and not of memory accesses.
+    /// Whether it simulates branches rather than memory accesses.
     pub fn is_branches(&self) -> bool {
         matches!(self, Spec::Branches(_))
     }
 }
 
 impl Summary {
-    /// Sums over the sites that are wanted; counts that do not fit into 64 bits, which no run has, are the largest number.
+    /// Sums the tallies of the wanted sites. Sums saturate at 64 bits, which no run reaches.
     pub fn sum(&self, wanted: impl Fn(SiteKind) -> bool) -> Tally {
         let sites = self.sites.iter().filter(|(site, _)| wanted(site.kind));
         sites.fold(Tally::default(), |sum, (_, tally)| sum.plus(*tally))
     }
 
-    /// Its bytes.
+    /// Encodes the summary.
     pub fn encode(&self) -> Vec<u8> {
         let text = self.spec.to_string();
         let mut out = vec![VERSION];
@@ -122,10 +124,10 @@ impl Summary {
         out
     }
 
-    /// Reads it. Memory in proportion to the bytes.
+    /// Decodes a summary. Memory is proportional to `bytes`.
     ///
     /// # Errors
-    /// If the bytes are no summary.
+    /// If the bytes are not a summary.
     pub fn decode(bytes: &[u8]) -> Result<Self, HistoryError> {
         let (&version, mut rest) = bytes.split_first().ok_or(HistoryError::Truncated)?;
         if version != VERSION {

@@ -11,7 +11,7 @@ pub(super) fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Takes a number.
+/// Reads a number and advances the input.
 pub(super) fn get(input: &mut &[u8]) -> Result<u64, HistoryError> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {

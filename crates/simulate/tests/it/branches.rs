@@ -1,4 +1,4 @@
-//! Branch predictors.
+//! Tests of the branch predictors.
 
 use std::collections::HashMap;
 
@@ -7,14 +7,14 @@ use afterimage_simulate::{Predictor, PredictorKind, PredictorSpec};
 use crate::naive_tage::NaiveTage;
 use crate::random::Random;
 
-/// A branch that was executed.
+/// An executed branch.
 #[derive(Clone, Copy)]
 enum Branch {
     Conditional(u64, bool),
     Indirect(u64, u64),
 }
 
-/// Loops, correlated branches, random ones and indirect ones, among each other.
+/// A mix of loops, correlated branches, random branches and indirect branches.
 fn branches(seed: u64, count: usize) -> Vec<Branch> {
     let mut random = Random(seed);
     let mut made = Vec::new();
@@ -48,13 +48,13 @@ fn run(spec: &str, branches: &[Branch]) -> Vec<bool> {
     branches.iter().map(next).collect()
 }
 
-/// How many of the conditional branches from `first` on were mispredicted.
+/// Counts the mispredicted conditional branches from `first` on.
 fn wrong(spec: &str, branches: &[Branch], first: usize) -> usize {
     let right = run(spec, branches);
     right[first..].iter().filter(|&&right| !right).count()
 }
 
-/// Counters, histories and targets in tables without limits.
+/// Counters, histories and targets in unbounded tables.
 struct Naive {
     spec: PredictorSpec,
     counters: HashMap<u64, i32>,
@@ -78,7 +78,7 @@ impl Naive {
         }
     }
 
-    /// The last outcomes as a number.
+    /// The last `count` outcomes as a number.
     fn last(&self, count: u32) -> u64 {
         let from = self.history.len().saturating_sub(count as usize);
         let last = self.history[from..].iter();
@@ -165,8 +165,8 @@ fn predictors_are_what_their_definitions_say() {
 
 #[test]
 fn tage_and_long_histories_learn_loops() {
-    // Not 60: it is a multiple of the 10 bits to which histories are folded, so that exits which lie so far apart cancel each other in the
-    // longest table's index, where exits and iterations then share an entry.
+    // 60 is left out: it is a multiple of the 10 bits that histories are folded to. Exits that far
+    // apart cancel out in the index of the longest table, so exits and iterations share an entry.
     for period in [2, 3, 7, 12, 30, 45, 77, 100] {
         let loops = (0..6000).map(|i| Branch::Conditional(0x77, i % period + 1 < period));
         let loops = Vec::from_iter(loops);
@@ -176,7 +176,7 @@ fn tage_and_long_histories_learn_loops() {
             let exits = (first..loops.len()).filter(|i| i % period + 1 == period);
             assert_eq!(wrong("bimodal", &loops, first), exits.count(), "{period}");
         }
-        // What gshare sees is as long as its history.
+        // gshare sees no further back than its history.
         let seen = wrong("gshare:bits=14,history=12", &loops, first);
         assert_eq!(seen == 0, period <= 13, "{period}: {seen}");
     }
@@ -188,7 +188,7 @@ fn history_predicts_what_follows_from_other_branches() {
     let mut correlated = Vec::new();
     for _ in 0..8000 {
         let (a, b) = (random.once_in(2), random.once_in(2));
-        // Places that no four outcomes turn into each other.
+        // Places so far apart that XOR with four outcomes never maps two of them to one index.
         for (place, taken) in [(16, a), (32, b), (48, a ^ b), (64, a == b)] {
             correlated.push(Branch::Conditional(place, taken));
         }
@@ -200,7 +200,7 @@ fn history_predicts_what_follows_from_other_branches() {
         .map(|spec| wrong(spec, &correlated, first) as f64 / all as f64);
     assert!((0.45..0.55).contains(&bimodal), "{bimodal}");
     assert!((0.22..0.28).contains(&gshare), "{gshare}");
-    // Entries for the random branches push out those that are useful.
+    // Entries for the random branches evict useful ones.
     assert!((0.22..0.36).contains(&tage), "{tage}");
 }
 
@@ -208,7 +208,7 @@ fn history_predicts_what_follows_from_other_branches() {
 fn an_indirect_branch_goes_where_it_went_in_the_same_history() {
     let targets = Vec::from_iter((0..900).map(|i| Branch::Indirect(9, [1, 3, 7][i % 3])));
     assert_eq!(wrong("bimodal", &targets, 0), targets.len());
-    // The parities of 1, 3 and 7 tell which came last.
+    // The parities of 1, 3 and 7 show which came last.
     assert_eq!(wrong("gshare", &targets, 100), 0);
     assert_eq!(wrong("tage", &targets, 100), 0);
 }

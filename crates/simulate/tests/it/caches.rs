@@ -1,4 +1,4 @@
-//! Caches.
+//! Tests of the caches.
 
 use afterimage_simulate::{CacheSpec, Caches, Missed, Spec, Traffic};
 
@@ -12,7 +12,7 @@ struct Access {
     write: bool,
 }
 
-/// Walks, random places, the stack, and now and then much at once.
+/// Walks, random places, stack accesses and an occasional large block.
 fn accesses(seed: u64, count: usize) -> Vec<Access> {
     let mut random = Random(seed);
     let mut made = Vec::new();
@@ -45,7 +45,7 @@ fn spec(text: &str) -> CacheSpec {
     }
 }
 
-/// A level: the lines of each set, the one used last first, and whether they were written to.
+/// A level: the lines of each set, most recently used first, and whether each is dirty.
 struct NaiveLevel {
     sets: Vec<Vec<(u64, bool)>>,
     ways: usize,
@@ -59,7 +59,7 @@ impl NaiveLevel {
         }
     }
 
-    /// Whether the line was there, and which line that was written to had to go.
+    /// Returns whether the line was present, and the dirty line that was evicted.
     fn touch(&mut self, line: u64, write: bool) -> (bool, Option<u64>) {
         let count = self.sets.len() as u64;
         let set = &mut self.sets[(line % count) as usize];
@@ -175,17 +175,17 @@ fn an_access_of_two_lines_touches_both_and_one_of_none_nothing() {
     assert_eq!(caches.access(64, 64, true), Missed::default());
     assert_eq!(caches.access(4000, 0, true), Missed::default());
     assert_eq!(caches.traffic().touched, 4);
-    // The end of all addresses is one, too.
+    // The end of the address space is a valid place.
     assert_eq!(caches.access(u64::MAX, 8, true).first, 1);
 }
 
-/// Mattson, Gecsei, Slutz and Traiger, "Evaluation techniques for storage hierarchies", 1970: what a fully associative cache holds that
-/// replaces the least recently used line, a larger one holds, too.
+/// Inclusion (Mattson, Gecsei, Slutz and Traiger, "Evaluation techniques for storage hierarchies",
+/// 1970): a larger fully associative LRU cache holds everything that a smaller one holds.
 #[test]
 fn a_larger_fully_associative_cache_never_misses_more() {
     let accesses = accesses(9, 60_000);
     let mut held: Option<Vec<u64>> = None;
-    // Both ways to keep a set: up to 32 lines, and more.
+    // Covers both representations of a set: up to 32 lines, and more.
     for lines in [1, 2, 3, 8, 31, 32, 33, 64, 200, 1000] {
         let spec = spec(&format!("--cache {},full,64", lines * 64));
         let mut caches = Caches::new(&spec);
@@ -206,7 +206,7 @@ fn a_larger_fully_associative_cache_never_misses_more() {
 fn the_least_recently_used_line_goes() {
     let mut caches = Caches::new(&spec("--cache 128,2,64"));
     let mut misses = |address| caches.access(address, 1, false).first == 1;
-    // 0 and 64 are there, then 128 takes the place of 0, or of 64 if 0 was used since.
+    // 0 and 64 are present; then 128 evicts 0, or 64 if 0 was used since.
     assert_eq!([0, 64, 128, 0].map(&mut misses), [true; 4]);
     assert_eq!(
         [64, 0, 64, 192, 64, 0].map(&mut misses),

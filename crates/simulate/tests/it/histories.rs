@@ -1,13 +1,13 @@
-//! Histories: what was recorded is read again.
+//! Tests that a recorded history reads back unchanged.
 
 use afterimage_simulate::{Epoch, Misses, Recorder, Tally};
 
 use crate::random::Random;
 
-/// What a site did: for each execution whether the first level missed it, and the second.
+/// For each execution of a site: whether it missed the first level, and the second.
 type Bits = Vec<(bool, bool)>;
 
-/// Executions of sites of several kinds, in the order of the run.
+/// Executions of several kinds of site, in run order.
 fn runs(seed: u64, count: usize) -> Vec<(usize, bool, bool)> {
     let mut random = Random(seed);
     let mut met = [0u64; 40];
@@ -29,7 +29,7 @@ fn runs(seed: u64, count: usize) -> Vec<(usize, bool, bool)> {
     made
 }
 
-/// Reads everything that epochs have.
+/// Reads everything that the epochs contain.
 fn read(epochs: &[Vec<u8>], two: bool, sites: usize) -> Vec<(u64, Misses, Tally)> {
     let mut found = vec![(0, Misses::default(), Tally::default()); sites];
     for bytes in epochs {

@@ -1,4 +1,4 @@
-//! Damaged histories and texts.
+//! Tests on damaged histories and texts.
 
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ fn sound(random: &mut Random, two: bool) -> Vec<u8> {
     recorder.cut().unwrap_or_default()
 }
 
-/// The summary of some simulation.
+/// The summary of a random simulation.
 fn summary(random: &mut Random) -> Summary {
     let (text, kinds) = match random.below(3) {
         0 => (
@@ -71,7 +71,7 @@ fn a_summary_is_read_again() {
     }
 }
 
-/// Cuts off, puts in and changes bytes.
+/// Truncates, inserts and changes bytes.
 fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
     for _ in 0..=random.below(3) {
         let at = random.below(bytes.len() as u64 + 1) as usize;

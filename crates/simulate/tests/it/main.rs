@@ -1,4 +1,5 @@
-//! Predictors and caches against slow, obvious ones, and what holds of all of them.
+//! Compares predictors and caches with slow, obvious versions, and checks properties of all of
+//! them.
 
 mod branches;
 mod caches;

@@ -1,4 +1,4 @@
-//! TAGE as its description reads, with the whole history in a list and every fold made anew.
+//! TAGE as the paper describes it: the whole history in a list, and every fold computed anew.
 
 use std::collections::HashMap;
 
@@ -44,7 +44,7 @@ impl NaiveTage {
         })
     }
 
-    /// Where a table looks for a branch, and for which tag.
+    /// The index and tag with which a table looks up a branch.
     fn look(&self, table: usize, place: u64) -> (u64, u32) {
         let TageSpec { bits, tag, .. } = self.spec;
         let length = self.lengths[table];

@@ -1,4 +1,4 @@
-//! Numbers that repeat from run to run.
+//! Reproducible random numbers.
 
 /// A generator (xorshift64*, Marsaglia 2003 and Vigna 2016).
 pub struct Random(pub u64);
@@ -11,12 +11,12 @@ impl Random {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    /// A number below `bound`.
+    /// Returns a number below `bound`.
     pub fn below(&mut self, bound: u64) -> u64 {
         (self.bits() >> 32) % bound
     }
 
-    /// True once in `times`.
+    /// Returns true once in `times` on average.
     pub fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }

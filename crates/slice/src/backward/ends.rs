@@ -9,7 +9,7 @@ use crate::plan::{End, Plan};
 use crate::reach::Reach;
 use crate::stretch::{Event, Execution};
 
-/// What is wanted from the end of the next node.
+/// The wants at the end of the next node.
 #[derive(Debug, Default)]
 pub(super) struct OfEnd {
     /// Arguments of its call.
@@ -22,7 +22,7 @@ pub(super) struct OfEnd {
     pub(super) thrown: Wanted,
     /// All values of its exception.
     pub(super) all_thrown: Reach,
-    /// What a criterion wants of the throw, and therefore of all its operands.
+    /// The criterion's want at the throw, and therefore at all its operands.
     pub(super) asked: Reach,
     /// Whether the throw happened.
     pub(super) threw: Reach,
@@ -80,7 +80,7 @@ impl Backward<'_> {
         &mut self.frames[last]
     }
 
-    /// The wanted results among those that a call stored in these variables of the innermost
+    /// Returns the wanted results of a call that were stored in these variables of the innermost
     /// activation. If nothing follows the call, the activation returned them.
     fn given(&mut self, first: u32, count: u32) -> Wanted {
         let frame = self.top();
@@ -120,7 +120,8 @@ impl Backward<'_> {
         };
     }
 
-    /// How far anything waits for the decision to execute a handler, whatever raised the exception.
+    /// Returns how far anything waits for the decision to execute a handler, whatever raised the
+    /// exception.
     fn handles(&mut self, handler: BlockId) -> Reach {
         let Some(function) = self.top().function else {
             return Reach::NONE;
@@ -179,8 +180,8 @@ impl Backward<'_> {
         self.want_moved(Taker::Given(number), plan, reach);
     }
 
-    /// Adds what is wanted because of a node's end. Returns how far its last block must be followed
-    /// because of that.
+    /// Adds the wants that follow from a node's end. Returns how far its last block must be
+    /// followed because of that.
     pub(super) fn end(&mut self, plan: &Plan, execution: Execution) -> Reach {
         let of_end = std::mem::take(&mut self.of_end);
         let returned = self.top().returned.take();

@@ -115,8 +115,8 @@ impl Backward<'_> {
         wanted
     }
 
-    /// Processes a copy of bytes. Returns how far it must be followed, because some of the bytes
-    /// are wanted or all are; their sources are then wanted.
+    /// Processes a copy of bytes. Returns how far it must be followed, because some or all of the
+    /// bytes are wanted; their sources are then wanted.
     fn copied(&mut self, from: Range, to: Range, all: Reach) -> Reach {
         let mut parts = std::mem::take(&mut self.parts);
         parts.clear();

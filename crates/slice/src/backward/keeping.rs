@@ -24,7 +24,7 @@ pub(super) struct Keeping {
 }
 
 impl Backward<'_> {
-    /// Reuses the outcome for the same wanted set after the node, if there is one. Otherwise starts
+    /// Reuses the outcome for the same wanted set after the node, if known. Otherwise starts
     /// recording, unless there is no room.
     pub(super) fn as_before(
         &mut self,
@@ -63,7 +63,7 @@ impl Backward<'_> {
         }
     }
 
-    /// What is wanted after a node; `None` if there are too many different things.
+    /// Returns the wanted set after a node; `None` if it has too many different parts.
     fn key(&mut self, plan: &Plan) -> Option<Key> {
         let memo = self.memo.as_mut()?;
         let of_end = &self.of_end;
@@ -192,7 +192,7 @@ impl Backward<'_> {
         self.bytes.add(range, reach);
     }
 
-    /// Removes the data written by a store from what is wanted. Returns how far it was wanted.
+    /// Removes the data written by a store from the wanted set. Returns how far it was wanted.
     pub(super) fn written(&mut self, access: Access, range: Range) -> Reach {
         let Some(keeping) = &mut self.keeping else {
             return self.bytes.take(range);

@@ -12,7 +12,7 @@ use crate::plan::{End, Kind};
 type FlowEdges = Vec<(Why, Vertex)>;
 
 impl Executed<'_> {
-    /// Appends what a vertex may depend on directly.
+    /// Appends the vertices that a vertex may depend on directly.
     pub fn dependences(&mut self, vertex: Vertex, found: &mut FlowEdges) {
         let data = |operators: Option<&Vec<_>>, found: &mut FlowEdges| {
             let operators = operators.into_iter().flatten().copied();

@@ -1,4 +1,4 @@
-//! Indexes of what was executed.
+//! Indexes of executed code.
 
 use std::rc::Rc;
 
@@ -36,7 +36,7 @@ impl One {
     }
 }
 
-/// Where control may come from.
+/// The possible origins of control.
 pub(super) struct Arrivals {
     pub nodes: Vec<usize>,
     /// Whether the block handles exceptions.
@@ -165,8 +165,8 @@ impl<'a> Executed<'a> {
         });
     }
 
-    /// The nodes from which control may reach a block: those after which the activation continues
-    /// there, and those that end where an exception may be raised that it handles.
+    /// Returns the nodes from which control may reach a block: nodes after which the activation
+    /// continues there, and nodes that end where an exception that it handles may be raised.
     pub fn arrivals(&mut self, function: FuncId, block: BlockId) -> Rc<Arrivals> {
         if let Some(known) = self.arrivals.get(&(function, block)) {
             return Rc::clone(known);

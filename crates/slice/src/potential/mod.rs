@@ -88,8 +88,8 @@ impl<'a> Potential<'a> {
         known.map(|&operator| Vertex::Operator(operator)).collect()
     }
 
-    /// The operators that may depend on some, over at most `depth` dependences between operators:
-    /// those whose own slice contains one of them. Linear in all dependences.
+    /// Returns the operators that may depend on some operators, over at most `depth` dependences:
+    /// the operators whose own slice contains one of them. Linear in all dependences.
     pub fn forward(
         &mut self,
         from: &[Operator],

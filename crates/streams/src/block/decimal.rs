@@ -13,7 +13,7 @@ const MOST_DIGITS: u8 = 9;
 /// machines.)
 const POWERS: [f64; MOST_DIGITS as usize + 1] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
 
-/// A block of such floats.
+/// A block of decimal floats.
 pub(crate) struct Plan {
     format: Format,
     numbers: Vec<u64>,
@@ -52,7 +52,7 @@ impl Format {
         }
     }
 
-    /// The number whose float has the bits `value`, if there is one.
+    /// Returns the number whose float has the bits `value`, if it exists.
     fn number(self, value: u64, scale: f64) -> Option<u64> {
         let float = if self.single {
             f64::from(f32::from_bits(u32::try_from(value).ok()?))
@@ -66,7 +66,7 @@ impl Format {
     }
 }
 
-/// The block as such floats, if all values qualify.
+/// Plans the block as decimal floats, if all values qualify.
 pub(crate) fn plan(values: &[u64]) -> Option<Plan> {
     let largest = *values.iter().max()?;
     // Small integers are not floats, although their bits are some.

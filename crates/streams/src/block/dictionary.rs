@@ -1,5 +1,5 @@
 //! Few distinct values: these values once, in ascending order, and the rank of the value at each
-//! place. Both are columns, so ranks can be packed, in runs, or periodic.
+//! place. Both are columns, so ranks can be packed, coded as runs, or periodic.
 
 use super::{Nesting, decode_nested, encode_nested};
 use crate::{BLOCK, StreamError, bits, varint};

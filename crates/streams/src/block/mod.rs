@@ -20,7 +20,7 @@ const PREDICTABLE: usize = 32;
 /// one byte in this many.
 const PREDICTED_MARGIN: usize = 7;
 
-/// In longer blocks, storing each value in bytes of its own is never shortest.
+/// In longer blocks, storing each value in its own bytes is never shortest.
 const PLAIN: usize = 64;
 
 /// This many runs may take as little as a byte.

@@ -1,4 +1,5 @@
-//! Values one by one, in as many bytes as each takes: for the handful that most streams hold.
+//! Stores values one by one in as many bytes as each takes. This suits the handful of values that
+//! most streams hold.
 
 use crate::{StreamError, varint};
 

@@ -9,7 +9,7 @@
 use super::{Nesting, decode_nested, encode_nested};
 use crate::{BLOCK, StreamError, varint};
 
-/// One piece: `first`, `first + stride`, …, `len` values, modulo 2^64.
+/// One piece, with the values `first`, `first + stride`, …: `len` of them, modulo 2^64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) first: u64,

@@ -1,5 +1,5 @@
-//! A binary range coder (Martin 1979, in the binary form of Rissanen and Langdon's arithmetic coding), 64 bits wide, with
-//! words of 32 bits.
+//! A binary range coder (Martin 1979, in the binary form of Rissanen and Langdon's arithmetic
+//! coding), 64 bits wide, with words of 32 bits.
 
 /// A probability that adapts to the decisions made with it.
 ///

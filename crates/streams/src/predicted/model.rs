@@ -1,12 +1,12 @@
 //! The predictors, and which of them was right: *ranked hits*.
 //!
-//! The predictors are those of Zhang and Gupta 2005, section 4.4, one size each, in a fixed order:
-//! finite contexts (FCM; Sazeides and Smith 1997) of three values, differential ones (DFCM; Goeman,
-//! Vandierendonck and De Bosschere 2001) of two differences, finite ones of a value, last stride,
-//! last values. Each in turn is asked "is it this?", unless an earlier one said the same or it has
-//! no prediction. The answer's probability depends on the predictor, its confidence, how many
-//! others agree, and how the last two values were found. So a hit costs a hundredth of a bit where
-//! hits are the rule, and a miss costs less the more frequent it is.
+//! The predictors follow Zhang and Gupta 2005, section 4.4, with one size each, in a fixed order.
+//! They are finite contexts (FCM; Sazeides and Smith 1997) of three values, differential ones
+//! (DFCM; Goeman, Vandierendonck and De Bosschere 2001) of two differences, finite ones of a value,
+//! last stride, and last values. Each in turn is asked "is it this?", unless an earlier one said
+//! the same or it has no prediction. The answer's probability depends on the predictor, its
+//! confidence, how many others agree, and how the last two values were found. So a hit costs a
+//! hundredth of a bit where hits are the rule, and a miss costs less the more frequent it is.
 
 use super::coder::{Coder, Probability};
 use super::escape::Escapes;
@@ -35,7 +35,7 @@ pub(crate) struct Model {
     history: History,
 }
 
-/// Where a value was learnt.
+/// The places where a value was learnt.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Learnt([Slot; 3]);
 
@@ -43,7 +43,7 @@ pub(super) struct Learnt([Slot; 3]);
 struct Asking<'m> {
     predictions: [u64; PREDICTORS],
     confidence: [usize; PREDICTORS],
-    /// Those still to be asked, one bit each.
+    /// The predictors still to ask, one bit each.
     left: u32,
     /// How the last two values were found.
     outcomes: usize,
@@ -69,10 +69,10 @@ const OTHERS: [u8; 1 << PREDICTORS] = {
 };
 
 impl Asking<'_> {
-    /// Asks one after the other, and returns the value found. A decoder ignores `value`.
+    /// Asks one predictor after another, and returns the value found. A decoder ignores `value`.
     #[inline(always)]
     fn all(&mut self, coder: &mut impl Coder, value: u64) -> Option<u64> {
-        // Separate code for each, so that the compiler knows what it is compared with.
+        // Expands to separate code for each predictor, so that the compiler knows each comparison.
         macro_rules! ask {
             ($($at:literal)*) => {
                 $(if let Some(found) = self.one::<$at>(coder, value) {
@@ -120,7 +120,7 @@ impl Model {
         }
     }
 
-    /// Resets the history, as at the beginning of a block, but not what was learnt.
+    /// Resets the history, as at the beginning of a block, but keeps the learnt tables.
     pub(super) fn start_block(&mut self) {
         self.history = History::default();
     }
@@ -156,7 +156,7 @@ impl Model {
         (value, Learnt(slots))
     }
 
-    /// Restores the state of `from`, of which this was a copy before it learnt.
+    /// Restores the state of `from`; this was a copy of it before learning.
     pub(super) fn unlearn(&mut self, learnt: &[Learnt], from: &Self) {
         for Learnt([values3, differences2, value1]) in learnt {
             self.values3.restore(*values3, &from.values3);

@@ -6,7 +6,7 @@ use crate::{bits, varint};
 /// Entries of the tables.
 const TABLE: usize = 512;
 
-/// What followed values and differences, and how often it followed again.
+/// Records which values and differences followed others, and how often they recurred.
 pub(crate) struct Recurrence {
     /// Some bits of the successor.
     after_value: [u16; TABLE],

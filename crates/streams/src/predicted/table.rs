@@ -1,4 +1,4 @@
-//! What followed a context last time.
+//! A table of the values that last followed each context.
 
 use super::history::hash;
 

@@ -1,4 +1,4 @@
-//! What holds of every stream: it comes back, from any place, in both directions.
+//! Laws for every stream: it is restored exactly, from any place and in both directions.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! How small and how fast, printed for those who look (`--nocapture`); only the round trip is checked.
+//! Prints sizes and speeds (`--nocapture`); only the round trip is checked.
 
 use std::time::Instant;
 

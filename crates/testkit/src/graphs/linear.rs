@@ -1,10 +1,10 @@
-//! What measured frequencies determine, by definition: linear algebra on the flow equations.
+//! What measured frequencies determine, by linear algebra on the flow equations.
 
 use afterimage_graph::FlowGraph;
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
 
-/// A prime: the rank of flow equations, whose entries are −1, 0 and 1, is small enough
-/// a computation to be done modulo it. The matrix of a digraph is totally unimodular, so nothing is lost.
+/// The prime modulus of the rank computation. The entries of flow equations are −1, 0 and 1, and
+/// the matrix of a digraph is totally unimodular, so the rank is the same as over the integers.
 const PRIME: i64 = 1_000_003;
 
 /// Row-reduced vectors over a prime field.
@@ -52,8 +52,8 @@ fn inverse(x: i64) -> i64 {
     result
 }
 
-/// What is known: the flow equation of every vertex, and the measured edges and vertices. Unknowns
-/// are the edges and, last, EXIT→root.
+/// The known equations: flow conservation at every vertex, and the measured edges and vertices. The
+/// unknowns are the edges, followed by EXIT→root.
 fn known(graph: &FlowGraph, edges: &[EdgeId], vertices: &[BlockId]) -> Span {
     let unit = |e: EdgeId| {
         let mut row = vec![0; graph.edge_count() + 1];
@@ -93,8 +93,8 @@ fn outflow(graph: &FlowGraph, v: BlockId) -> Vec<i64> {
     row
 }
 
-/// Whether frequencies of these edges and vertices, in any number of activations, determine the frequency
-/// of every edge and of EXIT→root: EFreq of Ball and Larus 1992, section 3.
+/// Whether frequencies of these edges and vertices, over any number of activations, determine the
+/// frequency of every edge and of EXIT→root: EFreq of Ball and Larus 1992, section 3.
 pub fn determines_edges(graph: &FlowGraph, edges: &[EdgeId], vertices: &[BlockId]) -> bool {
     let span = known(graph, edges, vertices);
     (0..=graph.edge_count()).all(|i| {
@@ -104,8 +104,8 @@ pub fn determines_edges(graph: &FlowGraph, edges: &[EdgeId], vertices: &[BlockId
     })
 }
 
-/// Whether frequencies of these edges and vertices, in any number of activations, determine the frequency
-/// of every vertex: VFreq of Ball and Larus 1992, section 3.
+/// Whether frequencies of these edges and vertices, over any number of activations, determine the
+/// frequency of every vertex: VFreq of Ball and Larus 1992, section 3.
 pub fn determines_vertices(graph: &FlowGraph, edges: &[EdgeId], vertices: &[BlockId]) -> bool {
     let span = known(graph, edges, vertices);
     graph.vertices().all(|v| span.contains(inflow(graph, v)))

@@ -1,10 +1,10 @@
-//! Dominance, control dependence and loops by their definitions.
+//! Dominance, control dependence and loops, computed from their definitions.
 
 use afterimage_graph::{DepthFirst, FlowGraph};
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
 
-/// The vertices that `from` reaches without entering a vertex that `blocked` names; `from`
-/// itself is among them unless it is blocked.
+/// Finds the vertices reachable from `from` without entering a blocked vertex. `from` itself is
+/// included unless it is blocked.
 pub fn reachable(graph: &FlowGraph, from: BlockId, blocked: impl Fn(BlockId) -> bool) -> Vec<bool> {
     let mut seen = vec![false; graph.vertex_count()];
     let mut stack = Vec::new();
@@ -22,19 +22,19 @@ pub fn reachable(graph: &FlowGraph, from: BlockId, blocked: impl Fn(BlockId) -> 
     seen
 }
 
-/// Whether every path from the root to `b` goes through `a`, and there is one.
+/// Whether `b` is reachable and every path from the root to `b` goes through `a`.
 pub fn dominates(graph: &FlowGraph, a: BlockId, b: BlockId) -> bool {
     let avoiding = reachable(graph, graph.root(), |v| v == a);
     reachable(graph, graph.root(), |_| false)[b.index()] && !avoiding[b.index()]
 }
 
-/// Whether every path from `b` to EXIT goes through `a`, and there is one.
+/// Whether `b` reaches EXIT and every path from `b` to EXIT goes through `a`.
 pub fn post_dominates(graph: &FlowGraph, a: BlockId, b: BlockId) -> bool {
     let exit = graph.exit().index();
     reachable(graph, b, |_| false)[exit] && !reachable(graph, b, |v| v == a)[exit]
 }
 
-/// The graph with an edge to EXIT added for each of these vertices, after the other edges.
+/// Returns the graph with an edge to EXIT from each of these vertices, after the other edges.
 pub fn with_exits(graph: &FlowGraph, exits: &[BlockId]) -> FlowGraph {
     let edges = graph.edges().map(|e| (graph.from(e), graph.to(e)));
     let added = exits.iter().map(|&v| (v, graph.exit()));
@@ -52,8 +52,8 @@ pub fn depends_on(completed: &FlowGraph, v: BlockId, edge: EdgeId) -> bool {
     post_dominates(completed, v, to) && (v == from || !post_dominates(completed, v, from))
 }
 
-/// The loop with this header as Havlak defines it: the depth-first descendants of the header that
-/// reach it among its descendants, or nothing if no edge from a descendant enters it.
+/// The loop with this header by Havlak's definition: the header's depth-first descendants that
+/// reach it through its descendants. Empty if no edge from a descendant enters the header.
 pub fn havlak_loop(graph: &FlowGraph, search: &DepthFirst, header: BlockId) -> Vec<BlockId> {
     let outside = |v| !search.is_ancestor(header, v);
     let enters = |v| {
@@ -65,7 +65,7 @@ pub fn havlak_loop(graph: &FlowGraph, search: &DepthFirst, header: BlockId) -> V
     inside.filter(|&v| enters(v)).collect()
 }
 
-/// Whether a directed cycle goes through edges that `chosen` selects.
+/// Whether the chosen edges contain a directed cycle.
 pub fn has_directed_cycle(graph: &FlowGraph, chosen: impl Fn(EdgeId) -> bool) -> bool {
     let n = graph.vertex_count();
     let mut reaches = vec![vec![false; n]; n];

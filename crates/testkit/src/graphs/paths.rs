@@ -1,10 +1,10 @@
-//! Simple cycles, diamonds and the class G*, by enumeration: exponential, for small graphs.
+//! Simple cycles, diamonds and the class G*, by enumeration. Exponential; for small graphs only.
 
 use afterimage_graph::FlowGraph;
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
 
-/// Whether two simple directed paths over chosen edges lead from one vertex to another and share
-/// no other vertex (Ball and Larus 1992, section 3.3); parallel edges count as two paths.
+/// Whether two simple directed paths over chosen edges have the same first and last vertex and
+/// share no other (Ball and Larus 1992, section 3.3). Parallel edges count as two paths.
 pub fn has_diamond(graph: &FlowGraph, chosen: impl Fn(EdgeId) -> bool) -> bool {
     let chosen: Vec<bool> = graph.edges().map(chosen).collect();
     graph.vertices().any(|p| {
@@ -22,7 +22,7 @@ pub fn has_diamond(graph: &FlowGraph, chosen: impl Fn(EdgeId) -> bool) -> bool {
     })
 }
 
-/// All simple directed paths from `p`, by their edges.
+/// Finds all simple directed paths from `p`, as lists of edges.
 fn extend(
     graph: &FlowGraph,
     chosen: &[bool],
@@ -48,8 +48,8 @@ fn extend(
 /// Whether every simple undirected cycle, EXIT→root included, is a directed cycle or a diamond: the
 /// class G* of Ball and Larus 1992, section 3.3.
 ///
-/// A cycle is a directed one if no vertex on it is the source of both its edges there, a diamond if
-/// exactly one is.
+/// A cycle is directed if no vertex on it is the source of both its edges there. It is a diamond if
+/// exactly one vertex is.
 pub fn in_g_star(graph: &FlowGraph) -> bool {
     let mut edges: Vec<(usize, usize)> = graph
         .edges()
@@ -57,7 +57,7 @@ pub fn in_g_star(graph: &FlowGraph) -> bool {
         .collect();
     edges.push((graph.exit().index(), graph.root().index()));
     (0..edges.len()).all(|first| {
-        // Every cycle is found from its lowest edge, walked forwards.
+        // Each cycle is found from its lowest edge, walked forwards.
         let (from, to) = edges[first];
         from == to || cycles_are_simple(&edges, first, to, from, &mut vec![(first, true)])
     })

@@ -1,4 +1,4 @@
-//! Random programs without bytes: functions that call each other, recursion included.
+//! Random programs without bytes: functions that call each other, possibly recursively.
 
 use afterimage_graph::FlowGraph;
 use afterimage_ids::{
@@ -14,22 +14,22 @@ use wasmparser::ValType;
 
 use super::{Shape, edge_lists};
 
-/// What the graphs of a random program look like.
+/// The shape of the graphs in a random program.
 const FUNCTION: Shape = Shape {
     max_vertices: 8,
     max_extra_edges: 6,
     ..Shape::FUNCTION
 };
 
-/// A function in the making: its graph, how each block ends, and what it is.
+/// The ingredients of a function: its graph, the end of each block, and its type and role.
 type Recipe = (
     (usize, Vec<(usize, usize)>),
     Vec<(u8, Index)>,
     (Index, bool),
 );
 
-/// Random programs of up to six functions and two imports. Calls go anywhere, indirectly too; two of the three function
-/// types are equal; blocks end in every way that a graph allows.
+/// Generates programs of up to six functions and two imports. Calls go anywhere, also indirectly;
+/// two of the three function types are equal. Blocks end in every way that the graph allows.
 pub fn programs() -> impl Strategy<Value = Program> {
     let recipe = (
         edge_lists(FUNCTION),
@@ -40,22 +40,22 @@ pub fn programs() -> impl Strategy<Value = Program> {
     (imports, proptest::collection::vec(recipe, 1..=6)).prop_map(|(i, f)| program(&i, &f))
 }
 
-/// A graph by its size and edges.
+/// A graph: its number of vertices and its edges.
 pub type Edges = (usize, Vec<(usize, usize)>);
 
-/// How blocks end where [`regular`] says "call", "tail call" and "anything else".
+/// How a block of [`regular`] ends.
 #[derive(Clone, Copy, Debug)]
 pub enum Ending {
-    /// A call of the function with this index, the only import being 0.
+    /// A call of the function with this index. The only import has index 0.
     Call(usize),
     /// A tail call of the function with this index; the block must lead to EXIT.
     TailCall(usize),
-    /// No call.
+    /// Any end without a call.
     Plain,
 }
 
-/// A program with the one import `proc_exit` and defined functions 1, 2, … of one type, none of
-/// which has its address taken.
+/// Builds a program with the single import `proc_exit` and defined functions 1, 2, … of one type.
+/// No function has its address taken.
 pub fn regular(
     functions: usize,
     graph: impl Fn(usize) -> Edges,
@@ -93,8 +93,8 @@ pub fn regular(
     Program::assemble(types, vec![import], functions, EntitySet::new())
 }
 
-/// Functions that call each other in a row, the last one the import: block 0 branches to block 1, which
-/// calls, or past it to block 2, which returns.
+/// Builds a chain of functions, each of which calls the next; the last calls the import. Block 0
+/// branches to block 1, which calls, or directly to block 2, which returns.
 pub fn call_chain(functions: usize) -> Program {
     regular(
         functions,
@@ -107,12 +107,12 @@ pub fn call_chain(functions: usize) -> Program {
     )
 }
 
-/// One function whose only block ends in a tail call of the function itself.
+/// Builds a function whose only block ends in a tail call of itself.
 pub fn tail_call() -> Program {
     regular(1, |_| (2, vec![(0, 1)]), |_, _| Ending::TailCall(1))
 }
 
-/// One function of this graph, without calls.
+/// Builds one function with this graph and no calls.
 pub fn without_calls(n: usize, edges: &[(usize, usize)]) -> Program {
     regular(1, |_| (n, edges.to_vec()), |_, _| Ending::Plain)
 }
@@ -171,7 +171,7 @@ fn callee_at(position: usize, callables: usize) -> Callee {
     }
 }
 
-/// Gives the blocks of a digraph ends, and the edges the kinds that go with them.
+/// Chooses the ends of a digraph's blocks, and the matching kinds of edges.
 fn cfg(n: usize, edges: &[(usize, usize)], choose: impl Fn(usize) -> (u8, Callee)) -> Cfg {
     let mut sorted = edges.to_vec();
     sorted.sort_by_key(|&(from, _)| from);
@@ -222,7 +222,7 @@ fn cfg(n: usize, edges: &[(usize, usize)], choose: impl Fn(usize) -> (u8, Callee
     }
 }
 
-/// A way to end for a block with so many ways out.
+/// Chooses an end for a block with `out` outgoing edges.
 fn end(out: usize, to_exit: bool, choice: u8, callee: Callee) -> (BlockEnd, Vec<EdgeKind>) {
     match (out, to_exit, choice % 8) {
         (0, _, _) => (BlockEnd::Unreachable, vec![]),

@@ -1,7 +1,7 @@
-//! Optimal placements by trying every one.
+//! Optimal placements by exhaustive search.
 
-/// The least total weight of a subset of `0..weights.len()` that `accepts`, by trying all
-/// 2^n of them; `None` if it accepts none.
+/// Returns the accepted subset of `0..weights.len()` with the least total weight, by trying all
+/// 2^n; `None` if no subset is accepted.
 pub fn cheapest_subset(
     weights: &[f64],
     mut accepts: impl FnMut(&[usize]) -> bool,

@@ -4,30 +4,31 @@ use afterimage_ids::{BlockId, Counts, EdgeId, EntityRef, FuncId, FunctionCounts}
 use afterimage_placement::{OpenFrame, Plan, RunFacts, Site};
 use afterimage_program::{BlockEnd, Callee, Program};
 
-/// How executions go.
+/// The rules of an execution.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// Blocks executed in all.
+    /// The total number of blocks to execute.
     pub steps: usize,
-    /// A run ends only in a call or at `unreachable`, never in the middle of a block.
+    /// Whether a run ends only in a call or at `unreachable`, never in the middle of a block.
     pub ends_at_calls: bool,
-    /// The host calls functions through references, and indirect calls may reach functions of the host.
+    /// Whether the host calls functions through references, and indirect calls may reach host
+    /// functions.
     pub host_uses_references: bool,
 }
 
-/// What happened, counted as it happened.
+/// A run, counted as it happened.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// The true counts.
     pub counts: Counts,
-    /// The true number of executions of each block, EXIT left out.
+    /// The true number of executions of each block, except EXIT.
     pub blocks: Vec<Vec<u64>>,
-    /// What the host saw.
+    /// The facts that the host saw.
     pub facts: RunFacts,
 }
 
 impl Run {
-    /// What the counters of a plan would have counted.
+    /// Returns the values that a plan's counters would have.
     pub fn counters(&self, plan: &Plan) -> Vec<u64> {
         let mut counters = vec![u64::MAX; plan.counters as usize];
         for (f, function) in plan.functions.iter().enumerate() {
@@ -41,14 +42,14 @@ impl Run {
         counters
     }
 
-    /// Increments that a plan would have executed.
+    /// Returns the number of increments that a plan would have executed.
     pub fn increments(&self, plan: &Plan) -> u64 {
         self.counters(plan).iter().sum()
     }
 }
 
-/// Executes the program: the host starts functions one after another, some of which end in the middle.
-/// `None` if the rules do not let it end for a long time.
+/// Executes the program. The host starts functions one after another, and some of them end early.
+/// Returns `None` if the rules keep the run from ending for a long time.
 pub fn walk(program: &Program, rules: Rules, seed: u64) -> Option<Run> {
     let functions = program.functions.iter();
     let counts = functions.clone().map(|f| FunctionCounts {
@@ -91,7 +92,7 @@ pub fn walk(program: &Program, rules: Rules, seed: u64) -> Option<Run> {
     Some(walker.finish())
 }
 
-/// An activation: the position of its function among the defined ones, and the block it is in.
+/// An activation: the index of its function among the defined ones, and its current block.
 type Frame = (usize, BlockId);
 
 struct Walker<'a> {
@@ -135,7 +136,7 @@ impl Walker<'_> {
         )
     }
 
-    /// Executes the end of the block that the top frame is in.
+    /// Executes the end of the top frame's block.
     fn step(&mut self, (f, v): Frame) {
         let ends_here = self.random.one_in(300);
         match self.program.functions[f].cfg.blocks[v].end {
@@ -150,7 +151,7 @@ impl Walker<'_> {
             BlockEnd::TailCall(callee) => match self.resolve(callee) {
                 Some(callee) => {
                     self.leave();
-                    // What the callee returns to is the caller, which `call` would leave at once.
+                    // The callee returns to the caller, which `call` would leave at once.
                     match self.defined(callee) {
                         Some(g) => self.enter(g),
                         None => {
@@ -179,7 +180,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Which function a call reaches; `None` if it fails, or reaches one of the host that is not imported.
+    /// Returns the function that a call reaches. Returns `None` if the call fails or reaches a host
+    /// function that is not imported.
     fn resolve(&mut self, callee: Callee) -> Option<FuncId> {
         let ty = match callee {
             Callee::Direct(f) => return Some(f),
@@ -224,8 +226,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Goes on after the call of the frame that is now on top, if there is one. A frame that this takes to
-    /// EXIT returns in its turn.
+    /// Continues after the call of the new top frame, if there is one. If that takes the frame to
+    /// EXIT, the frame returns as well.
     fn resume(&mut self) {
         while let Some(&(f, _)) = self.stack.last() {
             self.leave();
@@ -237,7 +239,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Takes the top frame over one of the edges that leave its block. A tail call's frame is gone afterwards.
+    /// Moves the top frame along one of the edges that leave its block. After a tail call, the
+    /// frame is gone.
     fn leave(&mut self) {
         let Some(top) = self.stack.last_mut() else {
             return;
@@ -254,7 +257,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Ends the run, or this part of it: all activations are left where they are.
+    /// Ends the run or this part of it, with all activations left in place.
     fn end(&mut self, callee_entered: bool) {
         let top = self.stack.len() - 1;
         for (i, &(f, block)) in self.stack.iter().enumerate() {
@@ -280,7 +283,7 @@ impl Walker<'_> {
     }
 }
 
-/// A xorshift generator (Marsaglia 2003): the same seed gives the same run.
+/// A xorshift generator (Marsaglia 2003). The same seed gives the same run.
 struct Random(u64);
 
 impl Random {

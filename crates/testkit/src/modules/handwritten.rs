@@ -1,7 +1,7 @@
-//! Small modules that each show something. Every export named `run…` takes nothing, or
-//! `i32`s, and returns at most an `i32`.
+//! Small modules, each for one feature. Every export named `run…` takes only `i32`s, or nothing,
+//! and returns at most one `i32`.
 
-/// Names and texts.
+/// The modules: name and text.
 pub const HANDWRITTEN: &[(&str, &str)] = &[
     ("fibonacci", FIBONACCI),
     ("collatz", COLLATZ),
@@ -13,7 +13,7 @@ pub const HANDWRITTEN: &[(&str, &str)] = &[
     ("multi_value", MULTI_VALUE),
 ];
 
-/// Recursion: most blocks run in activations that are open at once.
+/// Recursion: most blocks run while several activations are open.
 const FIBONACCI: &str = r#"(module
   (func $fib (export "run") (param $n i32) (result i32)
     (if (i32.lt_u (local.get $n) (i32.const 2)) (then (return (local.get $n))))
@@ -21,7 +21,7 @@ const FIBONACCI: &str = r#"(module
       (call $fib (i32.sub (local.get $n) (i32.const 1)))
       (call $fib (i32.sub (local.get $n) (i32.const 2))))))"#;
 
-/// A loop whose length nobody can foretell.
+/// A loop with an unpredictable number of iterations.
 const COLLATZ: &str = r#"(module
   (func $collatz (export "run") (param $n i32) (result i32)
     (local $steps i32)
@@ -36,7 +36,7 @@ const COLLATZ: &str = r#"(module
           (br $again))))
     (local.get $steps)))"#;
 
-/// Nested loops over memory: how many primes are there below n?
+/// Nested loops over memory: counts the primes below n.
 const SIEVE: &str = r#"(module
   (memory 1)
   (func $sieve (export "run") (param $n i32) (result i32)
@@ -59,7 +59,7 @@ const SIEVE: &str = r#"(module
         (br $outer)))
     (local.get $primes)))"#;
 
-/// `br_table` with repeated targets, a loop label among them: bytes 0 to 3 are instructions.
+/// `br_table` with repeated targets, one of them a loop label. Bytes 0 to 3 are instructions.
 const INTERPRETER: &str = r#"(module
   (memory 1)
   (data (i32.const 0) "\00\01\00\00\02\01\07\00\03")
@@ -78,7 +78,7 @@ const INTERPRETER: &str = r#"(module
         (br $next)))
     (local.get $acc)))"#;
 
-/// Exceptions caught, passed on, caught by reference and thrown again, and missed.
+/// Exceptions that are caught, passed on, caught by reference and rethrown, and not caught.
 const EXCEPTIONS: &str = r#"(module
   (tag $odd (param i32))
   (tag $big)
@@ -110,7 +110,7 @@ const EXCEPTIONS: &str = r#"(module
         (call $check (i32.const 200))
         (i32.const 0)))))"#;
 
-/// Two functions that call each other without growing the stack, one through a table.
+/// Two functions that call each other without growing the stack, one of them through a table.
 const TAIL_CALLS: &str = r#"(module
   (type $step (func (param i32) (result i32)))
   (table funcref (elem $even $odd))
@@ -122,7 +122,7 @@ const TAIL_CALLS: &str = r#"(module
     (return_call_indirect (type $step)
       (i32.sub (local.get $n) (i32.const 1)) (i32.const 0))))"#;
 
-/// Traps of several kinds, some frames down: the parameter says which.
+/// Several kinds of traps, a few frames down; the parameter selects the kind.
 const TRAPS: &str = r#"(module
   (memory 1)
   (table 1 funcref)
@@ -157,8 +157,9 @@ const MULTI_VALUE: &str = r#"(module
       (br_if $again (i32.gt_s (local.get $n) (i32.const 0))))
     (i32.mul (i32.const 100)) i32.add))"#;
 
-/// A module that goes one of two ways at random, as often as the argument of its export `wander` says, at least once. Bit 0 of the states of
-/// Marsaglia's xorshift (13, 7, 17), from 88172645463325252 on, chooses; `wander` returns how often it was 1.
+/// A module whose export `wander` takes one of two ways at random, as often as its argument says
+/// but at least once. The choice is bit 0 of the states of Marsaglia's xorshift (13, 7, 17),
+/// starting from 88172645463325252. `wander` returns the number of ones.
 pub const WANDERER: &str = r#"(module
   (memory (export "memory") 1)
   (func (export "wander") (param $rounds i32) (result i32) (local $state i64) (local $odd i32)

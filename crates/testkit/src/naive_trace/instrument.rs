@@ -1,4 +1,4 @@
-//! A module that tells its host everything it does.
+//! Makes a module report everything it does to its host.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,8 +13,8 @@ use wasmparser::{FunctionBody, Operator};
 
 type Result<T> = std::result::Result<T, reencode::Error>;
 
-/// The module and field names, parameters and results (how many `i32`s) of the host functions that a traced module
-/// imports, after the original's own imports of functions and in this order.
+/// The host functions that a traced module imports, in this order after the original function
+/// imports. Each has a module name, a field name, and its numbers of `i32` parameters and results.
 pub const HOOKS: [(&str, &str, u32, u32); 6] = [
     ("naive_trace", "enter", 1, 1),
     ("naive_trace", "at", 2, 0),
@@ -33,16 +33,16 @@ const TAIL: u32 = 5;
 /// A traced module.
 #[derive(Clone, Debug)]
 pub struct Traced {
-    /// Its bytes.
+    /// Its encoding.
     pub module: Vec<u8>,
-    /// The label depths of every `br_table`, by its block; the default last.
+    /// The label depths of every `br_table`, by its block; the default comes last.
     pub(super) tables: BTreeMap<(FuncId, BlockId), Vec<u32>>,
 }
 
-/// Makes a module tell its host everything it does. `bytes` is what `program` was parsed from.
+/// Makes a module report everything it does to its host. `bytes` is the source of `program`.
 ///
 /// # Panics
-/// If the module cannot be read or written again.
+/// If the module cannot be read or rewritten.
 pub fn instrument(bytes: &[u8], program: &Program) -> Traced {
     let mut tracer = Tracer {
         program,
@@ -64,7 +64,7 @@ pub fn instrument(bytes: &[u8], program: &Program) -> Traced {
             tracer.types.function(values(hook.2), values(hook.3))
         })
         .collect();
-    // Bodies first: they need types, which stand before them.
+    // Bodies come first: they need types, and the type section precedes them.
     for function in &program.functions {
         let body = tracer
             .body(bytes, function)
@@ -115,20 +115,22 @@ struct Tracer<'a> {
 struct Body<'a> {
     function: &'a Function,
     out: wasm_encoder::Function,
-    /// The local with the activation's number.
+    /// The local that holds the activation's number.
     activation: u32,
-    /// Per open block of the original: how many of ours stand right around it, and for a `try_table` what follows it.
+    /// For each open block of the original: the number of our blocks directly around it and, for a
+    /// `try_table`, its handlers.
     frames: Vec<(u32, Option<Handlers>)>,
 }
 
-/// The clauses of a `try_table`: its ordinal, and the label of each, seen from outside our blocks.
+/// The clauses of a `try_table`: its operator, and the label of each clause as seen from outside
+/// our blocks.
 struct Handlers {
     op: OpId,
     labels: Vec<u32>,
 }
 
 impl Body<'_> {
-    /// A label of the original, as it is numbered here.
+    /// Converts a label of the original to the numbering here.
     fn label(&self, depth: u32) -> u32 {
         depth
             + self
@@ -172,7 +174,8 @@ impl Tracer<'_> {
         self.report(&mut body, AT, &[function.cfg.graph.root().as_u32()]);
         let results = self.val_types(self.program.types[function.ty].results.to_vec())?;
         let whole = self.types.function(Vec::new(), results);
-        // The function's own label becomes this block's, so that everything but tail calls leaves at its end.
+        // The function's own label becomes this block's, so everything except tail calls leaves at
+        // its end.
         body.out
             .instruction(&Instruction::Block(BlockType::FunctionType(whole)));
 
@@ -269,7 +272,7 @@ impl Tracer<'_> {
         Ok(())
     }
 
-    /// One block of ours around a `try_table` for each of its clauses, and one around them all.
+    /// Adds one block around a `try_table` for each of its clauses, and one around them all.
     fn try_table(
         &mut self,
         body: &mut Body<'_>,

@@ -1,4 +1,4 @@
-//! Writing a program as WebAssembly.
+//! Writes a program as WebAssembly.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -6,25 +6,26 @@ use std::fmt::Write as _;
 use super::Version;
 use super::program::{Expr, Function, Id, Index, Program, Stmt};
 
-/// What is done to the optimised version, besides that variables are in locals and loops test at their end.
+/// The optional changes to the optimised version. It always keeps variables in locals and tests
+/// loops at their end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Transformations {
-    /// Functions without calls are inlined wherever they are called.
+    /// Inlines functions that contain no calls.
     pub inline: bool,
-    /// Bodies of loops are written twice.
+    /// Writes loop bodies twice.
     pub unroll: bool,
-    /// What is computed of constants is left out.
+    /// Omits computations on constants.
     pub propagate: bool,
-    /// Multiplications by powers of two are shifts.
+    /// Replaces multiplications by powers of two with shifts.
     pub reduce: bool,
-    /// Operators are added whose results nobody uses.
+    /// Adds operators whose results are unused.
     pub dead: bool,
-    /// Independent statements change places, locals have other numbers, and functions stand in another order.
+    /// Reorders independent statements, renumbers locals and permutes functions.
     pub reorder: bool,
 }
 
 impl Transformations {
-    /// All of them.
+    /// All transformations.
     pub const ALL: Self = Self {
         inline: true,
         unroll: true,
@@ -35,11 +36,11 @@ impl Transformations {
     };
 }
 
-/// Where the array lies; its elements are numbered 0 to 63.
+/// The address of the array; its elements are numbered 0 to 63.
 const ARRAY: u32 = 256;
 const HEAD: &str = "(module\n  (import \"wasi_snapshot_preview1\" \"proc_exit\" (func $exit (param i32)))\n  (memory (export \"memory\") 1)\n  (global $sp (mut i32) (i32.const 8192))\n";
 
-/// A function while it is written: one operator a line.
+/// A function being written, with one operator per line.
 #[derive(Default)]
 struct Body {
     lines: Vec<(String, Option<Id>)>,
@@ -61,7 +62,8 @@ impl Body {
     }
 }
 
-/// Joins functions to a module: each with its number in the program, in the order in which they stand in it.
+/// Joins functions, given in module order, into a module. Each comes with its number in the program
+/// and its number of parameters.
 fn module(functions: Vec<(usize, usize, Body)>) -> Version {
     let mut version = Version {
         text: HEAD.to_owned(),
@@ -91,7 +93,7 @@ fn module(functions: Vec<(usize, usize, Body)>) -> Version {
     version
 }
 
-/// Every variable is in memory.
+/// Writes the version with every variable in memory.
 pub(super) fn unoptimised(program: &Program) -> Version {
     let functions = program.functions.iter().enumerate();
     let functions = functions.map(|(number, function)| {
@@ -170,7 +172,7 @@ impl Plain {
         self.body.put(format!("i32.store offset={}", 4 * var));
     }
 
-    /// Leaves a block unless a condition holds, which is made 0 or 1 first.
+    /// Leaves a block unless a condition holds; the condition is first reduced to 0 or 1.
     fn unless(&mut self, branch: Id) {
         for line in ["i32.const 1", "i32.and", "i32.eqz"] {
             self.body.put(line);
@@ -236,7 +238,7 @@ impl Plain {
     }
 }
 
-/// Variables are in locals, and the rest as told.
+/// Writes the version with variables in locals and the chosen transformations.
 pub(super) fn optimised(program: &Program, how: Transformations) -> Version {
     let functions = program.functions.iter().enumerate();
     let functions = functions.map(|(number, function)| {
@@ -271,14 +273,14 @@ struct Short<'p> {
     program: &'p Program,
     how: Transformations,
     body: Body,
-    /// By variable, its local.
+    /// The local of each variable.
     vars: Vec<usize>,
-    /// Variables that are constants here.
+    /// Variables that are constant at this point.
     known: HashMap<usize, i32>,
 }
 
 impl Short<'_> {
-    /// Gives a function's variables locals; the parameters have theirs.
+    /// Assigns locals to a function's variables; parameters already have theirs.
     fn variables(&mut self, function: &Function, params: Vec<usize>) {
         let mut locals: Vec<usize> = (function.params..function.vars)
             .map(|_| self.body.local())
@@ -294,7 +296,7 @@ impl Short<'_> {
         self.body.put(format!("local.get {}", self.vars[var]));
     }
 
-    /// What an expression is if it is known.
+    /// Returns the value of an expression, if it is known.
     fn constant(&self, expr: &Expr) -> Option<i32> {
         match expr {
             Expr::Const(value) => Some(*value),
@@ -360,7 +362,7 @@ impl Short<'_> {
         self.body.put(format!("local.set {}", self.vars[var]));
     }
 
-    /// Adds what nobody uses.
+    /// Adds unused operators.
     fn dead(&mut self, var: usize) {
         if self.how.dead {
             self.read(var);
@@ -461,7 +463,8 @@ impl Short<'_> {
         }
     }
 
-    /// A function's body in place of a call; the arguments are on the stack, and so is then what it returns.
+    /// Writes a function's body in place of a call. The arguments are on the stack, and the result
+    /// replaces them.
     fn inlined(&mut self, function: &Function) {
         let params: Vec<usize> = (0..function.params).map(|_| self.body.local()).collect();
         for param in params.iter().rev() {
@@ -479,7 +482,8 @@ impl Short<'_> {
     }
 }
 
-/// Whether two statements may change places: both only set variables, and neither uses what the other sets.
+/// Whether two statements may be swapped: both only set variables, and neither uses what the other
+/// sets.
 fn independent(a: &Stmt, b: &Stmt) -> bool {
     fn uses(expr: &Expr, var: usize) -> bool {
         match expr {

@@ -1,19 +1,19 @@
-//! Random programs in a tiny language: numbers of 32 bits, one array, calls without recursion.
+//! Random programs in a tiny language with 32-bit numbers, one array, and calls without recursion.
 
-/// An operation's number.
+/// The number of an operation.
 pub(super) type Id = u32;
 
 #[derive(Clone, Debug)]
 pub(super) enum Expr {
     Const(i32),
     Var(usize),
-    /// An operator of two operands, without `i32.`.
+    /// An operator with two operands, named without `i32.`.
     Binary(Id, &'static str, Box<Expr>, Box<Expr>),
     /// An element of the array.
     Element(Index),
 }
 
-/// An element: the load or store, and what makes its address of any number.
+/// An array access: the load or store, and the operations that turn any number into an address.
 #[derive(Clone, Debug)]
 pub(super) struct Index {
     pub access: Id,
@@ -29,12 +29,12 @@ pub(super) enum Stmt {
     If {
         test: Id,
         branch: Id,
-        /// The comparison.
+        /// The comparison operator.
         by: &'static str,
         of: [Expr; 2],
         then: Vec<Stmt>,
     },
-    /// Counts a variable up from 0.
+    /// A loop that counts a variable up from 0.
     For {
         test: Id,
         branch: Id,
@@ -43,21 +43,21 @@ pub(super) enum Stmt {
         times: i32,
         body: Vec<Stmt>,
     },
-    /// Sets a variable to what a function returns.
+    /// Sets a variable to the result of a call.
     Call(Id, usize, usize, Vec<Expr>),
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Function {
     pub params: usize,
-    /// How many variables it has, parameters first.
+    /// The number of variables, parameters first.
     pub vars: usize,
     pub body: Vec<Stmt>,
-    /// What it returns.
+    /// The variable that is returned.
     pub result: usize,
 }
 
-/// Functions call only later ones; the first is the beginning.
+/// A program. Functions call only later ones; execution starts with the first.
 #[derive(Clone, Debug)]
 pub(super) struct Program {
     pub functions: Vec<Function>,
@@ -79,13 +79,13 @@ impl Random {
 struct Generator {
     random: Random,
     ids: Id,
-    /// Variables that are counted with, which nothing else may set.
+    /// Loop counters in use, which no other statement may set.
     counters: Vec<usize>,
 }
 
 const FUNCTIONS: usize = 5;
 const VARS: usize = 9;
-/// Variables that loops count with; they are the last ones.
+/// The number of variables used as loop counters, which are the last ones.
 const COUNTERS: usize = 3;
 
 pub(super) fn generate(seed: u64) -> Program {
@@ -109,7 +109,7 @@ impl Generator {
     fn function(&mut self, at: usize) -> Function {
         let params = if at == 0 { 0 } else { 2 };
         let mut body = Vec::new();
-        // All variables have a value before they are used.
+        // Every variable gets a value before it is used.
         for var in params..VARS - COUNTERS {
             let value = self.random.below(90) as i32 + 3;
             body.push(Stmt::Set(var, Expr::Const(value)));
@@ -138,7 +138,7 @@ impl Generator {
         }
     }
 
-    /// Some statements; loops are nested at most so deep.
+    /// Generates some statements, with loops nested at most `depth` deep.
     fn block(&mut self, at: usize, length: usize, depth: usize) -> Vec<Stmt> {
         let count = length + self.random.below(4);
         let mut body: Vec<Stmt> = (0..count).map(|_| self.statement(at, depth)).collect();

@@ -1,4 +1,4 @@
-//! What compilers make for the tests does not depend on the environment of whoever runs them.
+//! Tests that compiler output does not depend on the user's environment.
 
 use std::env;
 use std::fs;
@@ -9,13 +9,13 @@ use afterimage_testkit::tools;
 use tempfile::tempdir;
 use wasmparser::{Parser, Payload};
 
-/// Where the process of [`guests_for_another_process`] puts its guests.
+/// The variable that names the output folder for [`guests_for_another_process`].
 const OUT: &str = "AFTERIMAGE_GUESTS";
 
 const C: &str = "__attribute__((export_name(\"twice\"))) int twice(int n) { return n + n; }\n";
 const RUST: &str = "fn main() { println!(\"{}\", std::env::args().count()); }\n";
 
-/// Compiles a guest in C, if there is a compiler, and one in Rust, from and to `folder`.
+/// Compiles a guest in Rust and, if there is a compiler, one in C, into `folder`.
 fn guests(folder: &Path) {
     if let Some(clang) = tools::clang() {
         let out = folder.join("c.wasm");
@@ -25,7 +25,7 @@ fn guests(folder: &Path) {
     let mut rustc = tools::rustc();
     rustc.args(["-g", "-C", "opt-level=2", "--crate-name", "guest", "-o"]);
     rustc.arg(folder.join("rust.wasm")).arg("guest.rs");
-    // What debug information has of folders is then the same.
+    // A relative source path keeps the folders in the debug information equal.
     let made = rustc.current_dir(folder.join("..")).output().unwrap();
     assert!(
         made.status.success(),
@@ -34,7 +34,7 @@ fn guests(folder: &Path) {
     );
 }
 
-/// Does nothing by itself: a part of the test below.
+/// Does nothing on its own; it is a part of the test below.
 #[test]
 fn guests_for_another_process() {
     if let Some(folder) = env::var_os(OUT) {
@@ -42,7 +42,7 @@ fn guests_for_another_process() {
     }
 }
 
-/// The custom sections of a module.
+/// Returns the names of a module's custom sections.
 fn custom_sections(module: &[u8]) -> Vec<String> {
     let sections = Parser::new(0).parse_all(module);
     let names = sections.filter_map(|payload| match payload.unwrap() {
@@ -63,7 +63,7 @@ fn guests_are_the_same_whatever_the_environment_says() {
     }
     guests(&at("ours"));
 
-    // As Debian's binaryen is found, but it says that it was called, and fails.
+    // Found like Debian's binaryen, this script records the call and fails.
     let called = at("called");
     let script = format!("#!/bin/sh\necho called >'{}'\nexit 1\n", called.display());
     fs::write(at("bin/wasm-opt"), script).unwrap();
@@ -120,7 +120,7 @@ fn guests_are_the_same_whatever_the_environment_says() {
         }
     }
 
-    // What this is about: in one step clang does call it.
+    // The reason for this test: in a single step, clang does call `wasm-opt`.
     let mut clang = tools::command("clang-19");
     clang.args(["--target=wasm32-wasi", "-nostdlib", "-O2", "-Wl,--no-entry"]);
     clang.arg("-o").arg(at("one.wasm")).arg(at("c.c"));

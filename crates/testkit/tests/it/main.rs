@@ -1,3 +1,3 @@
-//! Tests of the testkit from outside.
+//! Integration tests of the testkit.
 
 mod environment;

@@ -158,7 +158,7 @@ fn changed(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     fs::write(path, bytes).unwrap();
 }
 
-/// Where the last index of a file begins.
+/// Returns the start of a file's last index.
 fn last_index(bytes: &[u8]) -> usize {
     let at = bytes.len() - 24;
     u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize
@@ -178,14 +178,14 @@ fn appending_to_a_cut_file_goes_on_from_its_last_state() {
             added.unwrap();
             assert_eq!(after, bytes, "cut at {length}");
         } else {
-            // Once an index was begun, all that it lists was there.
+            // Once an index was begun, everything that it lists was written.
             assert!(matches!(added, Err(TraceError::Hidden { .. })));
             assert_eq!(after, bytes[..length], "cut at {length}");
         }
     }
 }
 
-/// All that can be read of a file: its sections, as far as their chunks are sound.
+/// Returns everything readable in a file: its sections, up to the first damaged chunk.
 fn readable(path: &Path) -> Vec<(Kind, Vec<u8>)> {
     let Ok(file) = TraceFile::open(path) else {
         return vec![];
@@ -201,7 +201,8 @@ fn readable(path: &Path) -> Vec<(Kind, Vec<u8>)> {
     sections.map(read).collect()
 }
 
-/// What may stand behind a file: nothing, rubbish, what looks like the beginning of a chunk, a piece of the file itself.
+/// Returns possible bytes after a file: none, rubbish, the apparent beginning of a chunk, a piece
+/// of the file itself.
 fn tails(bytes: &[u8]) -> Vec<Vec<u8>> {
     let tail = |bytes: &[u8]| bytes.to_vec();
     vec![
@@ -215,7 +216,8 @@ fn tails(bytes: &[u8]) -> Vec<Vec<u8>> {
     ]
 }
 
-/// Small damage anywhere, and more than that: who adds something either refuses, names the remedy and leaves the file as it is, or loses nothing that could be read.
+/// Damages a file in small and larger ways. Adding to it must either refuse, name the remedy and
+/// leave the file unchanged, or lose nothing that was readable.
 #[test]
 fn adding_to_a_damaged_file_loses_nothing() {
     let (bytes, first) = sample::two_states();
@@ -269,7 +271,7 @@ fn damage_to_one_chunk_does_not_hide_the_last_state() {
     let (bytes, first) = sample::two_states();
     let index = last_index(&bytes);
     for byte in first..index {
-        // What follows takes the footer from where it is looked for first.
+        // The following bytes move the footer from the place that is searched first.
         let mut damaged = [&bytes[..], b"x"].concat();
         damaged[byte] ^= 1;
         let file = TraceFile::from_bytes(damaged).unwrap();
@@ -278,7 +280,8 @@ fn damage_to_one_chunk_does_not_hide_the_last_state() {
     }
 }
 
-/// Where the payloads of all chunks but those of indexes are, by a walk over the intact file; and of what kind.
+/// Returns the ranges and kinds of all chunk payloads except those of indexes, by walking over the
+/// intact file.
 fn payloads(bytes: &[u8]) -> Vec<(std::ops::Range<usize>, Kind)> {
     let (mut at, mut found) = (16, Vec::new());
     while at < bytes.len() {
@@ -328,7 +331,7 @@ fn a_repaired_copy_has_all_that_is_sound() {
                 let found = sample::never_wrong(&file, hit.is_some());
                 match hit {
                     None => assert_eq!((lost, rules, found), (vec![], vec![], parts), "{what}"),
-                    // The recording is one that was cut off there.
+                    // The recording then counts as cut off there.
                     Some((_, Kind::LOG)) => {
                         assert_eq!(lost.len(), parts - 2, "{what}: {lost:?}");
                         assert!(rules.iter().all(|rule| *rule == Rule::Complete), "{what}");
@@ -354,7 +357,8 @@ fn a_repaired_copy_has_all_that_is_sound() {
     ));
 }
 
-/// Cut anywhere: within chunks, an index, a footer. Every whole chunk is in the copy, in its section; without META and MODULE nothing can be repaired.
+/// Cut anywhere: within chunks, an index, a footer. Every whole chunk is in the copy, in its
+/// section; without META and MODULE nothing can be repaired.
 #[test]
 fn a_file_cut_at_any_byte_is_repaired_or_refused_by_name() {
     let (bytes, _) = sample::two_states();
@@ -407,7 +411,7 @@ fn a_file_cut_at_any_byte_is_repaired_or_refused_by_name() {
     assert!(refused > 16);
 }
 
-/// A recording that was killed, and of which a byte in the middle was damaged later.
+/// A recording that was killed, with a byte in the middle damaged later.
 #[test]
 fn a_cut_recording_is_repaired_as_far_as_it_goes() {
     let (bytes, first) = sample::two_states();
@@ -499,7 +503,8 @@ fn a_damaged_older_footer_harms_nobody_but_verify() {
     assert!(!file.verify().is_sound());
 }
 
-/// A file with a section that is so long that its chunks are decoded by several threads, and its module, which cannot be compressed.
+/// A file with a section so long that several threads decode its chunks, and with an incompressible
+/// module.
 fn long_module() -> (Vec<u8>, Vec<u8>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("long.aft");

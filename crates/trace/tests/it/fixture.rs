@@ -18,7 +18,8 @@ fn version_1_is_readable() {
     assert_eq!(file.verify().findings, []);
 }
 
-/// How the file was made: `cargo test -p afterimage-trace make_the_fixture -- --ignored`, which does not overwrite.
+/// How the file was made: `cargo test -p afterimage-trace make_the_fixture -- --ignored`, which
+/// does not overwrite.
 #[test]
 #[ignore = "creates the fixture that the tests above read; run by hand, once for each version of the format"]
 fn make_the_fixture() {

@@ -14,7 +14,7 @@ use crate::sample;
 /// Length of a chunk's header.
 const CHUNK_HEADER: usize = 40;
 
-/// Where the chunks of a file's first state begin.
+/// Returns the starts of the chunks in a file's first state.
 fn chunks(bytes: &[u8]) -> Vec<usize> {
     let mut at = 16;
     let mut chunks = Vec::new();
@@ -88,8 +88,8 @@ fn what_is_no_trace_file_is_refused() {
     ));
 }
 
-/// Any value in any field of any chunk header, with a right checksum, ends in an answer
-/// that is right or an error. 65536 bytes of a field are not all tried: its edges are.
+/// Any value in any field of any chunk header, with a correct checksum, gives a right answer or an
+/// error. In fields of 65536 values, only edge values are tried.
 #[test]
 fn no_header_field_is_believed() {
     let (bytes, chunks) = footerless();

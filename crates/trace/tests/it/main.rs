@@ -1,4 +1,4 @@
-//! Tests of the trace file from outside.
+//! Integration tests of the trace file.
 
 mod concurrent;
 mod damage;

@@ -235,13 +235,14 @@ fn a_symbolic_link_is_followed_and_a_device_is_left_alone() {
     ));
 }
 
-/// What every file here ends as.
+/// Every file here ends like this.
 fn written(writer: &TraceWriter) {
     writer.meta(&sample::meta()).unwrap();
     writer.module(sample::MODULE).unwrap();
 }
 
-/// Whoever puts another file in the place of one that is being written keeps theirs, and nothing of ours is lost.
+/// If another process replaces a file while it is written, the replacement stays, and our file is
+/// kept as well.
 #[test]
 fn a_file_that_is_replaced_while_it_is_written_is_kept_beside_the_other() {
     let put = |path: &PathBuf| {
@@ -272,14 +273,14 @@ fn a_file_that_is_replaced_while_it_is_written_is_kept_beside_the_other() {
     written(&writer);
     put(&path);
     kept(&path, writer.commit());
-    // One that was to replace another.
+    // A file that should have replaced another.
     fs::remove_file(&path).unwrap();
     sample::record(&path);
     let writer = TraceWriter::create(&path, true).unwrap();
     written(&writer);
     put(&path);
     kept(&path, writer.commit());
-    // One that something was added to.
+    // A file that was extended.
     fs::remove_file(&path).unwrap();
     sample::record(&path);
     let old = TraceFile::open(&path).unwrap();
@@ -290,7 +291,7 @@ fn a_file_that_is_replaced_while_it_is_written_is_kept_beside_the_other() {
     let file = kept(&path, writer.commit());
     assert_eq!(file.counts().unwrap(), Some(sample::counts()));
     assert!(!old.is_at(&path));
-    // One that was removed, with nothing in its place.
+    // A file that was removed, with nothing in its place.
     fs::remove_file(&path).unwrap();
     let writer = TraceWriter::create(&path, false).unwrap();
     written(&writer);
@@ -303,7 +304,7 @@ fn a_file_that_is_replaced_while_it_is_written_is_kept_beside_the_other() {
         TraceFile::open(&kept).unwrap().meta().unwrap(),
         sample::meta()
     );
-    // One that was moved has everything, where it is.
+    // A file that was moved is complete, in its new place.
     let writer = TraceWriter::create(&path, false).unwrap();
     written(&writer);
     let moved = path.with_extension("moved");

@@ -1,4 +1,4 @@
-//! What is written is read back.
+//! Written data reads back unchanged.
 
 use std::path::Path;
 
@@ -361,7 +361,7 @@ fn logs_are_read_again_from_any_place() {
         }
         assert!(log.next().is_none());
     }
-    // The next event is read in the chunk that is at hand.
+    // The next event is in the current chunk.
     log.go(places[5]).unwrap();
     log.go(places[4]).unwrap();
     assert_eq!(log.next().unwrap().unwrap(), events[4]);
@@ -509,7 +509,7 @@ fn a_million_frames() {
 fn chunks_that_are_written_together_are_those_written_one_by_one() {
     let folder = tempfile::tempdir().unwrap();
     let chunks = Vec::from_iter((0..100u64).map(|number| {
-        // Of some nothing is gained by compressing them; some are empty.
+        // Some chunks are incompressible; some are empty.
         let byte = |at: u64| match number % 3 {
             0 => (at * at * 31 + number) as u8,
             _ => number as u8,

@@ -164,13 +164,13 @@ pub fn two_states() -> (Vec<u8>, usize) {
     (fs::read(&path).unwrap(), first as usize)
 }
 
-/// Asserts that whatever the file gives is right: each part is an error, or exactly what was written, or
-/// is missing from a file that says that bytes were ignored. Returns how many parts were whole.
+/// Asserts that the file never gives a wrong part: each is an error, or exactly what was written,
+/// or missing from a file that reports ignored bytes. Returns the number of complete parts.
 pub fn assert_never_wrong(file: &TraceFile) -> usize {
     never_wrong(file, file.ignored_bytes() > 0 || file.state().is_none())
 }
 
-/// The same, where it is known whether something may be missing.
+/// The same, when it is known whether something may be missing.
 pub fn never_wrong(file: &TraceFile, lost: bool) -> usize {
     let mut whole = 0;
     if let Ok(it) = file.meta() {

@@ -129,17 +129,17 @@ fn what_an_interrupted_addition_left_is_no_damage() {
             "{length}"
         );
     }
-    // An index was complete once: what it listed is lost.
+    // An index was once complete, so the sections that it listed are lost.
     for length in index + 40..bytes.len() {
         let ignored = (length - first) as u64;
         let expected = (ignored, false, vec![Rule::Tail]);
         assert_eq!(report(&bytes[..length]), expected, "{length}");
     }
-    // Whatever bytes follow that are no headers, as where a disk kept nothing of what was written.
+    // Bytes that are no headers may follow, as after a disk lost recent writes.
     for length in first + 1..=index {
         let cut = [&bytes[..length], &[0; 64]].concat();
         let (_, interrupted, rules) = report(&cut);
-        // Within a chunk they are taken for its content, which nobody reads.
+        // Within a chunk, they count as its content, which is not read.
         assert_eq!(interrupted, rules.is_empty());
     }
     let zeros = [&bytes[..first], &[0; 64]].concat();

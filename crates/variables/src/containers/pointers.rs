@@ -5,7 +5,7 @@ use super::{Contents, DEEPEST, Items, Reader};
 use crate::object::Object;
 use crate::types::{TypeKind, TypeRef};
 
-/// What a pointer contains besides its address.
+/// The contents of a pointer besides its address.
 enum Extra {
     Nothing,
     Length(u64),
@@ -115,7 +115,7 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// `Ref` and `RefMut`, which stand for the borrowed value.
+    /// `Ref` and `RefMut`, which represent the borrowed value.
     pub(super) fn borrow(&self, object: &Object) -> Option<Contents> {
         self.part(object, "borrow")?;
         match self.fat_pointer(&self.part(object, "value")?)? {

@@ -1,5 +1,5 @@
-//! Slices of Zig and D: structures of a length and a pointer. Many programs have such structures of
-//! their own, so they count as slices only if a compiler of that language produced the unit.
+//! Slices of Zig and D: structures of a length and a pointer. Many programs define structures of
+//! this form, so they count as slices only if a compiler of that language produced the unit.
 //!
 //! Tested with debug information of that form, not with the compilers themselves.
 

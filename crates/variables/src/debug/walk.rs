@@ -5,7 +5,7 @@ use gimli::{DwTag, UnitOffset};
 use super::{Debug, Entry, EntryId};
 use crate::DebugError;
 
-/// What to do after an entry.
+/// The next step after an entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
     /// Continue with its children.

@@ -68,8 +68,8 @@ impl Variables<'_> {
         Ok(self.has_member(to, name)?.then_some(this))
     }
 
-    /// Finds the variable that a name means at an offset of a function: the innermost one in scope,
-    /// or otherwise a global one. Without a function, a global one.
+    /// Finds the variable for a name at an offset of a function: the innermost one in scope, or
+    /// otherwise a global one. Without a function, a global one.
     ///
     /// # Errors
     /// If there is none; [`PathError::NotInScope`] if the function has one elsewhere.

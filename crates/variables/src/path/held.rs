@@ -32,8 +32,8 @@ const NONE: Limits = Limits {
 };
 
 impl Variables<'_> {
-    /// The contents of a smart pointer, an optional, a cell or a lock. `None` for anything that
-    /// does not hold one value.
+    /// The contents of a smart pointer, an optional, a cell or a lock. Returns `None` for anything
+    /// that does not hold exactly one value.
     pub(super) fn inside(
         &self,
         object: &Object,

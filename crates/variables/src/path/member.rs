@@ -39,7 +39,8 @@ impl Variables<'_> {
         .into())
     }
 
-    /// A member of an object; otherwise one of the object that it owns, or its number of elements.
+    /// Returns a member of an object. Failing that, returns a member of the object that it owns, or
+    /// its number of elements.
     pub(super) fn named_member(
         &self,
         object: Object,

@@ -2,8 +2,8 @@
 //! them than to any other number of their format.
 //!
 //! `f32` and `f64` format themselves. The others use the algorithm of Steele and White (1990) in
-//! the form of Burger and Dybvig (1996, section 3): exact, with integers as long as the exponent
-//! requires, at most about 16,500 bits.
+//! the form of Burger and Dybvig (1996, section 3). It is exact, with integers as long as the
+//! exponent requires, at most about 16,500 bits.
 
 use std::cmp::Ordering;
 

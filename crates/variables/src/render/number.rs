@@ -139,8 +139,8 @@ pub(super) fn float_format(name: Option<&str>, width: u32) -> Option<Format> {
 }
 
 /// Formats a value that is no constant of its enumeration as a combination of constants: `READ |
-/// WRITE`. `None` unless the constants are flags: each consists of bits that have names of their
-/// own, most consist of one such bit, and they do not simply count from 0 or 1 upwards.
+/// WRITE`. Returns `None` unless the constants are flags: each consists of bits that have their own
+/// names, most consist of one such bit, and they do not simply count from 0 or 1 upwards.
 fn flags(enumerators: &[(String, u128)], bits: u128) -> Option<String> {
     let single = |value: &u128| value.count_ones() == 1;
     let values = || enumerators.iter().map(|(_, value)| *value);
@@ -149,7 +149,7 @@ fn flags(enumerators: &[(String, u128)], bits: u128) -> Option<String> {
     let named = values().filter(single).fold(0, |all, value| all | value);
     let most = values().max()?;
     let positive = values().filter(|value| *value > 0);
-    // Flags that happen to count are rarely in this order.
+    // Flags with the values 1, 2, 3 and so on are rarely declared in this order.
     let counts =
         most > 2 && positive.clone().count() as u128 == most && positive.clone().is_sorted();
     let composed = values().all(|value| value & !named == 0);

@@ -28,17 +28,17 @@ pub struct Number {
 /// The key by which numbers of one type are compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rank {
-    /// Of a signed type.
+    /// A value of a signed type.
     Signed(i128),
-    /// Of an unsigned type.
+    /// A value of an unsigned type.
     Unsigned(u128),
-    /// Of a floating-point type; the nearest `f64` if the type has more digits.
+    /// A value of a floating-point type; the nearest `f64` if the type has more digits.
     Float(f64),
 }
 
 impl Rank {
-    /// Numerical order; for floating-point numbers IEEE 754's total order. Values of different kinds
-    /// are ordered by kind alone.
+    /// Numerical order; for floating-point numbers IEEE 754's total order. Values of different
+    /// kinds are ordered by kind alone.
     pub fn order(&self, other: &Self) -> Ordering {
         let kind = |rank: &Self| match rank {
             Self::Signed(_) => 0,
@@ -54,7 +54,7 @@ impl Rank {
     }
 }
 
-/// A type whose objects are one number each, with what it takes to read them.
+/// A type whose objects are one number each, with the data needed to read them.
 #[derive(Clone, Debug)]
 pub struct NumberType {
     described: Arc<Type>,
@@ -90,7 +90,7 @@ const PARTS: usize = 8;
 const NESTED: usize = 8;
 
 impl Variables<'_> {
-    /// An object as a single number. A C++ reference stands for its target.
+    /// An object as a single number. A C++ reference is replaced by its target.
     ///
     /// # Errors
     /// [`PathError::Aggregate`] if it has several parts, whatever they hold; or if it has no value.
@@ -150,7 +150,8 @@ impl Variables<'_> {
         Err(refused)
     }
 
-    /// The type of objects that [`operand`](Self::operand) reads directly; `None` of references, aggregates and complex numbers.
+    /// The type of objects that [`operand`](Self::operand) reads directly; `None` of references,
+    /// aggregates and complex numbers.
     ///
     /// # Errors
     /// If the type is incomplete, or its entry is broken.
@@ -190,7 +191,7 @@ impl Variables<'_> {
         Ok(number_type.rank(bits, width))
     }
 
-    /// The bits of an object, and how many these are.
+    /// Returns the bits of an object, and their number.
     fn number_bits(
         &self,
         object: &Object,

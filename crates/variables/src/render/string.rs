@@ -223,7 +223,7 @@ pub fn quoted(bytes: &[u8]) -> String {
     text
 }
 
-/// Always three digits: C reads up to three, but for `\x` all that follow.
+/// Always three digits: C reads up to three in an octal escape, but unlimited digits after `\x`.
 fn octal(byte: u8, text: &mut String) {
     text.push_str(&format!("\\{byte:03o}"));
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::PathError;
 
-/// How much of a value is shown. Omitted parts are counted ([`Rendered::omitted`]).
+/// Limits on the shown part of a value. Omitted parts are counted ([`Rendered::omitted`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The maximal nesting of records, arrays and followed pointers.

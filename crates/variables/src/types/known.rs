@@ -61,7 +61,7 @@ impl Types {
         all_lengths().get(number).cloned()
     }
 
-    /// What a type is.
+    /// Describes a type.
     pub(crate) fn describe(
         &self,
         debug: &Debug<'_>,

@@ -1,5 +1,5 @@
-//! Modules whose code does nothing and whose debug information is written by the tests; and a moment of a run that is
-//! made up.
+//! Modules whose code does nothing and whose debug information the tests write, and an artificial
+//! moment of a run.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -369,7 +369,7 @@ impl Opened {
         self.variables.resolve(&path.parse()?, Some(place), machine)
     }
 
-    /// The text of what a path means, or of the error.
+    /// Returns the text of a path's value, or of the error.
     pub fn show(&self, path: &str, machine: &Moment) -> String {
         self.show_with(path, &Limits::default(), machine)
     }

@@ -1,4 +1,5 @@
-//! Variables of guests that clang and rustc make. Values come from the data segments and from locals that are made up.
+//! Variables of guests that clang and rustc make. Values come from the data segments and from
+//! locals that are made up.
 
 use afterimage_ids::{FuncId, OrigOffset};
 use afterimage_variables::{
@@ -91,7 +92,7 @@ impl<'g> OpenedGuest<'g> {
         self.show(path, self.start)
     }
 
-    /// What is in memory where the elements of a global variable are.
+    /// Returns the bytes of memory at the elements of a global variable.
     fn content(&self, path: &str) -> Vec<u8> {
         let place = Some((&self.function, self.start));
         let path = path.parse().unwrap();
@@ -152,7 +153,7 @@ fn global_variables_of_c() {
             "{}",
             asked.global("greeting")
         );
-        // Where a part of a global variable is does not depend on the moment.
+        // The place of a part of a global variable does not depend on the moment.
         let path = "table[2].name[1]".parse().unwrap();
         let part = asked.variables.resolve(&path, None, &Nothing).unwrap();
         let table = asked
@@ -196,7 +197,7 @@ fn unoptimised_c_keeps_its_variables_in_the_frame() {
             own("f", false),
         ];
         assert_eq!(names(&asked, asked.start), outer);
-        // The frame's local is not set yet, and the parameters are what the function was called with.
+        // The frame's local is not set yet, and the parameters are the function's arguments.
         let all = asked.variables.in_scope_of(&asked.function, asked.start);
         let all = all.unwrap();
         for (parameter, local) in (0..).zip(&all[1..4]).map(|(local, it)| (it, local)) {
@@ -222,7 +223,7 @@ fn unoptimised_c_keeps_its_variables_in_the_frame() {
         let here = names(&asked, inside[0]);
         assert_eq!(here[..2], [own("key", false), own("i", false)]);
         assert_eq!(here[2..], outer);
-        // Where the block with the second `total` is, the first one is shadowed.
+        // Inside the block with the second `total`, the first one is shadowed.
         let all = (asked.start.0..asked.end.0).map(OrigOffset);
         let both = |at: &OrigOffset| {
             names(&asked, *at)
@@ -284,7 +285,7 @@ fn optimised_c_keeps_its_variables_in_locals() {
         );
         // The pointer to a function was replaced by the call.
         assert_eq!(asked.global("f"), "error: optimised out");
-        // What was inlined is there, with its depth.
+        // Inlined variables are present, with their depth.
         let all = (asked.start.0..asked.end.0).map(OrigOffset);
         let inlined = all.filter_map(|at| {
             let found = asked.variables.in_scope_of(&asked.function, at).unwrap();

@@ -3,7 +3,7 @@
 use afterimage_testkit::modules::SplitMix64;
 use afterimage_variables::quoted;
 
-/// What a string literal of C11 is, by sections 5.1.1.2 (trigraphs), 6.4.3 and 6.4.4.4.
+/// The value of a C11 string literal, by sections 5.1.1.2 (trigraphs), 6.4.3 and 6.4.4.4.
 fn decoded(literal: &str) -> Vec<u8> {
     let mut text = literal.to_owned();
     for (trigraph, c) in [

@@ -9,7 +9,7 @@ use gimli::write::{Address, AttributeValue};
 
 use crate::common::{Guest, Moment, Opened, func, module, offset};
 
-/// Asks everything that can be asked.
+/// Asks every possible question.
 fn ask_everything(module: &[u8], functions: std::ops::Range<u32>) -> usize {
     let Ok(variables) = Variables::open(module) else {
         return 0;
@@ -68,7 +68,7 @@ fn damaged(bytes: &[u8], random: &mut SplitMix64) -> Vec<u8> {
     copy
 }
 
-/// A guest with something of everything.
+/// A guest with one of every feature.
 fn everything() -> Vec<u8> {
     let mut guest = Guest::new(4);
     let int = guest.int();
@@ -132,7 +132,7 @@ fn damaged_debug_information_never_panics() {
 #[test]
 fn damaged_guests_of_compilers_never_panic() {
     for guest in crate::guests::compiled() {
-        // Which one it was is seen if one of them fails.
+        // This shows the guest if one of them fails.
         eprintln!("{} -O{}", guest.source, guest.level);
         damage(&guest.module, 0..12, Duration::from_millis(300), 0);
     }

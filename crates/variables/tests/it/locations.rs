@@ -1,4 +1,4 @@
-//! Where variables are: expressions and location lists, each with a known answer.
+//! Places of variables: expressions and location lists, each with a known answer.
 
 use afterimage_program::NoDebug;
 use afterimage_variables::{DebugError, Place, Unavailable, Variables, Word};
@@ -174,7 +174,7 @@ fn constants_and_what_is_computed() {
         }),
         "1000"
     );
-    // A 64-bit local goes on counting where an address would wrap around.
+    // A 64-bit local continues beyond the point where an address would wrap around.
     assert_eq!(
         value(8, &|e| {
             e.op_wasm_local(2);

@@ -1,4 +1,4 @@
-//! Which variables are in scope, and which of them a name means.
+//! The variables in scope, and the variable that a name selects.
 
 use afterimage_variables::{Nothing, PathError, Place, Unavailable, VariableKind};
 use gimli::write::{Address, AttributeValue, UnitEntryId};
@@ -18,7 +18,8 @@ fn name(name: &str, inlined: u32, shadowed: bool) -> (String, u32, bool) {
     (name.into(), inlined, shadowed)
 }
 
-/// `f(x)` with a block at 20..60 that has another `x` and `y`, and in it one at 30..40 and 50..55 that has `x` again.
+/// `f(x)` with a block at 20..60 that has another `x` and `y`, and in it one at 30..40 and 50..55
+/// that has `x` again.
 fn blocks() -> Opened {
     let mut guest = Guest::new(4);
     let int = guest.int();
@@ -97,7 +98,7 @@ fn a_block_is_where_its_own_code_is_whatever_is_around() {
         names(&opened, 35),
         [name("x", 0, false), name("lost", 0, false)]
     );
-    // All that is known of the block around is where the one in it is.
+    // The surrounding block is known only by the place of the inner one.
     assert_eq!(names(&opened, 45), []);
     let error = opened.resolve("lost", 45, &Moment::new()).unwrap_err();
     assert!(error.to_string().contains("lost"), "{error}");
@@ -274,7 +275,7 @@ fn globals_have_namespaces() {
     assert!(
         matches!(place("state"), Err(PathError::Ambiguous { candidates, .. }) if candidates == ["state (guest.c)", "state (guest.c)"])
     );
-    // That of the outermost space has just this name; "Other::count" has it too, but not only.
+    // The variable of the outermost namespace has just this name; "Other::count" contains it.
     assert_eq!(place("count"), Ok(Some(0x400)));
     assert_eq!(place("::count"), Ok(Some(0x400)));
     assert!(matches!(
@@ -284,7 +285,8 @@ fn globals_have_namespaces() {
     assert!(
         matches!(place("hiden"), Err(PathError::NoVariable { nearest, .. }) if nearest == ["hidden"])
     );
-    // Static variables of functions are found where they are in scope, and elsewhere if no other variable is meant.
+    // Static variables of functions are found where they are in scope. Elsewhere they are found if
+    // no other variable matches.
     assert_eq!(
         opened
             .resolve("calls", 10, &Moment::new())

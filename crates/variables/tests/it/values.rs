@@ -1,4 +1,4 @@
-//! What values look like, and what paths through them mean.
+//! The form of values, and the meaning of paths through them.
 
 use afterimage_variables::{Limits, Rank, Shape, Word};
 use gimli::write::{Address, AttributeValue, Expression, UnitEntryId};
@@ -79,7 +79,7 @@ fn paths_through_pointers_and_arrays() {
     assert_eq!(show("flexible[4]"), "4");
     assert_eq!(show("text"), "0x404 \"n0\"");
     assert_eq!(show("*text"), "110 'n'");
-    // A reference stands for what it refers to.
+    // A reference is replaced by its target.
     assert_eq!(show("r.key"), "30");
     assert_eq!(show("&r"), "0x430");
     assert_eq!(
@@ -552,7 +552,7 @@ fn numbers_are_told_from_what_consists_of_parts() {
         (text.text.as_str(), text.rank),
         ("0x404", Rank::Unsigned(0x404))
     );
-    // A reference is what it refers to.
+    // A reference is replaced by its target.
     let why = |path: &str| number(path, &moment).unwrap_err().to_string();
     let node = "node is no single number; name a part of it: .key, .name, .next";
     assert_eq!(why("r"), node);
@@ -599,7 +599,7 @@ fn vectors_of_rust_are_their_elements() {
     assert_eq!(show("v", &moment), "{ 97, 98, -1 }");
     assert_eq!(show("v[2]", &moment), "-1");
     assert_eq!(show("v.len", &moment), "3");
-    // It begins at the third element, and the last one is in front of that.
+    // It begins at the third element, and the last element is before that.
     assert_eq!(show("r", &moment), "{ -1, 100, 97 }");
     assert_eq!(show("r[2]", &moment), "97");
     assert_eq!(show("s", &moment), r#""a\000b""#);
@@ -611,13 +611,13 @@ fn vectors_of_rust_are_their_elements() {
     };
     assert_eq!(opened.show_with("v", &few, &moment), "{ 97, 98, … 1 more }");
     assert_eq!(opened.show_with("s", &few, &moment), "\"a\"…");
-    // A ring that is longer than its buffer, or begins behind it, is none.
+    // A ring that is longer than its buffer, or begins after its end, is invalid.
     moment.word(0x408, 5);
     assert!(show("r", &moment).starts_with("{ buf = { "));
     moment.word(0x408, 3);
     moment.word(0x40c, 4);
     assert!(show("r", &moment).starts_with("{ buf = { "));
-    // What is not in memory is not read.
+    // Bytes outside memory are not read.
     moment.word(0x404, u32::MAX - 1);
     assert!(
         show("v", &moment).contains("memory"),
@@ -627,7 +627,8 @@ fn vectors_of_rust_are_their_elements() {
     assert_eq!(show("s", &moment), "<outside the memory>");
 }
 
-/// Slices with debug information as the compilers of Zig and D write it, from a unit that this made.
+/// Slices with debug information as the compilers of Zig and D write it, from a unit that this
+/// made.
 fn slices(producer: &str) -> (Opened, Moment) {
     let mut guest = Guest::new(4);
     let root = guest.root();
@@ -687,7 +688,7 @@ fn slices_of_zig_and_d_are_their_elements_where_their_compilers_say_so() {
     for producer in ["LDC 1.40.0 (LLVM 19.1.7)", "Digital Mars D v2.110"] {
         assert_eq!(shown(producer, d), ["{ 7, 8 }", "\"abc\"", raw]);
     }
-    // What looks the same in C is a structure of the program.
+    // The same layout in C is the program's own structure.
     let [first, second, _] = shown("clang version 19.1.7", zig);
     assert_eq!([&*first, &*second], [raw, "{ ptr = 0x510, len = 3 }"]);
     let [first, ..] = shown("zig 0.14.1", d);

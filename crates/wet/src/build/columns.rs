@@ -117,7 +117,7 @@ impl Columns {
         }
     }
 
-    /// Records a value, with its upper half if there is one.
+    /// Records a value, with its upper half if it has one.
     #[inline]
     pub(super) fn keep(&mut self, input: u32, execution: u64, low: u64, high: Option<u64>) {
         let column = self.column(input, execution);

@@ -5,7 +5,7 @@ use afterimage_machine::{Code, NodeCode, NodeEnd, Register};
 use super::{DEAREST, KEPT};
 use crate::model::{NodeModel, ReadFrom, WriteTo, read_from, write_to};
 
-/// A set of inputs of a node. The last bit stands for all from its position on.
+/// A set of inputs of a node. The last bit stands for all inputs from its position on.
 pub(super) type Mask = u64;
 
 fn bit(input: usize) -> Mask {
@@ -15,8 +15,8 @@ fn bit(input: usize) -> Mask {
 /// The inputs on which a node's values depend.
 #[derive(Debug)]
 pub(super) struct Masks {
-    /// By instruction: for a read, the inputs that its address and its unchanged lanes need; for a
-    /// write, those that the written value needs; otherwise those of its result.
+    /// By instruction. For a read: the inputs that its address and its unchanged lanes need. For a
+    /// write: those that the written value needs. Otherwise: those of its result.
     pub insts: Box<[Mask]>,
     /// By output of the node.
     pub outputs: Box<[Mask]>,

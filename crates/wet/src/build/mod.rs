@@ -44,7 +44,7 @@ const KEPT: u32 = 250;
 /// The memory in bytes for the last writers of words and bytes, on unpacked pages: those of 21 MiB
 /// with separate words.
 const ROOM: usize = 48 << 20;
-/// The same for a stretch, which is built alone while somebody waits.
+/// The same for a stretch, which is built alone while the user waits.
 const STRETCH_ROOM: usize = 256 << 20;
 
 /// Reads the machine's actions from a [`tape`], and collects the data to be stored.
@@ -82,7 +82,7 @@ pub(crate) struct Builder<'a> {
     resumed: bool,
 }
 
-/// Where a run continues that is not followed from its beginning.
+/// The place where a run continues if it is not followed from its beginning.
 pub(crate) struct Resumed<'a> {
     /// The number of executions of each node.
     pub counts: &'a [(NodeId, u64)],
@@ -173,8 +173,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Stores nothing of what these functions read and compute: values that others take from them
-    /// are stored.
+    /// Stores nothing that these functions read and compute; values that others take from them are
+    /// stored.
     pub(crate) fn leave_out(
         &mut self,
         codes: &PrimaryMap<NodeId, NodeCode>,
@@ -298,9 +298,8 @@ impl<'a> Builder<'a> {
         at
     }
 
-    /// Processes the execution of a node, of whose instructions those before `executed` were
-    /// executed. With `TOLD`, its reads are stored; otherwise everything that it computes must be
-    /// stored by its users.
+    /// Processes the execution of a node, up to the instruction `executed`. With `TOLD`, its reads
+    /// are stored; otherwise its users must store everything that it computes.
     #[inline(always)]
     fn node<const TOLD: bool>(
         &mut self,
@@ -499,7 +498,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The cost of computing what a definition wrote, including access to it.
+    /// Returns the cost of computing the value that a definition wrote, including access to it.
     #[inline(always)]
     fn cost_of(&self, entry: Entry, read: &Action) -> u32 {
         if entry.def.is_value() {
@@ -595,9 +594,10 @@ impl LastWriters {
         self.told(shadow.look(address))
     }
 
-    /// The last writer of a variable of an activation that is open at the end, numbered from the
-    /// outermost one: a node and its execution; for an unwritten variable, the first node of the
-    /// activation. `None` if there is no such variable.
+    /// Returns the last writer of a variable of an activation open at the end; activations are
+    /// numbered from the outermost. The writer is a node and its execution; for an unwritten
+    /// variable, it is the first node of the activation. Returns `None` if there is no such
+    /// variable.
     pub(crate) fn of_variable(&self, activation: usize, variable: u32) -> Option<(u32, u64)> {
         let variables = self.variables.get(activation)?;
         variables.get(variable as usize).copied()

@@ -217,7 +217,7 @@ pub struct Run<'a, S: Segments> {
     pub bytes: &'a [u8],
     /// Its path.
     pub path: &'a WholePath<S>,
-    /// Where its nodes continue.
+    /// The continuations of its nodes.
     pub continuations: &'a [Continuation],
     /// The traced blocks: the first and the last. A node with any wanted block is traced whole.
     /// Values computed from earlier ones are stored, so that the window can be read without the
@@ -226,7 +226,7 @@ pub struct Run<'a, S: Segments> {
     /// The functions to leave out: their reads and computations are not stored. Values that other
     /// functions take from them are stored.
     pub left_out: &'a LeftOut,
-    /// Where the run was stopped from outside, if it was
+    /// The place where the run was stopped from outside, if it was
     /// ([`stopped_before`](afterimage_machine::stopped_before)).
     pub stopped: Option<StoppedBefore>,
     /// The approximate number of numbers in an epoch, usually [`EPOCH`](Self::EPOCH).
@@ -288,8 +288,9 @@ where
     }
 
     /// Like [`build`](Self::build), and passes to `record` the vertices that
-    /// [`checkpoint`](crate::checkpoint) describes; for a window, those that end in it. An interval
-    /// has about `interval` instructions, usually [`INTERVAL`](crate::checkpoint::INTERVAL).
+    /// [`checkpoint`](crate::checkpoint) describes. For a window, it passes the vertices that end
+    /// in it. An interval has about `interval` instructions, usually
+    /// [`INTERVAL`](crate::checkpoint::INTERVAL).
     ///
     /// # Errors
     /// As [`build`](Self::build), or if `record` fails.
@@ -405,7 +406,7 @@ where
         Ok(machine)
     }
 
-    /// What observes the run besides the tape.
+    /// Creates the observers of the run besides the tape.
     fn recorders(&self, interval: u64) -> (Recorder, Printing<'_>) {
         (Recorder::new(interval), Printing::new(self.program))
     }
@@ -649,7 +650,7 @@ where
                 let node = (visit.node, length, stopped);
                 match execute(&mut machine, node, &mut tape, &mut recorder) {
                     Ok(()) => {}
-                    // Nothing of the node was executed; everything before is exact.
+                    // No part of the node was executed; everything before is exact.
                     Err(MachineError::LogEnds { time }) if begun && time >= first => {
                         if let Some((recorder, _)) = &mut recorder {
                             recorder.end(&machine);

@@ -123,8 +123,8 @@ impl Part {
 }
 
 impl Page {
-    /// The entry of a byte, and the number of bytes from it on that are known at once to have been
-    /// written together.
+    /// Returns the entry of a byte, and the number of bytes from it on that are known at once to
+    /// have been written together.
     #[inline]
     fn piece(&self, within: usize) -> (Entry, usize) {
         match self {
@@ -176,7 +176,7 @@ impl Page {
     }
 }
 
-/// Replaces what a part overlaps.
+/// Replaces the parts that a new part overlaps.
 fn put(parts: &mut Vec<Part>, start: usize, end: usize, entry: Entry) {
     let first = parts.partition_point(|part| usize::from(part.start) < start);
     let behind = parts.partition_point(|part| usize::from(part.start) < end);
@@ -393,8 +393,8 @@ impl Shadow {
         }
     }
 
-    /// The entry of one byte, and the number of bytes from it on that are known at once to have
-    /// been written together.
+    /// Returns the entry of one byte, and the number of bytes from it on that are known at once to
+    /// have been written together.
     #[inline]
     fn piece(&mut self, address: u64) -> (Entry, usize) {
         self.unpack(address);
@@ -506,7 +506,7 @@ impl Shadow {
         }
     }
 
-    /// Marks everything written as not to be computed any more.
+    /// Marks the values of all writes as kept, so that they are no longer computed.
     pub(super) fn keep(&mut self) {
         for page in &mut self.pages {
             match page {

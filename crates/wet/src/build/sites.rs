@@ -100,7 +100,7 @@ impl Def {
     }
 }
 
-/// The node and the write that a site stands for.
+/// The node and write of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Site {
     pub node: NodeId,
@@ -126,7 +126,7 @@ impl Numbers {
         (NodeId::new(node), (input - self.inputs[node]) as usize)
     }
 
-    /// The origin that a place stands for.
+    /// Returns the origin for a place.
     pub(crate) fn origin(&self, place: u32) -> Origin {
         let def = Def::of_place(place);
         match def.site() {

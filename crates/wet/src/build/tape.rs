@@ -100,7 +100,7 @@ impl Tape {
         std::mem::replace(&mut self.words, empty)
     }
 
-    /// Removes the last node, which did not come to an end.
+    /// Removes the last node, which did not finish.
     pub(super) fn forget(&mut self) {
         self.words.truncate(self.last);
     }

@@ -11,7 +11,7 @@ use super::patterns::{Pattern, Patterns};
 use super::shadow::{Entry, Shadow};
 use super::sites::{Def, HOST};
 
-/// Bytes that are written to: some pages of the shadow, the last one in part.
+/// The size of the written memory: some pages of the shadow, the last one partly.
 const MEMORY: usize = 4096 * 3 + 100;
 /// Room for one page with separate bytes: the others are packed.
 const ROOM: usize = 50_000;

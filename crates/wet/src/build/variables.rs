@@ -144,7 +144,7 @@ impl Activations {
         self.frames.pop();
     }
 
-    /// Marks everything written as not to be computed any more.
+    /// Marks the values of all writes as kept, so that they are no longer computed.
     pub(super) fn keep(&mut self) {
         for frame in &mut self.frames {
             frame.begins.cost = KEPT;
@@ -204,7 +204,7 @@ impl Activations {
         }
     }
 
-    /// The innermost activation's last node, if there is one.
+    /// Returns the innermost activation's last node, if any.
     pub(super) fn last(&self) -> Option<NodeId> {
         self.frames.last().map(|frame| frame.last.node)
     }

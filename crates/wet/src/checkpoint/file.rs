@@ -268,8 +268,8 @@ impl FileCheckpoints {
     /// # Errors
     /// If an index is damaged.
     pub fn open(file: &TraceFile, nodes: u32) -> Result<Option<Self>, CheckpointError> {
-        // By interval length, that of the last section first. Of a vertex that was written again,
-        // the last version comes first.
+        // By interval length, that of the last section first. If a vertex was written again, its
+        // last version comes first.
         let mut all: Vec<(u64, Vec<Vec<StoredInterval>>)> = Vec::new();
         let sections = (0..).map_while(|position| file.section(position));
         let own = |section: &(usize, SectionReader)| {
@@ -382,7 +382,8 @@ impl FileCheckpoints {
         Ok((interval.before, interval.after))
     }
 
-    /// The checkpoint at an interval's beginning. `None` for the first one, at which the run begins.
+    /// The checkpoint at an interval's beginning. `None` for the first one, at which the run
+    /// begins.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -503,8 +504,8 @@ impl FileCheckpoints {
         Ok(bytes)
     }
 
-    /// The bytes of a word that a group stores, given an interval of the group and the word's
-    /// position among all that the group stores.
+    /// Returns the bytes of a word stored in a group, given an interval of the group and the word's
+    /// position among all words stored there.
     pub(super) fn word(&self, interval: u64, position: u64) -> Result<[u8; 4], CheckpointError> {
         let damaged = || CheckpointError::Damaged("the bytes of a word");
         let number = self.parent(1, interval).ok_or_else(damaged)?;
@@ -548,7 +549,7 @@ impl FileCheckpoints {
     }
 }
 
-/// The vertices that are consecutive from the beginning on and whose children exist.
+/// The longest consecutive sequence of vertices from the beginning whose children all exist.
 fn connected(all: Vec<Vec<StoredInterval>>) -> Vec<Vec<StoredInterval>> {
     let mut levels: Vec<Vec<StoredInterval>> = Vec::new();
     for mut level in all {

@@ -44,7 +44,7 @@ impl Recorded {
         self.lines.iter().filter(|lines| lines.written != 0)
     }
 
-    /// The number of words stored: those that the host did not write last.
+    /// Returns the number of stored words, those last written by the guest.
     fn kept(&self) -> u64 {
         let kept = self
             .written()
@@ -94,10 +94,10 @@ impl Sets {
     }
 }
 
-/// Encodes a group and its units. The group's bytes are: for each interval its end, the number of
-/// words written, the number of those not last written by the host, and the lengths of its parts;
-/// the table of sites and lists; all checkpoints. A unit has for some intervals their sets, the
-/// words that the host wrote, those of mixed times, the times, and the lists.
+/// Encodes a group and its units. The group's bytes begin with each interval: its end, the number
+/// of words written, the number of those not last written by the host, and the lengths of its
+/// parts. The table of sites and lists follows, then all checkpoints. A unit has for some intervals
+/// their sets, the words that the host wrote, those of mixed times, the times, and the lists.
 pub(super) fn encode(before: u64, intervals: &[Recorded], lists: &[u8]) -> (Vec<u8>, Vec<Vec<u8>>) {
     let mut out = Vec::new();
     put(&mut out, intervals.len() as u64);
@@ -214,7 +214,7 @@ pub(super) struct Parts {
     count: u64,
 }
 
-/// Some lines with the same writes. Those stored individually are grouped if consecutive.
+/// Some lines with the same writes. Lines stored individually are grouped if they are consecutive.
 #[derive(Clone, Copy, Debug)]
 struct Written {
     lines: Span,
@@ -487,7 +487,7 @@ impl Parts {
     }
 }
 
-/// Where the bytes of some written lines are stored.
+/// The place of the stored bytes of some written lines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kept {
     lines: Span,

@@ -1,4 +1,4 @@
-//! Past memory contents, restored as far as they are needed.
+//! Past memory contents, restored on demand.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -20,9 +20,8 @@ const PAGE: u64 = 4096;
 /// The maximal number of intervals for which words are loaded in advance.
 const MOST: u64 = 32;
 
-/// Restores a machine to checkpoints of a run, and loads the words that its memories need from
-/// there on: those that the intervals to be executed read or write. Words that are not needed are
-/// zeros.
+/// Restores a machine to checkpoints of a run. It also loads the words of memory that the following
+/// intervals read or write. Words that are not needed are zeros.
 #[derive(Debug)]
 pub struct Image<'c> {
     checkpoints: &'c FileCheckpoints,
@@ -40,7 +39,7 @@ pub struct Image<'c> {
     at_once: u64,
     /// Whether all words are loaded, so that none will be needed.
     whole: bool,
-    /// Lines of which an unloaded part was read: that part's contents during the interval.
+    /// Lines of which an unloaded part was read, with that part's contents during the interval.
     seen: RefCell<HashMap<Key, Vec<u8>>>,
 }
 
@@ -121,7 +120,7 @@ impl<'c> Image<'c> {
         Ok(())
     }
 
-    /// Call this before the machine executes a node: loads what is needed from here on.
+    /// Call this before the machine executes a node: loads the words needed from here on.
     ///
     /// # Errors
     /// If the checkpoints are damaged.
@@ -151,21 +150,21 @@ impl<'c> Image<'c> {
         }
     }
 
-    /// Loads the words that some intervals need, of which the first is the current one.
+    /// Loads the words that some intervals need; the first of these is the current one.
     fn bring(&mut self, intervals: Range<u64>, state: &mut State) -> Result<(), CheckpointError> {
         self.until = intervals.end;
         self.at_once = intervals.end - intervals.start;
         let mut all = Set::default();
         for interval in intervals {
             let (_, _, parts) = self.checkpoints.parts(interval)?;
-            // If a word is written in part, its rest is needed, too.
+            // If a word is written in part, the rest of it is needed, too.
             all.add(&parts.sets.written);
             all.add(&parts.sets.read);
         }
         self.load(&all, state)
     }
 
-    /// Loads some bytes of a memory, as far as they exist, so that they can be read.
+    /// Loads those bytes of a range that exist in the memory, so that they can be read.
     ///
     /// # Errors
     /// If the checkpoints are damaged.
@@ -185,7 +184,7 @@ impl<'c> Image<'c> {
         self.load(&spans(memory, first, end - first), state)
     }
 
-    /// Loads everything that is missing.
+    /// Loads all missing words.
     ///
     /// # Errors
     /// If the checkpoints are damaged.
@@ -198,7 +197,7 @@ impl<'c> Image<'c> {
     }
 
     /// Reads some bytes of a memory in the current interval, given the machine's state, without
-    /// loading anything. `false` if not all of them exist.
+    /// loading anything. Returns `false` if not all of them exist.
     ///
     /// # Errors
     /// If the checkpoints are damaged.
@@ -253,7 +252,7 @@ impl<'c> Image<'c> {
         let mut missing = Set::default();
         for span in wanted.spans() {
             let (memory, address) = place_of(span.first);
-            // Those that exist in the memory.
+            // The lines that exist in the memory.
             let there = self.there.get_mut(memory as usize).map(Vec::as_mut_slice);
             let there = there.and_then(|lines| lines.get_mut((address / LINE) as usize..));
             let there = there.into_iter().flatten();

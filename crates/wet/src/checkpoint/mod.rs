@@ -4,11 +4,10 @@
 //! A run is cut into *intervals* of about [`INTERVAL`] instructions. The end of each stores a
 //! checkpoint of the machine, and the bytes of all *words* of [`WORD`] bytes written in the
 //! interval. So the bytes of a word at a checkpoint are those of the newest earlier interval that
-//! wrote the word. For each interval it is stored which words were read and written, when each was
-//! last written, and which *sites* (things in nodes that write memory) wrote it. Intervals are the
-//! leaves of a tree. Its inner vertices know what any of the intervals below them read and wrote. A
-//! search for the interval nearest to a moment that wrote a word thus examines a few sets per
-//! level.
+//! wrote the word. Each interval stores which words were read and written, when each was last
+//! written, and which *sites* (parts of nodes that write memory) wrote it. Intervals are the leaves
+//! of a tree. Its inner vertices know what any of the intervals below them read and wrote. A search
+//! for the interval nearest to a moment that wrote a word thus examines a few sets per level.
 //!
 //! Words written by the host are already in the log, so they are left out. All of this follows from
 //! the run alone: parts of a run give the same bytes as the whole.

@@ -19,7 +19,7 @@ pub(crate) struct Intervals {
     pub(super) intervals: Vec<Recorded>,
     /// The table of their sites and lists.
     pub(super) lists: Vec<u8>,
-    /// The bytes of the words that they wrote, one after the other.
+    /// The concatenated bytes of the words that they wrote.
     pub(super) words: Vec<u8>,
 }
 

@@ -94,7 +94,8 @@ impl Set {
         *self = all;
     }
 
-    /// Removes the words that another set has, and returns them. O(spans of this one · log spans of the other).
+    /// Removes the words that another set has, and returns them. O(spans of this one · log spans of
+    /// the other).
     pub fn take(&mut self, other: &Set) -> Set {
         let (mut taken, mut left) = (Set::default(), Set::default());
         let mut rest = &other.spans[..];
@@ -136,7 +137,8 @@ impl Set {
     }
 }
 
-/// The spans without those that end before a line. O(log) of how many these are, which is few where lines are looked up in order.
+/// Drops the spans that end before a line. O(log) of the number dropped, which is small if lines
+/// are looked up in order.
 fn from(spans: &[Span], line: Key) -> &[Span] {
     let ends_before = |span: &Span| span.end() <= line;
     let mut beyond = 1;
@@ -148,8 +150,8 @@ fn from(spans: &[Span], line: Key) -> &[Span] {
     &spans[known + near[known..].partition_point(ends_before)..]
 }
 
-/// Goes over two lists of ascending spans: tells of stretches of lines in which the masks of both are the same throughout, 0 for those that a list does
-/// not have.
+/// Walks over two lists of ascending spans. Reports stretches of lines with constant masks in both
+/// lists; a missing line has mask 0.
 pub(super) fn sweep(a: &[Span], b: &[Span], mut tell: impl FnMut(Key, u32, (u16, u16))) {
     let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
     let mut at = 0;
@@ -191,8 +193,8 @@ pub(super) fn encode(spans: impl Iterator<Item = Span> + Clone, out: &mut Vec<u8
     out.extend(spans.map(|span| (span.mask >> 8) as u8));
 }
 
-/// Decodes spans from the front. `None` if they are invalid, or one has no words or is beyond the
-/// last line.
+/// Decodes spans from the front. Returns `None` if they are invalid, or if one has no words or is
+/// beyond the last line.
 pub(super) fn decode(input: &mut &[u8]) -> Option<Vec<Span>> {
     let count = take(input)?;
     if count > input.len() as u64 / 4 {

@@ -11,7 +11,7 @@ use crate::model::{WriteTo, write_to};
 
 /// The maximal number of sites in a list. Longer lists are not stored.
 const MOST: usize = 64;
-/// The number that stands for a list too long to store.
+/// The number for a list too long to store.
 const UNTOLD: u32 = 0;
 /// The list of unwritten words.
 pub(super) const NOBODY: u32 = u32::MAX;

@@ -16,7 +16,7 @@ use super::touched::{LineForm, Lines, Touched, bits};
 use super::tree::{Tree, What, first_from, last_before, newest};
 use super::{CHILDREN, CheckpointError, LINE, WORD, key_of, place_of, spans, words};
 
-/// Lines with words; some are many consecutive ones with the same words.
+/// Generates lines with words; some are long runs of lines with the same words.
 fn set(random: &mut SplitMix64) -> (Set, BTreeMap<u64, u16>) {
     let mut naive = BTreeMap::new();
     for _ in 0..random.below(30) {

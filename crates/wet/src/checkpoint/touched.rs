@@ -97,7 +97,7 @@ pub(super) enum LineForm {
 }
 
 impl Lines {
-    /// The words whose bytes are stored: those that the host did not write last.
+    /// Returns the words whose bytes are stored: those last written by the guest.
     pub fn kept(&self) -> u16 {
         self.written & !self.by_host
     }

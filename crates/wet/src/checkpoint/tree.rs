@@ -21,7 +21,7 @@ pub(crate) trait Tree {
     /// The vertex of a level with this child.
     fn parent(&self, level: usize, child: u64) -> Option<u64>;
 
-    /// What was written and read in a vertex.
+    /// Returns the words written and read in a vertex.
     fn sets(&self, level: usize, number: u64) -> Result<Arc<Sets>, CheckpointError>;
 }
 
@@ -132,7 +132,7 @@ pub(crate) fn first_from<T: Tree>(
 ) -> Result<Option<u64>, CheckpointError> {
     let (mut level, mut at) = (0, from);
     loop {
-        // Earlier vertices were examined, so the siblings from here on are what is left below the
+        // Earlier vertices were examined, so only the siblings from here on remain below the
         // parent.
         let parent = if at < tree.count(level) {
             tree.parent(level + 1, at)
@@ -155,8 +155,8 @@ pub(crate) fn first_from<T: Tree>(
     }
 }
 
-/// Where to continue at a vertex, which may be after the last one of its level: then vertices
-/// without a parent on lower levels follow.
+/// Returns where to continue at a vertex. It may be after the last vertex of its level; then
+/// vertices without a parent on lower levels follow.
 fn next_sibling<T: Tree>(tree: &T, level: usize, number: u64) -> (usize, u64) {
     let (mut level, mut number) = (level, number);
     while level > 0 && number >= tree.count(level) {
@@ -169,9 +169,9 @@ fn next_sibling<T: Tree>(tree: &T, level: usize, number: u64) -> (usize, u64) {
     (level, number)
 }
 
-/// For each of these words, the last interval before a given one that wrote it. The words of a line
-/// may have different ones; unwritten words are under `None`. Examines O(spans · children · levels)
-/// sets.
+/// Returns, for each of these words, the last interval before a given one that wrote it. The words
+/// of a line may have different ones; unwritten words are under `None`. Examines O(spans · children
+/// · levels) sets.
 pub(crate) fn newest<T: Tree>(
     tree: &T,
     words: Set,

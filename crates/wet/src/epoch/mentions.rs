@@ -1,4 +1,4 @@
-//! Which inputs and copies of an epoch name a write: the way from definitions to uses.
+//! Indexes which inputs and copies of an epoch name a write: the way from definitions to uses.
 
 use std::collections::HashMap;
 
@@ -42,9 +42,9 @@ impl Target {
 /// Data about an origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Mention {
-    /// Of an input of a node.
+    /// An input of a node.
     Input(NodeId, usize),
-    /// Of a write of a node that copies.
+    /// A write of a node that copies.
     Copy(NodeId, usize),
 }
 

@@ -42,7 +42,7 @@ pub struct Epoch {
 pub(crate) enum Execution {
     /// The one this many executions before the last that had begun by then.
     Ago(u64),
-    /// The one with this number.
+    /// The execution with this number.
     Number(u64),
 }
 
@@ -441,7 +441,8 @@ impl<'a> Far<'a> {
     }
 
     /// The definition as of an execution: the node, its execution, and the execution of the reading
-    /// node from which on it applies. `None` if none is stored by then. O(log definitions) blocks.
+    /// node from which on it applies. Returns `None` if none is stored by then. O(log definitions)
+    /// blocks.
     ///
     /// # Errors
     /// If it is damaged.
@@ -499,8 +500,8 @@ impl<'a> Cuts<'a> {
         self.before_last(execution, 0, blocks)
     }
 
-    /// The value `back` positions before the last one of an execution, if several are stored for
-    /// it.
+    /// Returns the value `back` positions before the last value of an execution, if several are
+    /// stored for it.
     ///
     /// # Errors
     /// If it is damaged.
@@ -525,7 +526,7 @@ impl<'a> Cuts<'a> {
     }
 }
 
-/// Running totals of a stream, known before each block as far as they were requested.
+/// Running totals of a stream before each block, computed as requested.
 #[derive(Debug, Default)]
 struct Before(RefCell<Vec<u64>>);
 

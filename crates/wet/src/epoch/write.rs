@@ -45,7 +45,7 @@ impl Sizes {
     }
 }
 
-/// Encodes epochs, one after the other.
+/// Encodes epochs one after another.
 pub(crate) struct Writer {
     numbers: Arc<Numbers>,
     threads: usize,
@@ -83,7 +83,7 @@ struct Piece {
     body: Vec<u8>,
 }
 
-/// Codes nodes, one after the other.
+/// Codes nodes one after another.
 struct NodeWriter<'n> {
     numbers: &'n Numbers,
     /// Streams of the current node, by length and hash: their beginnings and ends.
@@ -98,7 +98,7 @@ struct NodeWriter<'n> {
 }
 
 impl Writer {
-    /// Creates an encoder with as many threads as there are processors.
+    /// Creates an encoder that uses all processors.
     pub(crate) fn new(numbers: Arc<Numbers>) -> Self {
         Self::with_threads(
             numbers,

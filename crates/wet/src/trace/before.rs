@@ -1,5 +1,5 @@
-//! Finds earlier writers of what a stretch reads that was built alone, by searching the stretches
-//! before it.
+//! Finds earlier writers for the reads of a stretch that was built alone, by searching the
+//! preceding stretches.
 
 use afterimage_ids::{FuncId, NodeId};
 use afterimage_machine::Range;

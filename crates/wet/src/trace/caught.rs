@@ -16,7 +16,7 @@ pub(super) struct Caught {
     thrower: Instance,
     /// The number of activations that it ended.
     pub unwound: usize,
-    /// The first variable for what is caught.
+    /// The first variable for the caught values.
     first: u32,
     /// The number of its values.
     count: u32,
@@ -84,7 +84,7 @@ where
     }
 
     /// The part that a handler wrote to a variable after a node, if it may have. `follower` is the
-    /// next execution in the same activation, if there is one.
+    /// next execution in the same activation, if any.
     pub(super) fn caught(
         &self,
         code: &NodeCode,
@@ -132,8 +132,8 @@ where
         Ok(arrivals.any(|&edge| matches!(cfg.edges[edge].kind, EdgeKind::Catch(_))))
     }
 
-    /// The execution that threw or rethrew what an execution of a node begins to handle. `None` if
-    /// it handles nothing.
+    /// Returns the execution that threw or rethrew the exception that an execution begins to
+    /// handle. `None` if it handles nothing.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -145,8 +145,8 @@ where
         Ok(caught.map(|caught| caught.thrower))
     }
 
-    /// The execution of a node that begins with handling what an execution throws. `None` if it
-    /// throws nothing, or nothing handles it: the activation that caught it returned it.
+    /// Returns the execution that begins by handling the exception that an execution throws. `None`
+    /// if it throws nothing, or nothing handles it: the activation that caught it returned it.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -166,7 +166,7 @@ where
 
     /// The origin of a part of an exception, one step back. The handler of a `throw` receives
     /// exactly the values that it took; the `throw` makes the reference. A reference stands for
-    /// everything in the exception: what `throw_ref` throws comes from there.
+    /// everything in the exception: the values that `throw_ref` throws come from there.
     pub(super) fn carried(&self, part: Carried) -> Result<Result<Taken, Source>, Failure<S, E>> {
         let Carried { thrower, position } = part;
         let compiled = self.compiled(thrower.node)?;

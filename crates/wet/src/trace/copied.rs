@@ -15,7 +15,8 @@ where
     S::Error: std::error::Error + 'static,
 {
     /// The writers of the data that a `memory.copy` copies, part by part, from its first byte on.
-    /// Empty if the instruction copies no memory, or no bytes. O(parts), at worst as many as bytes.
+    /// Empty if the instruction copies no memory, or no bytes. O(parts), which is at most the
+    /// number of bytes.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little, or there are more than 2^24 parts.

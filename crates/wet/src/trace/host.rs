@@ -32,8 +32,8 @@ pub struct HostCall {
 
 /// The calls of the host, in order, numbered from 1.
 ///
-/// They are read from the log on demand. All that is kept is where to find them, and roughly where
-/// they read memory: about a hundred bytes for each few hundred calls.
+/// They are read from the log on demand. Only their places in the log and roughly the memory that
+/// they read are kept: about a hundred bytes for each few hundred calls.
 #[derive(Debug, Default)]
 pub struct HostCalls {
     log: Option<Mutex<LogReader>>,
@@ -52,7 +52,7 @@ struct Block {
     place: LogPlace,
     /// Its number.
     first: u64,
-    /// Ranges, ascending, that contain everything that they read.
+    /// Ascending ranges that contain everything that they read.
     reads: Vec<HostRead>,
 }
 
@@ -116,8 +116,8 @@ impl HostCalls {
         *open = Open::default();
     }
 
-    /// An argument of one of the host's calls of the program's functions, numbered from 0. `None`
-    /// if that call was of another function, or the log lacks the bits of a reference.
+    /// Returns an argument of one of the host's calls of the program's functions, numbered from 0.
+    /// `None` if that call was of another function, or the log lacks the bits of a reference.
     pub(super) fn argument(&self, call: usize, function: FuncId, index: u32) -> Option<(u64, u64)> {
         let (called, args) = self.entered.get(call)?;
         let arg = args.get(index as usize);
@@ -160,7 +160,7 @@ impl HostCalls {
 
     /// The first call from a given one on that reads a range for which `wanted` returns true, with
     /// its number. `wanted` must also return true for every range that contains such a range. O(log
-    /// / 512 · ranges), plus reading the log where such calls may be.
+    /// / 512 · ranges), plus reading the log where matching calls may be.
     ///
     /// # Errors
     /// If the log cannot be read.
@@ -197,9 +197,9 @@ impl HostCalls {
         (!is_own).then_some(call - before as u64)
     }
 
-    /// The number of one of the guest's calls.
+    /// Returns the number of one of the guest's calls.
     pub fn number_of(&self, of_guest: u64) -> u64 {
-        // Before the i-th of the others, from 0, the guest made all but i.
+        // Before the i-th of the other calls, from 0, the guest made all except i.
         let (mut low, mut high) = (0, self.by_itself.len());
         while low < high {
             let middle = low + (high - low) / 2;
@@ -255,7 +255,7 @@ struct Open {
     reads: Vec<HostRead>,
 }
 
-/// A few ranges that contain all of these: those with the smallest gaps are merged.
+/// Returns a few ranges that contain all of these; ranges with small gaps are merged.
 fn cover(mut all: Vec<HostRead>) -> Vec<HostRead> {
     all.retain(|read| read.length > 0);
     all.sort_unstable_by_key(|read| (read.memory, read.address));

@@ -1,4 +1,4 @@
-//! Who set a local that was set long before.
+//! Finds the execution that set a local, if that was long ago.
 
 use std::rc::Rc;
 
@@ -10,18 +10,20 @@ use wasmparser::Operator;
 use super::source::Step;
 use super::{Epochs, Failure, Instance, MOST_COUNTED, TraceError, WholeTrace};
 
-/// How many executions that set the local may belong to other activations before the search ends.
+/// The number of setting executions in other activations after which the search ends.
 const MOST: usize = 64;
 
 impl<'a, S: Segments, E: Epochs> WholeTrace<'a, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// Where a local comes from: the last execution of its activation that set it, or the beginning of the activation. `None` if too many other
-    /// activations of the function are in between.
+    /// Returns the origin of a local: the last execution of its activation that set it, or the
+    /// beginning of the activation. `None` if too many other activations of the function are in
+    /// between.
     ///
-    /// The setting executions are counted in the grammar, so that the time does not depend on how long ago the local was set. O(nodes of the path)
-    /// once for each local, then O(depth of the grammar).
+    /// The setting executions are counted in the grammar, so that the time does not depend on how
+    /// long ago the local was set. O(nodes of the path) once for each local, then O(depth of the
+    /// grammar).
     pub(super) fn local_before(
         &self,
         at: Instance,

@@ -68,8 +68,8 @@ pub trait Epochs {
         None
     }
 
-    /// The epoch that covers nodes beginning with block T, and how far it does so; `None` if none
-    /// does.
+    /// Returns the epoch that covers nodes beginning with block T, and how far it does so; `None`
+    /// if none does.
     fn span(&self, time: u64) -> Option<Span> {
         let position = self.find(time)?;
         let next = self.before().get(position + 1).copied();
@@ -193,12 +193,12 @@ const MOST_COLUMNS: usize = 1 << 16;
 /// The maximal number of nodes whose executions are kept countable.
 const MOST_COUNTED: usize = 512;
 
-/// Executions that are counted, by whoever asks next, too.
+/// Counted executions, cached for later questions.
 type Counted<'a, S> = Rc<Occurrences<'a, S>>;
 
 /// A whole execution trace, open for questions.
 ///
-/// Values are computed on demand: from stored values, through the definitions of what a node reads,
+/// Values are computed on demand: from stored values, through the definitions of the node's inputs,
 /// by the node's code. The builder stored enough that one value takes at most a few hundred
 /// evaluations.
 pub struct WholeTrace<'a, S: Segments, E> {
@@ -230,7 +230,8 @@ impl<'a, S: Segments, E: Epochs> WholeTrace<'a, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// Opens a trace. `bytes` is the module that the program was parsed from, `continuations` are those of the path's nodes.
+    /// Opens a trace. `bytes` is the module that the program was parsed from, `continuations` are
+    /// those of the path's nodes.
     ///
     /// # Errors
     /// If the module cannot be read.
@@ -276,7 +277,7 @@ where
     /// A node's code, compiled on demand.
     ///
     /// # Errors
-    /// If the path has no such node, or it is not a path of the program.
+    /// If the path has no such node, or is not a path of the program.
     pub fn compiled(&self, node: NodeId) -> Result<Rc<Compiled>, Failure<S, E>> {
         if let Some(known) = self.compiled.borrow().get(&node) {
             return Ok(Rc::clone(known));

@@ -27,7 +27,7 @@ pub enum TableOrSize {
     MemorySize(u32),
 }
 
-/// A part of what an instruction took.
+/// A part of the operands of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
     /// Its place.
@@ -52,7 +52,7 @@ struct Blocks {
 #[derive(Default)]
 pub(super) struct Scanned(FxHashMap<TableOrSize, Blocks>);
 
-/// The executions of nodes that set a place, and of those that set or take it.
+/// The executions of nodes that set a place, and of nodes that set or take it.
 pub(super) struct Sites<'a, S: Segments> {
     setting: Occurrences<'a, S>,
     pub(super) touching: Occurrences<'a, S>,
@@ -150,7 +150,7 @@ pub(super) fn taken_by(code: &NodeCode, inst: Option<usize>) -> Option<TableOrSi
     }
 }
 
-/// The places that an operator sets, and the one that it takes.
+/// Returns the places that an operator sets, and the place that it takes.
 fn of_operator(operator: &Operator<'_>) -> ([Option<TableOrSize>; 2], Option<TableOrSize>) {
     match *operator {
         Operator::TableGet { table } => ([None; 2], Some(TableOrSize::Elements(table))),
@@ -186,10 +186,10 @@ impl<'a, S: Segments, E: Epochs> WholeTrace<'a, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// The last writers of what an instruction takes from a table, of a table's size or of a
-    /// memory's size; without an instruction, of what the call at the node's end takes. Part by
-    /// part, from the first element on. Empty if it takes none of these, or trapped; nonexistent
-    /// elements are not reported.
+    /// Returns the last writers of the elements or sizes (of a table or memory) that an instruction
+    /// takes. Without an instruction, it does so for the call at the node's end. Part by part, from
+    /// the first element on. The result is empty if the instruction takes none of these, or
+    /// trapped. Nonexistent elements are not reported.
     ///
     /// Elements are distinguished. `memory.grow` and `table.grow` set the size even if they fail,
     /// to its old value. For elements, O(executions that set something in the table since); for
@@ -323,7 +323,7 @@ where
             Code::TableSet => (value(one.a)?, 1),
             Code::TableGrow => {
                 let before = value(compiled.code.first_result() + inst as u32)?;
-                // A table never has so many elements: the growth was refused.
+                // A table never has this many elements: the growth was refused.
                 if before as u32 == u32::MAX {
                     return Ok(0..0);
                 }

@@ -28,14 +28,14 @@ pub enum Source {
     Argument {
         /// The first execution of the activation.
         instance: Instance,
-        /// Which argument.
+        /// The index of the argument.
         index: u32,
     },
     /// The host returned it from the call that this execution ends with.
     Returned {
         /// The execution with the call.
         instance: Instance,
-        /// Which result.
+        /// The index of the result.
         index: u32,
     },
     /// The call that this execution ends with did not return.
@@ -83,7 +83,7 @@ pub enum Writer {
 
 /// One step towards the origin of a variable.
 pub(super) enum Step {
-    /// It is this register of another execution, and, if it changed, what took it there.
+    /// It is this register of another execution. If the value changed there, the taker is given.
     Register(Instance, Register, Option<Taker>),
     /// It is not a register.
     Source(Source),
@@ -100,7 +100,7 @@ pub(super) enum Step {
     },
 }
 
-/// A register of an execution, and what took its value there.
+/// A register of an execution, and its taker there.
 pub(super) type Taken = (Instance, Register, Option<Taker>);
 
 impl<S: Segments, E: Epochs> WholeTrace<'_, S, E>
@@ -204,8 +204,8 @@ where
         }
     }
 
-    /// The writers of what an instruction reads, part by part. Empty if it reads neither memory nor
-    /// a global.
+    /// Returns the writers of the memory that an instruction reads, part by part. Empty if it reads
+    /// neither memory nor a global.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -241,8 +241,9 @@ where
         Ok(readings)
     }
 
-    /// The writers of some bytes that an instruction reads, where a stretch only says that they
-    /// were written before it: `length` bytes from one of them on, or all if that is 0.
+    /// Returns the writers of some bytes that an instruction reads, where a stretch knows only that
+    /// an earlier one wrote them. The bytes are `length` bytes from one of them on, or all if that
+    /// is 0.
     fn read_before(
         &self,
         instance: Instance,

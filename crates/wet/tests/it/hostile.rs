@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use afterimage_testkit::modules::SplitMix64;
 use body::{GUEST, Guest};
 
-/// An epoch that holds all.
+/// The size of an epoch that holds the whole run.
 const LARGE: usize = 1 << 20;
 
 fn guest() -> Guest {
@@ -20,7 +20,8 @@ fn sound_epochs_answer() {
     let guest = guest();
     for size in [1, 50, LARGE] {
         let (answered, refused) = guest.ask(&guest.build(size));
-        // The first node does not read the argument that the host passed, so that only the log has it then.
+        // The first node does not read the argument that the host passed, so that only the log has
+        // it then.
         assert!(answered > 200 && refused == 1, "{answered}, {refused}");
     }
 }

@@ -1,3 +1,3 @@
-//! Tests of whole execution traces from outside.
+//! Integration tests of whole execution traces.
 
 mod hostile;

@@ -28,16 +28,16 @@ struct Run {
 #[derive(Clone, Copy)]
 struct List {
     start: usize,
-    /// Where the runs of level 0 begin.
+    /// The start of the runs of level 0.
     tail: usize,
 }
 
 /// A stack of growing lists; only the innermost grows.
 ///
-/// A long list is folded into a balanced tree by *locally consistent parsing* (Mehlhorn, Sundar and
-/// Uhrig, "Maintaining dynamic sequences under equality tests in polylogarithmic time", 1997;
-/// Sakamoto, Kida and Shimozono, "A space-saving linear-time algorithm for grammar-based
-/// compression", 2004). Equal neighbours form a run. A block begins where the scrambled number of a
+/// A long list is folded into a balanced tree by *locally consistent parsing*. Sources: Mehlhorn,
+/// Sundar and Uhrig, "Maintaining dynamic sequences under equality tests in polylogarithmic time",
+/// 1997; Sakamoto, Kida and Shimozono, "A space-saving linear-time algorithm for grammar-based
+/// compression", 2004. Equal neighbours form a run. A block begins where the scrambled number of a
 /// run's symbol is smaller than both its neighbours'. Each block becomes a rule, and the rules are
 /// the next level's symbols. Block boundaries depend only on nearby symbols, so equal stretches get
 /// equal rules except at their ends.
@@ -273,7 +273,7 @@ fn scramble(symbol: Symbol) -> u32 {
     (bits ^ bits >> 15).wrapping_mul(0x85eb_ca77)
 }
 
-/// The run that stands for these runs, at least one; several become one rule.
+/// Returns the run that represents these runs, at least one; several become one rule.
 fn rule(runs: &[Run], scratch: &mut Vec<Symbol>, rules: &mut Consing) -> (Symbol, u64) {
     match runs {
         [run] => (run.symbol, run.count),

@@ -4,10 +4,10 @@ use afterimage_ids::RuleId;
 
 use crate::{Grammar, Kind, Root, Rule, Symbol};
 
-/// What a rule costs besides its symbols, in symbols.
+/// The cost of a rule besides its symbols, in symbols.
 const HEADER: u64 = 1;
 
-/// Removes the sequences whose rule costs more than it saves, above all those that are used once
+/// Removes the sequences whose rule costs more than it saves. These include all sequences used once
 /// ("rule utility": Nevill-Manning and Witten, "Identifying hierarchical structure in sequences",
 /// 1997). The rules get new numbers, including in `root`. Linear.
 pub(crate) fn tidy(grammar: &Grammar, root: &mut [Root]) -> Grammar {
@@ -56,8 +56,8 @@ fn rename(symbol: Symbol, renamed: &[RuleId]) -> Symbol {
     }
 }
 
-/// Which rules do not pay. With u uses and n symbols, a sequence costs u + n + [`HEADER`] as a rule
-/// and u · n without one.
+/// Finds the rules that do not pay. With u uses and n symbols, a sequence costs u + n + [`HEADER`]
+/// as a rule and u · n without one.
 fn inlined(grammar: &Grammar, root: &[Root]) -> Vec<bool> {
     let mut uses = vec![0u64; grammar.rules.len()];
     // Repetitions and the root need a single symbol, so the sequences that they name remain rules.

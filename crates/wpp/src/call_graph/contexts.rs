@@ -1,4 +1,4 @@
-//! How often each rule occurs, by the function of the surrounding activation.
+//! Counts the occurrences of each rule, by the function of the surrounding activation.
 
 use afterimage_ids::{FuncId, RuleId};
 
@@ -8,8 +8,8 @@ use crate::measures::Measured;
 /// Stands for no entry.
 const NONE: u32 = u32::MAX;
 
-/// How often each rule occurs, by the function of the innermost activation around it, for `L` kinds
-/// of counts.
+/// The occurrences of each rule, by the function of the innermost activation around it, for `L`
+/// kinds of counts.
 ///
 /// Nearly every rule occurs only in activations of one function, because it contains a node of it.
 /// Only rules that consist entirely of calls can occur in several.

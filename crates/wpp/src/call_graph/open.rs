@@ -13,7 +13,8 @@ pub(super) struct Open {
     stack: Vec<(FuncId, u64)>,
     /// The number of them per function.
     counts: HashMap<FuncId, u64>,
-    /// The durations of ended activations that were not inside another one of their function.
+    /// The durations of ended activations that were not nested in another activation of their
+    /// function.
     ended: Vec<(Key, u64)>,
 }
 
@@ -70,8 +71,8 @@ impl Open {
         }
     }
 
-    /// Reports the durations of the activations that ended since the last call and were not inside
-    /// another one of their function.
+    /// Reports the durations of the activations that ended since the last call and were not nested
+    /// in another activation of their function.
     pub(super) fn ended(&mut self, each: &mut impl FnMut(Key, u64)) {
         for (key, length) in self.ended.drain(..) {
             each(key, length);

@@ -54,7 +54,7 @@ impl Encoder {
         }
     }
 
-    /// The bytes: as many as are needed to identify the interval when zeros follow.
+    /// Returns the bytes: as many as are needed to identify the interval when zeros follow.
     pub(super) fn finish(mut self) -> Vec<u8> {
         let kept = (1..=8).find(|kept| {
             let mask = u64::MAX.checked_shr(8 * kept).unwrap_or(0);

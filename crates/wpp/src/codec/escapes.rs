@@ -24,7 +24,7 @@ pub(super) struct Escapes {
     seen: Vec<bool>,
     nodes: Tree,
     functions: Tree,
-    /// How many rules ago the rule was ended.
+    /// The number of rules that ended since this one.
     again: Gamma,
     symbols: Gamma,
 }

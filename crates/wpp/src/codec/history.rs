@@ -1,4 +1,4 @@
-//! The recent past of a point, as far as it predicts what follows.
+//! The part of a point's recent past that predicts the next symbol.
 
 use super::successors::hash;
 
@@ -26,7 +26,8 @@ pub(super) struct History {
     rounds: u32,
 }
 
-/// What a rule leaves behind: the history at its end, and how much of it is the rule's own.
+/// What a rule leaves behind: the history at its end, and the length of the part that is the rule's
+/// own.
 #[derive(Clone, Copy)]
 pub(super) struct Tail {
     history: History,
@@ -54,7 +55,7 @@ impl History {
         let one = times(0, first)
             .wrapping_add(times(1, self.looped))
             .wrapping_add(times(2, place << 1 | returned));
-        // An entry, and a node without known properties, stand for themselves.
+        // An entry, and a node without known properties, represent themselves.
         let (at, number) = if self.point == 0 {
             (0, first)
         } else {
@@ -128,7 +129,7 @@ impl History {
         self.looped = (self.looped << 8) + symbols;
     }
 
-    /// What was added since `since`.
+    /// Returns the additions since `since`.
     pub(super) fn tail(&self, since: &Self) -> Tail {
         Tail {
             history: *self,

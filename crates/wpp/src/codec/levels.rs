@@ -1,4 +1,4 @@
-//! Quantises what a context knows about a candidate into a few levels.
+//! Quantises the counts of a candidate in a context into a few levels.
 
 /// The largest count of how often something followed in a context.
 pub(super) const MOST: u32 = 63;

@@ -5,7 +5,8 @@ use super::coder::Coder;
 
 /// The unit of the logistic domain: `ln(p / (1 - p))` is stored times this.
 const UNIT: i32 = 256;
-/// The largest value of the logistic domain: odds of e^11, the smallest probability that 16 bits can hold.
+/// The largest value of the logistic domain: odds of e^11, the smallest probability that 16 bits
+/// can hold.
 const MAX: i32 = 11 * UNIT;
 
 /// `65536 / (1 + e^(-x / 256))` for `x` in `0..=MAX`.

@@ -18,10 +18,11 @@
 //! # Steps
 //!
 //! A segment is written in execution order. A path is a node. An activation is `Call`, its steps,
-//! `End`. A repetition is its body's steps, then `Loop`, which says how many of the preceding
-//! symbols were executed how many times. So the question whether a loop continues arises where the
-//! program decides it. Activations, and long recurring sequences (`Sequence`, their steps, `End`),
-//! are numbered in the order of their ends. A later occurrence is only `Again` and this number.
+//! `End`. A repetition is its body's steps, then `Loop`. That step gives the number of preceding
+//! symbols in the body, and the number of executions. So the question whether a loop continues
+//! arises where the program decides it. Activations, and long recurring sequences (`Sequence`,
+//! their steps, `End`), are numbered in the order of their ends. A later occurrence is only `Again`
+//! and this number.
 //!
 //! Short sequences are *dissolved*: their steps are written at every occurrence, because predicting
 //! them one by one costs fewer bits than distinguishing one rule from all others. The exception is
@@ -31,19 +32,18 @@
 //!
 //! # Prediction
 //!
-//! Five contexts record what followed so far. They are: the last node; it and the number of
-//! consecutive nodes that ended where it ends, which are the iterations of an innermost loop; and
-//! the last 2, 3 and 6 nodes of the activation, with the calls between them folded in. Each
-//! remembers up to three candidates and how often they followed.
+//! Five contexts record what followed so far. They are: the last node; the last node and the number
+//! of consecutive nodes with its end, which are the iterations of an innermost loop; and the last
+//! 2, 3 and 6 nodes of the activation, with the calls between them folded in. Each remembers up to
+//! three candidates and how often they followed.
 //!
 //! Most steps are the only one that ever followed in the longest context. They take one look-up and
 //! one binary decision. Otherwise the candidates of all contexts are offered one by one, and one
 //! decision says whether the offer is right. Its probability is mixed (Mahoney 2005) from two
-//! opinions: what the two longest contexts know about the candidate, and what the others do. Both
-//! opinions are looked up by how often the candidate and the others were seen. So the meaning of,
-//! say, "seen once" is learnt, not assumed. The decisions are range coded. If no offer is right,
-//! the step is spelt out. The counts of loops are predicted in the same way, in contexts of their
-//! own.
+//! opinions: that of the two longest contexts, and that of the others. Both opinions are looked up
+//! by how often the candidate and the others were seen. So the meaning of, say, "seen once" is
+//! learnt, not assumed. The decisions are range coded. If no offer is right, the step is spelt out.
+//! The counts of loops are predicted in the same way, in contexts of their own.
 //!
 //! Nothing here uses floating point, so every machine decodes the same.
 
@@ -89,9 +89,9 @@ const MAX_TABLE_BITS: u32 = 15;
 /// Otherwise the bytes decode to another segment, or to none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeContext {
-    /// Where its activation continues afterwards, which decides what can follow. For example, the
-    /// number of a block that is unique in the program: the block after the call if the node ends
-    /// with a call, and one common number for all nodes that end the activation.
+    /// Where its activation continues afterwards, which decides what can follow. For example, this
+    /// is the number of a block that is unique in the program. It is the block after the call if
+    /// the node ends with a call, and one common number for all nodes that end the activation.
     pub next: u32,
     /// Whether it ends with a call, so that an activation follows.
     pub calls: bool,
@@ -126,7 +126,7 @@ pub enum CodecError {
     /// Something exceeds the limits.
     #[error("more {0} than allowed")]
     TooLarge(&'static str),
-    /// They hold something that no encoder writes.
+    /// They contain something that no encoder writes.
     #[error("{0}")]
     Malformed(&'static str),
 }
@@ -230,7 +230,8 @@ pub fn decode(
 }
 
 /// The segment that [`decode`] makes from [`encode`]'s bytes. Execution and counts are the same.
-/// But rules are rebuilt by folding, unused ones are gone, and neighbours in the root are merged.
+/// However, rules are rebuilt by folding, unused ones are gone, and neighbours in the root are
+/// merged.
 ///
 /// # Errors
 /// A segment that executes more than 2^64 nodes, or is beyond all limits.
@@ -280,7 +281,7 @@ fn finish(
     })
 }
 
-/// What the reader must know first.
+/// Returns the facts that the reader must know first.
 fn bounds(segment: &Segment) -> Bounds {
     let grammar = &segment.grammar;
     let run = segment.root.iter().filter_map(|item| {

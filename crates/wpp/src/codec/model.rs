@@ -14,7 +14,7 @@ const LOOPS: usize = 1 << 10;
 /// The number of contexts of a step.
 const ORDERS: usize = 5;
 
-/// What both sides know before the first step.
+/// Facts that both sides know before the first step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bounds {
     /// A bound above all nodes.

@@ -1,7 +1,7 @@
 //! The stored node table.
 //!
-//! Layout: the version (a byte), the number of nodes, the number of bytes that follow (LEB128);
-//! then, range coded, for each node: its function, its `left_out`, its blocks and an end. A block
+//! Layout: the version (a byte), the number of nodes, and the number of following bytes (LEB128).
+//! Then, range coded, for each node: its function, its `left_out`, its blocks and an end. A block
 //! is predicted from up to two blocks before it on its path. An unpredicted block is stored as its
 //! distance from the previous block.
 
@@ -118,7 +118,7 @@ pub fn decode_nodes(
     Ok(nodes)
 }
 
-/// What was learnt from the nodes so far.
+/// Statistics learnt from the nodes so far.
 struct Table {
     functions: Predictor<ORDERS>,
     new_functions: Gamma,

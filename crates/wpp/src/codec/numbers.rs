@@ -68,7 +68,7 @@ impl Tree {
         }
     }
 
-    /// Codes a number. Hostile bytes can hold one that is not below the bound.
+    /// Codes a number. Hostile bytes may encode a number that is not below the bound.
     pub(super) fn code(&mut self, coder: &mut impl Coder, value: u32) -> u32 {
         let mut sum = 1u32;
         for at in (0..self.bits.min(16)).map(|at| self.bits - 1 - at) {

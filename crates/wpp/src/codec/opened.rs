@@ -23,9 +23,9 @@ const ITEMS: u64 = 4;
 
 /// Encodes a segment with its rules unchanged. Linear in the grammar.
 ///
-/// Layout, all numbers LEB128: the version (a byte), `before`, `length`; then lists, each preceded
-/// by its length: the open functions; the root's items; the rules; and the right-hand sides of all
-/// rules, one after the other.
+/// Layout, with all numbers as LEB128: the version (a byte), `before`, and `length`. Then lists,
+/// each preceded by its length: the open functions, the root's items, the rules, and the
+/// concatenated right-hand sides of all rules.
 ///
 /// # Panics
 /// If a rule names one that does not come before it.

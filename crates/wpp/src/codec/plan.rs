@@ -1,9 +1,9 @@
 //! Decides how each rule is written.
 //!
 //! A grammar is a good form for questions and a poor one for storage. A rule's number costs about
-//! as many bits as its terminals do when each is predicted from those before it, and marking a
-//! rule's beginning and end costs more. So short sequences are dissolved, and only activations and
-//! long recurring sequences are named. The reader folds the steps as the builder did.
+//! as many bits as its terminals do when each is predicted from the previous ones. Marking a rule's
+//! beginning and end costs more. So short sequences are dissolved, and only activations and long
+//! recurring sequences are named. The reader folds the steps as the builder did.
 
 use afterimage_ids::{PrimaryMap, RuleId};
 
@@ -23,12 +23,12 @@ const FAR_LESS: u64 = 3;
 /// A segment takes more steps than this only if it has more symbols.
 pub(super) const MOST_STEPS: u64 = 8 << 20;
 
-/// What an occurrence of a rule becomes.
+/// The form of an occurrence of a rule.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// Its definition at the first occurrence, its number elsewhere.
     Named,
-    /// Its symbols in its place; for a `Repeat`, followed by a step that says so.
+    /// Its symbols in its place. For a `Repeat`, a step that marks the repetition follows.
     Dissolved,
     /// Its symbols in its place, as often as they are executed.
     Unrolled,
@@ -129,7 +129,7 @@ fn plan_up_to(longest: u32, segment: &Segment, uses: &PrimaryMap<RuleId, u8>) ->
     (plans, all)
 }
 
-/// How often each rule is written if all sequences are named; 2 means more than once.
+/// Returns how often each rule is written if all sequences are named; 2 means more than once.
 fn uses(segment: &Segment) -> PrimaryMap<RuleId, u8> {
     let grammar = &segment.grammar;
     let mut uses: PrimaryMap<RuleId, u8> = grammar.rules.values().map(|_| 0).collect();

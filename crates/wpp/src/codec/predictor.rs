@@ -1,4 +1,4 @@
-//! Predicts what follows from several contexts: their candidates, and the probability of each.
+//! Predicts the next token from several contexts: their candidates, and the probability of each.
 
 use super::coder::Coder;
 use super::levels::{COARSE, COARSE_LEVELS, COARSE_MEANS, FINE, FINE_LEVELS, FINE_MEANS, MOST};
@@ -16,17 +16,17 @@ const MOST_TRIES: usize = 8;
 
 /// Codes tokens in sequence, each in `N` contexts (three to five), the most specific last.
 ///
-/// Most tokens are the only one that ever followed in the most specific context; they take one
+/// Most tokens are the only one that ever followed in the most specific context. They take one
 /// look-up and one decision. The others are searched for among all contexts' candidates. A
-/// candidate's probability is a mixture of two opinions: what the two most specific contexts
-/// together know about it, and what the others do.
+/// candidate's probability is a mixture of two opinions: that of the two most specific contexts
+/// together, and that of the others.
 pub(super) struct Predictor<const N: usize> {
     tables: [Table; N],
     /// The probability that the only successor follows again, by how often it did.
     sure: Vec<Chance>,
     upper: Vec<Chance>,
     lower: Vec<Chance>,
-    /// Mixers, by what the most specific context knows.
+    /// Mixers, by the knowledge of the most specific context.
     mixers: Vec<Mixer<2>>,
     /// The slots of the last token's contexts, unless it has been learnt.
     places: [usize; N],
@@ -86,7 +86,7 @@ impl<const N: usize> Predictor<N> {
         self.search(coder, given, contexts, (place, slot), is_allowed, refused)
     }
 
-    /// Offers the candidates of all contexts except the one that was rejected.
+    /// Offers the candidates of all contexts except the rejected one.
     #[inline]
     fn search(
         &mut self,

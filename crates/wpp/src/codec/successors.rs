@@ -1,4 +1,4 @@
-//! What followed in a context so far: a hash table of short lists of candidates.
+//! The tokens that followed each context: a hash table of short lists of candidates.
 
 use super::levels::MOST;
 use super::step::Token;
@@ -29,20 +29,20 @@ impl Slot {
         Token(!self.tokens[at])
     }
 
-    /// How often a candidate followed.
+    /// Returns how often a candidate followed.
     #[inline]
     fn at(&self, at: usize) -> u32 {
         self.meta >> (WIDTH * at) & MOST
     }
 
-    /// How often the only token followed that ever did; 0 if none did.
+    /// Returns how often the only token that ever followed did so; 0 if there is none.
     #[inline]
     pub(super) fn only(&self) -> Option<u32> {
         let counts = self.meta & COUNTS;
         (counts <= MOST).then_some(counts)
     }
 
-    /// How often a token followed.
+    /// Returns how often a token followed.
     #[inline]
     pub(super) fn count(&self, token: Token) -> u32 {
         let mut count = 0;

@@ -1,10 +1,10 @@
-//! The stored summary of a segment: what an index holds, so that a segment is read only if it has
-//! the answer.
+//! The stored summary of a segment. Indexes contain it, so a segment is read only if it has the
+//! answer.
 //!
 //! Layout: the version (a byte), `before`, `length`, `open`, `kept`, `begun`, the numbers of nodes
-//! and of functions, the number of bytes that follow (LEB128); then, range coded, for each node and
-//! each function: its distance from the previous one, and the count less 1, which is often the
-//! previous count again.
+//! and of functions, and the number of following bytes (LEB128). Then, range coded, for each node
+//! and each function: its distance from the previous one, and the count less 1, which often equals
+//! the previous count.
 
 use afterimage_ids::{EntityRef, FuncId, NodeId};
 
@@ -90,7 +90,7 @@ pub fn decode_summary(bytes: &[u8], limits: &Limits) -> Result<Summary, CodecErr
     })
 }
 
-/// What was learnt from a list so far.
+/// Statistics learnt from a list so far.
 struct List {
     /// The number after the last.
     next: u64,

@@ -6,7 +6,7 @@ use super::plan::{Form, Plans, plan_of};
 use super::step::Step;
 use crate::{Grammar, Kind, Root, Rule, Segment, Symbol};
 
-/// Calls `visit` for each step of a segment, including the end. Linear in what is visited; the
+/// Calls `visit` for each step of a segment, including the end. Linear in the visited symbols; the
 /// depth is on the heap.
 pub(super) fn walk(segment: &Segment, plans: &Plans, mut visit: impl FnMut(Step)) {
     let mut walk = Walk::new(segment, plans);
@@ -35,7 +35,7 @@ struct Open {
     /// The range of its remaining symbols.
     from: u32,
     to: u32,
-    /// How often all of them are to be written after that.
+    /// The number of remaining repetitions of all of them.
     more: u64,
 }
 

@@ -49,7 +49,7 @@ pub struct Calls<'a, S: Segments> {
     next: Next,
 }
 
-/// What to do with the symbol at the place.
+/// The next action at the symbol.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
     /// It has not been examined.
@@ -82,7 +82,7 @@ impl<S: Segments> WholePath<S> {
             return Ok(calls);
         }
         if before > 0 {
-            // The previous node stands where everything before block T ends.
+            // The previous node ends with the block before T.
             calls.next = Next::Past;
             calls.place = Some(Place::at(self, before)?);
         } else {
@@ -248,7 +248,7 @@ fn called(place: &Place) -> Option<FuncId> {
 }
 
 impl Place {
-    /// The end of the activation that the symbol stands for, `end` blocks into the segment.
+    /// Returns the end of the activation that the symbol represents, `end` blocks into the segment.
     fn leave(&self, function: FuncId, end: u64) -> CallEvent {
         CallEvent::Leave {
             function,

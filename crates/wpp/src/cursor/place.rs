@@ -75,7 +75,7 @@ impl Place {
     }
 
     /// Moves to another segment, to where `offset` of its blocks have been executed, which is less
-    /// than its length. Reads only what the way there needs.
+    /// than its length. Reads only the data on the way there.
     pub(super) fn locate_in(&mut self, measured: Arc<Measured>, segment: usize, offset: u64) {
         self.measured = measured;
         self.segment = segment;
@@ -140,7 +140,7 @@ impl Place {
         Some(frame)
     }
 
-    /// Moves to the next symbol of the same rule, if there is one.
+    /// Moves to the next symbol of the same rule, if any.
     #[inline]
     pub(super) fn sibling(&mut self) -> bool {
         match self.frames.last_mut() {
@@ -165,7 +165,7 @@ impl Place {
         true
     }
 
-    /// Moves to the next node, if there is one in the segment.
+    /// Moves to the next node of the segment, if any.
     #[inline]
     pub(super) fn step(&mut self) -> bool {
         loop {
@@ -193,7 +193,7 @@ impl Place {
         self.word != Word::NONE
     }
 
-    /// Moves to the previous symbol of the same rule, if there is one.
+    /// Moves to the previous symbol of the same rule, if any.
     #[inline]
     pub(super) fn sibling_before(&mut self) -> bool {
         match self.frames.last_mut() {
@@ -213,7 +213,7 @@ impl Place {
         true
     }
 
-    /// Moves to the previous node, if there is one in the segment.
+    /// Moves to the previous node of the segment, if any.
     #[inline]
     pub(super) fn step_back(&mut self) -> bool {
         loop {

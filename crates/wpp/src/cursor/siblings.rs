@@ -4,7 +4,7 @@ use super::place::Place;
 use super::{At, Cursor, Visit};
 use crate::{PathError, Root, Segments, Summary};
 
-/// What precedes a place.
+/// The predecessor of a place.
 enum Before {
     /// Another node of the same activation.
     Node,
@@ -27,8 +27,8 @@ impl<S: Segments> Cursor<'_, S> {
         self.previous_in_activation_among(|_| true)
     }
 
-    /// Like [`previous_in_activation`](Self::previous_in_activation). Of the earlier segments, it
-    /// searches only those that `may_have` selects and the one in which the activation begins.
+    /// Like [`previous_in_activation`](Self::previous_in_activation). It searches only those
+    /// earlier segments that `may_have` selects, and the segment in which the activation begins.
     ///
     /// # Errors
     /// As there.
@@ -49,7 +49,7 @@ impl<S: Segments> Cursor<'_, S> {
                 Before::Segment => {}
             }
             let summaries = path.segments().summaries();
-            // Segments that lie entirely within callees contain nothing of the activation.
+            // Segments entirely within callees contain nothing of the activation.
             let earlier = &summaries[..place.segment];
             let mut earlier = earlier.iter().enumerate();
             let has = |(number, of): (usize, &Summary)| {
@@ -83,8 +83,7 @@ impl<S: Segments> Cursor<'_, S> {
 }
 
 impl Place {
-    /// Moves to the previous node in the activation that is the innermost of `depth`, as far as the
-    /// segment holds it.
+    /// Moves to the previous node of the innermost of `depth` activations, within the segment.
     fn before_in_activation(&mut self, depth: usize) -> Before {
         loop {
             while !self.sibling_before() {
@@ -116,7 +115,7 @@ impl Place {
         }
     }
 
-    /// From an item of the root, moves back to one that is a symbol in `depth` activations. If
+    /// From an item of the root, moves back to an item that is a symbol in `depth` activations. If
     /// there is none, stays at the item with which the activation begins, or at the first.
     fn skip_items(&mut self, depth: usize) -> bool {
         loop {

@@ -22,7 +22,8 @@ impl Place {
         inner.or_else(|| self.measured.functions[self.item])
     }
 
-    /// The open activations, the outermost first. Linear in their number and in the length of the segment's root.
+    /// The open activations, the outermost first. Linear in their number and in the length of the
+    /// segment's root.
     pub(super) fn stack<S: Segments>(
         &self,
         path: &WholePath<S>,
@@ -41,7 +42,7 @@ impl Place {
         Ok(stack)
     }
 
-    /// The innermost open activation. Linear in what was executed since it began, within the
+    /// The innermost open activation. Linear in the blocks executed since it began, within the
     /// segment's root. If it began in an earlier segment, as [`stack`](Self::stack).
     pub(super) fn innermost<S: Segments>(
         &self,
@@ -127,7 +128,7 @@ pub(super) fn leave_of<S: Segments>(
 }
 
 impl Measured {
-    /// Of the activations open before an item of the root, those that began in the segment.
+    /// Returns the activations that are open before an item of the root and began in the segment.
     pub(crate) fn begun(&self, item: usize) -> Vec<Activation> {
         let mut begun = Vec::new();
         for (root, start) in self.segment.root[..item].iter().zip(&self.root_starts) {

@@ -9,7 +9,7 @@ use super::{Link, Pattern};
 /// The number of a state of an activation.
 pub(super) type State = u32;
 
-/// How far an activation is in the pattern's parts.
+/// The progress of an activation in the pattern's parts.
 ///
 /// The first part may begin anywhere. The others begin where a call or a return leads, if the
 /// previous activation was ready for them.
@@ -17,8 +17,8 @@ pub(super) type State = u32;
 struct Progress {
     /// The number of blocks of the first part that match the latest blocks: the longest prefix.
     latest: u32,
-    /// The blocks of other parts that match the latest block such that all earlier blocks of their
-    /// parts match too. Ascending, numbered through the pattern.
+    /// The blocks of other parts that match the latest block and whose preceding blocks in their
+    /// part match too. Ascending, numbered through the pattern.
     others: Vec<u32>,
     /// The parts that may begin with the next block, as bits.
     waiting: u64,
@@ -28,7 +28,7 @@ struct Progress {
 pub(super) struct Automaton<'a> {
     pattern: &'a Pattern,
     /// Knuth, Morris and Pratt's failure function of the first part: for each prefix, the longest
-    /// proper one with which it ends.
+    /// proper prefix that is also its suffix.
     failure: Vec<u32>,
     /// The number of each part's first block.
     starts: Vec<u32>,

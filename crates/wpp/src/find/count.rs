@@ -14,7 +14,7 @@ pub(super) struct Search<'a> {
     pub(super) measured: &'a Measured,
     pub(super) nodes: &'a PrimaryMap<NodeId, Node>,
     pattern: &'a Pattern,
-    /// Which rules execute code of the pattern's functions, directly or in a call. The others
+    /// The rules that execute code of the pattern's functions, directly or in a call. The others
     /// change nothing.
     concerned: Vec<bool>,
 }
@@ -78,7 +78,7 @@ pub(super) struct Outcome {
     pub(super) count: u64,
 }
 
-/// What is known about the symbols of a segment.
+/// Known outcomes for the symbols of a segment.
 ///
 /// A count is at most the number of executed blocks, which fits.
 pub(super) struct Counting<'s, 'p> {
@@ -132,7 +132,7 @@ impl<'s, 'p> Counting<'s, 'p> {
                     continue;
                 }
             };
-            // The wanted outcome is known; so may be those of the rules around it.
+            // The wanted outcome is known; those of the surrounding rules may be known, too.
             loop {
                 let Some(frame) = frames.last_mut() else {
                     return outcome;
@@ -156,7 +156,7 @@ impl<'s, 'p> Counting<'s, 'p> {
         }
     }
 
-    /// The outcome, if it is known or obvious; otherwise the frame in which to compute it.
+    /// Returns the outcome if it is known or obvious; otherwise the frame in which to compute it.
     fn at_once(&mut self, symbol: Symbol, state: State) -> Result<Outcome, Frame> {
         if !self.search.concerns(symbol) {
             // An activation of the pattern's functions executes none of its blocks there.
@@ -221,7 +221,7 @@ impl<'s, 'p> Counting<'s, 'p> {
 }
 
 impl Frame {
-    /// Continues with the next symbol, if there is one to examine.
+    /// Continues with the next symbol, if there is another to examine.
     fn advance(&mut self) -> bool {
         let Kind::Repeat(times) = self.rule.kind else {
             self.next += 1;

@@ -9,7 +9,7 @@ struct Frame {
     next: u32,
     end: u32,
     start: u32,
-    /// How many more times it is executed after this.
+    /// The number of remaining executions.
     again: u64,
     state: State,
     /// The number of occurrences still to come in it.

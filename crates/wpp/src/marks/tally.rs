@@ -6,8 +6,8 @@ use super::Marking;
 use crate::measures::Measured;
 use crate::{Kind, Root, Rule, Symbol};
 
-/// What an activation executes first and last in a rule, and the number of marks in it, excluding
-/// those that its first node has because of what came before.
+/// An activation's first and last node in a rule, and the number of marks in it. Marks that its
+/// first node has because of earlier executions are excluded.
 #[derive(Clone, Copy, Default)]
 struct Part {
     /// First and last; `None` if this activation executes nothing, only other activations do.
@@ -26,8 +26,8 @@ struct Item {
 
 /// The numbers of marks in the rules of a segment.
 pub(super) struct Tally {
-    /// For each symbol, the marks in its rule up to and including it, excluding those that the
-    /// rule's first node has because of what came before.
+    /// For each symbol, the marks in its rule up to and including it. Marks that the rule's first
+    /// node has because of earlier executions are excluded.
     counts: Vec<u64>,
     rules: PrimaryMap<RuleId, Part>,
     items: Vec<Item>,

@@ -1,17 +1,17 @@
-//! The rules of a segment that stand for the activations of a function.
+//! The rules of a segment that represent the activations of a function.
 
 use afterimage_ids::{FuncId, RuleId};
 
 use super::Measured;
 use crate::{Kind, Root, Symbol};
 
-/// The rules of a segment that stand for activations and occur in it, by function.
+/// The rules of a segment that represent activations and occur in it, by function.
 pub(crate) struct CallRules {
     /// Ascending by function and rule.
     rules: Box<[(FuncId, CallRule)]>,
 }
 
-/// A rule that stands for activations.
+/// A rule that represents activations.
 #[derive(Clone, Copy)]
 pub(crate) struct CallRule {
     pub(crate) rule: RuleId,
@@ -37,7 +37,7 @@ impl CallRules {
         Self { rules }
     }
 
-    /// The rules that stand for activations of a function, ascending. O(log rules).
+    /// Returns the rules that represent activations of a function, ascending. O(log rules).
     pub(crate) fn of(&self, function: FuncId) -> impl Iterator<Item = CallRule> {
         let begin = self.rules.partition_point(|&(other, _)| other < function);
         let rules = self.rules[begin..].iter();
@@ -47,7 +47,7 @@ impl CallRules {
     }
 }
 
-/// How often each rule occurs in a segment. Linear in the grammar.
+/// Returns the number of occurrences of each rule in a segment. Linear in the grammar.
 ///
 /// The counts of calls fit, because the segment's counts were verified. Other counts may saturate,
 /// and are never used.

@@ -9,9 +9,9 @@ use crate::{Grammar, Kind, Node, Root, Rule, Segment, Symbol};
 pub(super) struct Rules {
     /// The number of blocks that each rule executes.
     pub(super) lengths: PrimaryMap<RuleId, u64>,
-    /// Which rules are activations or contain some.
+    /// Whether each rule is an activation or contains one.
     pub(super) calls: PrimaryMap<RuleId, bool>,
-    /// The function whose activation executes a rule; `None` if the rule only stands for whole
+    /// The function whose activation executes a rule; `None` if the rule represents only whole
     /// activations.
     owners: PrimaryMap<RuleId, Option<FuncId>>,
 }
@@ -183,7 +183,7 @@ fn terminal(
     }
 }
 
-/// The function that both are, or the one that is known.
+/// Returns the function if both agree, or the only known one.
 fn same(
     rule: RuleId,
     one: Option<FuncId>,

@@ -2,13 +2,13 @@
 
 /// Locates values in long ascending lists.
 ///
-/// A list is divided into equally wide slots, at most an eighth as many as it has members. Each
-/// slot stores the number of members that are not beyond it. So if values are equally likely, the
+/// A list is divided into slots of equal width, at most one for every eight members. Each slot
+/// stores the number of members that are not beyond it. So if values are equally likely, the
 /// average value has few members between its slots, whatever the members are (Devroye, "Lecture
 /// Notes on Bucket Algorithms", 1986). A binary search would examine many distant members.
 #[derive(Default)]
 pub(crate) struct Directory {
-    /// Where each list's slots begin, and the width of a slot in bits.
+    /// The start of each list's slots, and the width of a slot in bits.
     lists: Vec<(u32, u32)>,
     slots: Vec<u32>,
 }

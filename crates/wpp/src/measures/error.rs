@@ -24,7 +24,7 @@ pub enum CheckError {
     /// A repetition with fewer than two rounds.
     #[error("{0} repeats fewer than two times")]
     FewTimes(RuleId),
-    /// A rule names itself, a later rule, or one that does not exist.
+    /// A rule names itself, a later rule, or a nonexistent one.
     #[error("{rule} names {names}, which is not before it")]
     Forward {
         /// The rule.
@@ -65,7 +65,7 @@ pub enum CheckError {
         /// The function.
         function: FuncId,
     },
-    /// An activation ends where none is open.
+    /// An activation ends, but none is open.
     #[error("item {0} of the root ends an activation where none is open")]
     LeaveNone(usize),
     /// An activation ends that began in this segment; it should be a rule.

@@ -31,7 +31,7 @@ impl Word {
         (self.0 & 1 == 0).then(|| NodeId::from_u32(self.0 >> 1))
     }
 
-    /// The position of the rule's symbols, if this stands for a rule.
+    /// Returns the position of the rule's symbols, if this represents a rule.
     #[inline]
     pub(crate) fn as_rule(self) -> Option<u32> {
         (self.0 & 1 == 1 && self != Self::NONE).then_some(self.0 >> 1)
@@ -94,7 +94,7 @@ impl Body {
         (self.flags & KIND == CALL).then(|| FuncId::from_u32(self.payload as u32))
     }
 
-    /// How often its symbols are executed in sequence.
+    /// Returns how often its symbols are executed in sequence.
     #[inline]
     pub(crate) fn rounds(self) -> u64 {
         if self.flags & KIND == REPEAT {
@@ -118,7 +118,7 @@ impl Body {
 /// The rules of a segment, each at the position of its first symbol.
 #[derive(Default)]
 pub(crate) struct Layout {
-    /// The rules, one after the other. A rule's symbols are preceded by:
+    /// The rules, one after another. A rule's symbols are preceded by:
     ///
     /// - if it is long, the number of the directory's list with its ends;
     /// - the function and the number of symbols, or the two halves of the number of rounds;
@@ -238,7 +238,7 @@ impl Layout {
         self.places[rule]
     }
 
-    /// The symbol, which must be one of the grammar's.
+    /// Converts a symbol, which must belong to the grammar.
     #[inline]
     pub(crate) fn word(&self, symbol: Symbol) -> Word {
         match symbol.as_rule() {

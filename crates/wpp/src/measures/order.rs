@@ -4,11 +4,11 @@ use afterimage_ids::{PrimaryMap, RuleId};
 
 use crate::{Kind, Root, Segment};
 
-/// Orders the rules: each comes before those that it names for the first time, directly followed by
-/// the one of these that executes the most blocks.
+/// Orders the rules. Each comes before the rules that it names for the first time, directly
+/// followed by the one of them that executes the most blocks.
 ///
-/// The way down to a random position then mostly leads from a rule to what follows it in memory,
-/// which the processor has already fetched, or to something on the same page. Linear.
+/// The way down to a random position then mostly leads from a rule to the next bytes in memory,
+/// which the processor has already fetched, or to bytes on the same page. Linear.
 pub(super) fn order(segment: &Segment, lengths: &PrimaryMap<RuleId, u64>) -> Vec<RuleId> {
     let grammar = &segment.grammar;
     let times = times(segment);
@@ -45,7 +45,7 @@ pub(super) fn order(segment: &Segment, lengths: &PrimaryMap<RuleId, u64>) -> Vec
     order
 }
 
-/// How often each rule is executed; saturates at 2^64 - 1.
+/// Returns the executions of each rule, saturating at 2^64 - 1.
 fn times(segment: &Segment) -> PrimaryMap<RuleId, u64> {
     let grammar = &segment.grammar;
     let mut times: PrimaryMap<RuleId, u64> = std::iter::repeat_n(0, grammar.rules.len()).collect();

@@ -5,7 +5,7 @@ use afterimage_ids::{EntityRef, NodeId, RuleId};
 use super::Measured;
 use crate::{Root, Symbol};
 
-/// What contains a symbol.
+/// A container of a symbol.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum User {
     Rule(RuleId),
@@ -26,7 +26,7 @@ const ROOT: u32 = u32::MAX;
 pub(crate) struct Uses {
     /// The number of nodes.
     nodes: usize,
-    /// Where the occurrences of each symbol end: first the nodes, then the rules.
+    /// The ends of each symbol's list of occurrences: first the nodes, then the rules.
     ends: Vec<u32>,
     /// The rule, or the root, and the position there.
     all: Vec<(u32, u32)>,

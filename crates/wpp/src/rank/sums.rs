@@ -9,7 +9,7 @@ pub(super) enum Sums {
     Long(Vec<u64>),
 }
 
-/// An integer with as many bytes as a sum needs.
+/// An integer with enough bytes for a sum.
 pub(super) trait Sum: Copy + Default + Into<u64> {
     /// The sum, or the largest value if it exceeds that.
     fn of(sum: u64) -> Self;

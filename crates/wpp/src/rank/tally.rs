@@ -46,8 +46,8 @@ impl Tally {
         }
     }
 
-    /// The offset in blocks of the occurrence that follows `others` earlier ones in the segment. It
-    /// must exist.
+    /// Returns the offset in blocks of the occurrence that follows `others` earlier ones in the
+    /// segment. It must exist.
     pub(super) fn select(&self, measured: &Measured, target: &Target, others: u64) -> u64 {
         match self {
             Self::Sparse(sparse) => sparse.select(measured, target, others),

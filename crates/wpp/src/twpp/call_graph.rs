@@ -1,5 +1,5 @@
-//! The dynamic call graph: which call made which calls, and where (Zhang and Gupta 2001, section
-//! 2).
+//! The dynamic call graph: the calls made by each call, and their places (Zhang and Gupta 2001,
+//! section 2).
 //!
 //! The paper's graph is a tree with a node per call, which links the path traces together. Here
 //! equal subtrees share one node, so a billion equal calls from a loop take a few bytes.
@@ -15,7 +15,7 @@ use super::call_runs::Runs;
 use super::event::EventError;
 use super::walk::Walk;
 
-/// A subtree of the dynamic call graph: a call with everything that it calls.
+/// A subtree of the dynamic call graph: a call with all of its callees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallId(pub(super) u32);
 
@@ -47,7 +47,7 @@ pub struct CallGraph {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Node {
     call: Call,
-    /// Where its calls end in `runs`; they start where those of the previous node end.
+    /// The end of its calls in `runs`; they start at the end of the previous node's.
     end: u64,
 }
 
@@ -89,13 +89,13 @@ impl CallGraph {
         Walk::new(self)
     }
 
-    /// How often each subtree occurs. O(nodes + runs).
+    /// Returns the number of occurrences of each subtree. O(nodes + runs).
     pub fn occurrences(&self) -> Vec<u64> {
         self.checked_occurrences().unwrap_or_default()
     }
 
-    /// How often each subtree occurs. `None` if a count exceeds 64 bits, which never happens in a
-    /// finished graph.
+    /// Returns the number of occurrences of each subtree. `None` if a count exceeds 64 bits, which
+    /// never happens in a finished graph.
     pub(super) fn checked_occurrences(&self) -> Option<Vec<u64>> {
         let mut counts = vec![0u64; self.nodes.len()];
         let add = |counts: &mut [u64], runs: Runs<'_>, times: u64| {

@@ -84,11 +84,11 @@ impl Collector {
         (0..count).try_for_each(|_| self.blocks(blocks))
     }
 
-    /// Ends the innermost activation. Returns the call with everything that it called, for
+    /// Ends the innermost activation. Returns the call with all of its callees, for
     /// [`Self::again`].
     ///
     /// # Errors
-    /// If none is open, or if there are too many different ones.
+    /// If no call is open, or if there are too many different ones.
     pub fn leave(&mut self) -> Result<CallId, EventError> {
         let Some(depth) = self.depth.checked_sub(1) else {
             return Err(EventError::NoActivation(Outside::Leave));
@@ -106,9 +106,9 @@ impl Collector {
         Ok(subtree)
     }
 
-    /// Repeats a call returned by [`Self::leave`] of this collector, with everything that it
-    /// called. O(1), however long it takes. This allows collecting a run from its grammar without
-    /// expanding calls.
+    /// Repeats a call returned by [`Self::leave`] of this collector, with all of its callees. O(1),
+    /// however long it takes. This allows collecting a run from its grammar without expanding
+    /// calls.
     pub fn again(&mut self, call: CallId) {
         match self.innermost() {
             Some(caller) => {
@@ -139,7 +139,7 @@ impl Collector {
         self.depth
     }
 
-    /// Ends the run and returns what was collected. Open activations have not returned, and are
+    /// Ends the run and returns the collected data. Open activations have not returned, and are
     /// marked accordingly.
     ///
     /// # Errors

@@ -176,7 +176,7 @@ impl<B: AsRef<[u8]>> FunctionTraces<B> {
     }
 
     /// The number of blocks that all calls executed, plus one for each call. Fails if no run can
-    /// execute so many, which happens only in a damaged file. On success, no path trace has more
+    /// execute this many, which happens only in a damaged file. On success, no path trace has more
     /// blocks than this, and no sum over them overflows.
     pub(super) fn executed(&self) -> Result<u64, &'static str> {
         let mut sum = 0u64;

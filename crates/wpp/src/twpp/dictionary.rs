@@ -1,16 +1,17 @@
-//! Dictionaries of dynamic basic blocks (Zhang and Gupta 2001, section 2, "Creating dictionaries of dynamic basic blocks").
+//! Dictionaries of dynamic basic blocks (Zhang and Gupta 2001, section 2, "Creating dictionaries of
+//! dynamic basic blocks").
 
 use afterimage_ids::BlockId;
 
 /// The expansions of the dynamic basic blocks of a path trace: chains of at least two blocks, keyed
 /// by their first blocks.
 ///
-/// A block that does not begin a chain stands for itself.
+/// A block that does not begin a chain represents itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Dictionary {
     /// The concatenated chains, ascending by first block.
     blocks: Box<[BlockId]>,
-    /// Where each chain ends.
+    /// The end of each chain.
     ends: Box<[u32]>,
 }
 
@@ -43,12 +44,12 @@ impl Dictionary {
         (0..self.ends.len()).map(|k| self.chain(k))
     }
 
-    /// Whether every block stands for itself.
+    /// Whether every block represents itself.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// The blocks that a dynamic basic block stands for. O(log chains).
+    /// Returns the blocks of a dynamic basic block. O(log chains).
     pub fn expand<'a>(&'a self, block: &'a BlockId) -> &'a [BlockId] {
         let (mut low, mut high) = (0, self.ends.len());
         while low < high {

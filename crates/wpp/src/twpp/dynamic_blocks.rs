@@ -1,4 +1,5 @@
-//! Finding the dynamic basic blocks of a path trace (Zhang and Gupta 2001, section 2, Figures 4 and 5).
+//! Finding the dynamic basic blocks of a path trace (Zhang and Gupta 2001, section 2, Figures 4 and
+//! 5).
 
 use afterimage_ids::BlockId;
 use rustc_hash::FxHashMap;
@@ -7,10 +8,10 @@ use super::dictionary::Dictionary;
 use super::timestamped::TimestampedTrace;
 use super::timestamped_builder::TimestampedBuilder;
 
-/// Stands for what precedes a trace's first block and follows its last.
+/// Represents the places before a trace's first block and after its last.
 const OUTSIDE: u32 = u32::MAX;
 
-/// The dynamic control-flow graph of one path trace, as far as chains need it: each block's
+/// The part of one path trace's dynamic control-flow graph that chains need: each block's
 /// predecessor and successor, if always the same. Keeps its memory for the next trace.
 ///
 /// In the trace, a dynamic basic block is entered only at its first block and left only at its

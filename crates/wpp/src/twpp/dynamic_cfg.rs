@@ -1,4 +1,5 @@
-//! The timestamp-annotated dynamic control-flow graph of a call (Zhang and Gupta 2001, section 4.1).
+//! The timestamp-annotated dynamic control-flow graph of a call (Zhang and Gupta 2001, section
+//! 4.1).
 
 use std::collections::BTreeMap;
 
@@ -9,8 +10,8 @@ use super::dictionary::Dictionary;
 use super::series::Series;
 use super::timestamped::{BadTrace, TimestampedTrace};
 
-/// What a call executed, and when: a node for every dynamic basic block, with the steps of the call
-/// at which it executes.
+/// A call's executed blocks and their times: a node for every dynamic basic block, with the steps
+/// of the call at which it executes.
 ///
 /// A pair of a timestamp and a node is a point of the path trace. [`Self::after`] and
 /// [`Self::before`] walk from any point in either direction without the trace.
@@ -25,7 +26,7 @@ pub struct DynamicCfg {
 /// A node: a dynamic basic block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DynamicNode {
-    /// The blocks that it stands for, in the order of execution.
+    /// Its blocks, in execution order.
     pub blocks: Vec<BlockId>,
     /// The steps at which it executes. Each step is the execution of one node; the first is 1.
     pub timestamps: Series,
@@ -38,7 +39,7 @@ pub struct DynamicEdge {
     pub from: usize,
     /// The later node.
     pub to: usize,
-    /// How often the edge was taken.
+    /// The number of times the edge was taken.
     pub count: u64,
 }
 

@@ -6,8 +6,9 @@ use afterimage_ids::{BlockId, FuncId};
 
 /// An event of a run, in execution order.
 ///
-/// A run is a sequence of activations of functions from outside, each of which executes blocks and calls. A tail call is a
-/// `Leave` and then an `Enter`. Activations that are still open at the end never returned.
+/// A run is a sequence of activations of functions from outside. Each executes blocks and makes
+/// calls. A tail call is a `Leave` and then an `Enter`. Activations that are still open at the end
+/// never returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
     /// An activation of a function begins.
@@ -33,7 +34,7 @@ pub enum EventError {
     TooLong,
 }
 
-/// What happened outside every activation.
+/// An event outside every activation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outside {
     /// A block was executed.

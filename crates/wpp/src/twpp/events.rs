@@ -11,9 +11,9 @@ pub struct Events<'a> {
     wpp: &'a Wpp,
     walk: Walk<'a>,
     stack: Vec<Activation<'a>>,
-    /// What happens after the blocks before it.
+    /// The event after the preceding blocks.
     step: Option<CallStep>,
-    /// The number of calls that are yet to return. Those that never do are the last to end.
+    /// The number of calls that are yet to return. Calls that never end come last.
     returns: u64,
 }
 

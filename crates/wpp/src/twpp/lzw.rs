@@ -100,7 +100,7 @@ impl LzwEncoder {
     }
 }
 
-/// Decodes compressed bytes in constant memory. The encoder does not mark the end: take as many
+/// Decodes compressed bytes in constant memory. The encoder does not mark the end: read as many
 /// bytes as were written.
 #[derive(Clone, Debug)]
 pub struct LzwDecoder<'a> {

@@ -9,7 +9,7 @@
 //!
 //! Choices that the paper leaves open:
 //! - A call's position is the number of blocks that its caller itself had executed. The paper need
-//!   not say, because its blocks show which of them call.
+//!   not store this, because its blocks show which of them call.
 //! - An activation that never returned has the trace up to the run's end. The end leaves the
 //!   trace's last block, so a chain does not continue there. Such traces count as ordinary path
 //!   traces, with the number of calls that never returned.

@@ -37,10 +37,9 @@ pub enum CollectError<E> {
 
 /// The path traces of all calls, and the dynamic call graph (Zhang and Gupta 2001, section 2).
 ///
-/// A rule that stands for a call is walked once per segment, excluding its callees, however often
-/// the call happens. So time is linear in the grammars, in the blocks of these rules' own traces
-/// and in their direct calls. Memory is that of the result, the open segment and the open
-/// activations.
+/// A rule that represents a call is walked once per segment, without its callees, however often the
+/// call occurs. So time is linear in the grammars, in the blocks of these rules' own traces and in
+/// their direct calls. Memory is that of the result, the open segment and the open activations.
 ///
 /// # Errors
 /// If a segment cannot be read, something was left out of the path, or there are too many different
@@ -77,7 +76,7 @@ pub fn collect<S: Segments>(path: &WholePath<S>) -> Result<Wpp, CollectError<S::
 struct All<'a> {
     collector: &'a mut Collector,
     nodes: &'a PrimaryMap<NodeId, Node>,
-    /// The collector's id for each rule that stands for a call.
+    /// The collector's id for each rule that represents a call.
     known: Vec<Option<CallId>>,
 }
 

@@ -1,4 +1,4 @@
-//! The path trace of a call in progress, or of one that has just ended.
+//! The path trace of a call in progress, or of a call that has just ended.
 
 use std::hash::{Hash, Hasher};
 
@@ -18,7 +18,7 @@ const KEPT: usize = 1 << 8;
 pub(super) struct PathBuilder {
     /// The latest blocks, at most [`FLAT`].
     latest: Vec<BlockId>,
-    /// The blocks before those, if there are any.
+    /// The blocks before those, if any.
     earlier: Option<Box<TimestampedBuilder>>,
 }
 

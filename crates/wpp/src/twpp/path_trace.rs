@@ -13,8 +13,8 @@ pub(super) const FLAT: usize = 1 << 14;
 /// The blocks that one call executed, without those of its callees (Zhang and Gupta 2001, section
 /// 2).
 ///
-/// Short traces are sequences of blocks. Long ones are held in timestamped form, which is small
-/// where loops are regular.
+/// Short traces are sequences of blocks. Long traces are held in timestamped form, which is small
+/// for regular loops.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PathTrace(pub(super) Form);
 
@@ -48,7 +48,7 @@ impl PathTrace {
         })
     }
 
-    /// The blocks, if they are held as such and not as series.
+    /// Returns the blocks, if they are held as such and not as series.
     pub fn as_slice(&self) -> Option<&[BlockId]> {
         match &self.0 {
             Form::Flat(blocks) => Some(blocks),

@@ -22,7 +22,7 @@ pub(super) const WORDS_PER_CALL: u64 = 4;
 pub(super) enum CallsError<E> {
     /// The bytes themselves could not be read.
     Source(E),
-    /// What is wrong with them.
+    /// The fault in them.
     Malformed(&'static str),
     /// The graph exceeds the memory limit.
     TooLarge,

@@ -1,4 +1,5 @@
-//! Sets of timestamps as arithmetic series (Zhang and Gupta 2001, section 2, "Compacting TWPP path traces").
+//! Sets of timestamps as arithmetic series (Zhang and Gupta 2001, section 2, "Compacting TWPP path
+//! traces").
 
 use std::fmt;
 
@@ -31,7 +32,7 @@ impl Entry {
         (self.last - self.first) / self.step + 1
     }
 
-    /// Whether a timestamp is one of them.
+    /// Whether it contains a timestamp.
     pub fn contains(&self, t: u64) -> bool {
         (self.first..=self.last).contains(&t) && (t - self.first).is_multiple_of(self.step)
     }
@@ -100,7 +101,7 @@ impl Series {
     /// Builds a set from entries, each later than all before it.
     ///
     /// # Panics
-    /// If one is not, or does not reach its last timestamp.
+    /// If an entry is not, or does not reach its last timestamp.
     pub fn from_ascending(entries: Vec<Entry>) -> Self {
         let mut after = 0;
         for entry in &entries {
@@ -127,7 +128,7 @@ impl Series {
         self.entries.iter().map(Entry::width).sum()
     }
 
-    /// Whether a timestamp is one of them. O(log entries).
+    /// Whether it contains a timestamp. O(log entries).
     pub fn contains(&self, t: u64) -> bool {
         let next = self.entries.partition_point(|e| e.first <= t);
         next > 0 && self.entries[next - 1].contains(t)
@@ -138,8 +139,8 @@ impl Series {
         self.entries.iter().flat_map(Entry::iter)
     }
 
-    /// The paper's encoding: the integers of all entries in sequence, the last one of each entry
-    /// negative.
+    /// Returns the paper's encoding: the integers of all entries in sequence, the last one of each
+    /// entry negative.
     pub fn to_integers(&self) -> Vec<i64> {
         let mut integers = Vec::new();
         for e in &self.entries {

@@ -14,8 +14,8 @@ const NOBODY: u32 = u32::MAX;
 /// proportional to the blocks.
 ///
 /// The steps are laid out one window at a time: every block enters itself at its timestamps in the
-/// window. A window has at least as many steps as there are blocks, so visiting each block costs
-/// constant time per step.
+/// window. A window has at least as many steps as blocks, so visiting each block costs constant
+/// time per step.
 #[derive(Clone, Debug)]
 pub struct Steps<'a> {
     /// The timestamp of the window's first step.
@@ -55,8 +55,8 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// Lays out the next window. If two blocks have the same timestamp, another step has none,
-    /// because there are as many timestamps as steps.
+    /// Lays out the next window. If two blocks share a timestamp, another step has none, because
+    /// there are as many timestamps as steps.
     fn advance(&mut self) {
         self.begin += self.window.len() as u64;
         self.at = 0;

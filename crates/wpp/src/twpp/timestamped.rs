@@ -1,4 +1,5 @@
-//! A path trace from the perspective of its blocks: when did each execute? (Zhang and Gupta 2001, section 2.)
+//! A path trace from the perspective of its blocks: when did each execute? (Zhang and Gupta 2001,
+//! section 2.)
 
 use afterimage_ids::BlockId;
 
@@ -10,10 +11,10 @@ use super::varint;
 /// A path trace as a mapping of blocks to the timestamps 1, 2, 3, … at which they execute: the
 /// paper's compacted TWPP form.
 ///
-/// Held as in a file: the numbers of steps and blocks; then for each block, ascending, its distance
-/// from the previous block, the size of its entries in bytes, and the entries. Two path traces are
-/// equal if and only if their forms are. `B` holds the bytes; a trace read from a file may borrow
-/// them.
+/// Stored as in a file: the numbers of steps and blocks; then for each block, ascending, its
+/// distance from the previous block, the size of its entries in bytes, and the entries. Two path
+/// traces are equal if and only if their forms are. `B` holds the bytes; a trace read from a file
+/// may borrow them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TimestampedTrace<B = Box<[u8]>> {
     bytes: B,
@@ -46,8 +47,8 @@ impl<B: AsRef<[u8]>> TimestampedTrace<B> {
     /// Wraps bytes from a file. O(bytes).
     ///
     /// Checks that blocks and their timestamps ascend, that there are as many timestamps as steps,
-    /// and that the last timestamp is the number of steps. Only expanding shows whether two blocks
-    /// share a timestamp: see [`Self::expand`].
+    /// and that the last timestamp equals the number of steps. Only expanding shows whether two
+    /// blocks share a timestamp: see [`Self::expand`].
     pub(super) fn from_file(bytes: B) -> Result<Self, BadTrace> {
         let trace = Self { bytes };
         let mut rest = trace.as_bytes();

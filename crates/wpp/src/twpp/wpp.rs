@@ -6,7 +6,8 @@ use super::call_graph::{Call, CallGraph};
 use super::events::Events;
 use super::path_trace::PathTrace;
 
-/// A whole program path as unique path traces and the dynamic call graph that links them (Zhang and Gupta 2001, Figure 3).
+/// A whole program path as unique path traces and the dynamic call graph that links them (Zhang and
+/// Gupta 2001, Figure 3).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wpp {
     /// The functions that were called, ascending.
@@ -24,15 +25,14 @@ pub struct FunctionPaths {
     pub paths: Vec<UniquePath>,
 }
 
-/// A path trace of a function, and how many calls took it.
+/// A path trace of a function, and the number of calls that took it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UniquePath {
     /// The blocks.
     pub trace: PathTrace,
     /// The number of calls that took it.
     pub calls: u64,
-    /// The number of these that never returned: their traces hold what they had executed when the
-    /// run ended.
+    /// The number of these that never returned: their traces end where the run ended.
     pub unfinished: u64,
 }
 

@@ -8,7 +8,7 @@ use afterimage_ids::{FuncId, NodeId};
 
 use crate::{Root, Segment};
 
-/// What is known about a segment without loading it.
+/// The data about a segment that is available without loading it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// The number of blocks executed before it.
@@ -21,7 +21,7 @@ pub struct Summary {
     pub kept: u32,
     /// The number of activations that begin in it and are open at its end.
     pub begun: u32,
-    /// How often each node that occurs is executed in it, ascending by node.
+    /// The executions of each occurring node, ascending by node.
     pub node_counts: Vec<(NodeId, u64)>,
     /// The number of activations of each function that begin in it, if any, ascending by function.
     pub call_counts: Vec<(FuncId, u64)>,

@@ -1,4 +1,4 @@
-//! The builder against the definition: what its segments stand for is what it was told.
+//! Compares the builder with the definition: its segments represent exactly its input.
 
 use std::collections::BTreeMap;
 
@@ -54,7 +54,7 @@ proptest! {
     }
 }
 
-/// A run that has begun a function of so many nodes without loops.
+/// A run that has begun a function of `nodes` nodes without loops.
 fn straight(nodes: u32) -> Run {
     let shape = Shape {
         length: 1,
@@ -130,7 +130,7 @@ fn equal_stretches_of_a_long_list_get_equal_rules() {
     let once = size(&run.segments(usize::MAX)[0]);
     for n in 0..20 {
         run.events.push(Event::Node(NodeId::from_u32(n), 1));
-        // Each copy stands at another distance from the beginning.
+        // Each copy is at a different distance from the beginning.
         run.events.extend(&stretch[n as usize..]);
     }
     let segments = run.segments(usize::MAX);

@@ -1,4 +1,4 @@
-//! Every rule that `Segment::check` verifies can fire, and what passes can be read.
+//! Every rule that `Segment::check` verifies can fire, and a segment that passes can be read.
 
 use std::sync::Arc;
 
@@ -35,7 +35,8 @@ fn grammar(rules: &[(Kind, &[Symbol])]) -> Grammar {
     grammar
 }
 
-/// Two nodes of 3 and 2 blocks of one function, one of another, one left out, and one that is impossible.
+/// Two nodes of 3 and 2 blocks of one function, one of another, one left out, and one that is
+/// impossible.
 fn nodes() -> PrimaryMap<NodeId, Node> {
     let node = |function, blocks, left_out| Node {
         function: func(function),
@@ -229,7 +230,7 @@ fn times_without_number_take_no_time() {
 
 #[test]
 fn rules_nested_without_end() {
-    // A chain of a million sequences, each the one before and a node more.
+    // A chain of a million sequences; each is the previous one plus a node.
     const DEPTH: u32 = 1_000_000;
     let mut rules = Grammar::default();
     for n in 0..DEPTH {
@@ -311,7 +312,7 @@ fn segments_must_follow_each_other() {
         lies.cursor().seek(101),
         Err(PathError::Summary { segment: 1 })
     );
-    // What is open differs, and not only how much.
+    // Change which activations are open, not only their number.
     first.root[0] = Root::Enter(func(1));
     first.call_counts[0].0 = func(1);
     first.grammar.symbols[0] = node(2);

@@ -19,8 +19,8 @@ const NODES: u32 = 30;
 const FUNCTIONS: u32 = 7;
 const PRIME: u128 = (1 << 61) - 1;
 
-/// A path of any length as a polynomial's value, its number of nodes and activations, if that is below 2^64, and the
-/// base to the power of its length.
+/// A path of any length as a polynomial's value, its number of nodes and activations, if that is
+/// below 2^64, and the base to the power of its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Digest {
     value: u128,
@@ -92,7 +92,7 @@ fn digest_rule(kind: Kind, symbols: &[Symbol], rules: &[Digest]) -> Digest {
     }
 }
 
-/// What a segment executes. Panics if the grammar is not sound.
+/// Hashes everything that a segment executes. Panics if the grammar is not sound.
 fn digest(segment: &Segment) -> Digest {
     let mut rules = Vec::new();
     let mut next = 0;
@@ -314,7 +314,8 @@ proptest! {
     }
 }
 
-/// Every proper prefix, and what has a byte too many, is an error; every changed bit is at least no panic.
+/// Every proper prefix, and every encoding with an extra byte, is an error. A changed bit never
+/// causes a panic.
 fn cut_anywhere(bytes: &[u8], decode: impl Fn(&[u8]) -> Result<(), CodecError>) {
     for end in 0..bytes.len() {
         assert_eq!(decode(&bytes[..end]), Err(CodecError::Truncated), "{end}");
@@ -439,7 +440,8 @@ fn a_version_is_refused_by_its_number() {
 
 #[test]
 fn opened_rules_that_name_later_ones_are_refused() {
-    // Version, 0 and 0 blocks, nothing open, no root; one rule of two symbols, which are rules so many before it.
+    // Version, 0 and 0 blocks, nothing open, no root; one rule of two symbols, which name the rule
+    // `distance` before it.
     let bytes = |distance: u8| [1, 0, 0, 0, 0, 1, 6, 2, 0, distance << 1 | 1];
     let refused = Err(CodecError::Malformed("a rule that names a later one"));
     for distance in [0, 1, 9] {

@@ -1,5 +1,5 @@
-//! The size of encoded segments against the entropy of their sources. `cargo test -p afterimage-wpp codec_sizes -- --nocapture`
-//! prints the figures.
+//! The size of encoded segments against the entropy of their sources. `cargo test -p afterimage-wpp
+//! codec_sizes -- --nocapture` prints the figures.
 
 use crate::codec_support::*;
 use afterimage_wpp::codec::{
@@ -15,7 +15,8 @@ const LIMITS: Limits = Limits {
     open: 1 << 20,
 };
 
-/// The size of a segment in bits per terminal. Prints it, and millions of terminals written and read in a second.
+/// The size of a segment in bits per terminal. Prints it, and millions of terminals written and
+/// read in a second.
 fn size(what: &str, segment: &Segment, contexts: &[NodeContext], terminals: u64) -> f64 {
     let timed = |start: Instant| start.elapsed().max(Duration::from_nanos(1)).as_secs_f64();
     let start = Instant::now();
@@ -38,7 +39,7 @@ fn size(what: &str, segment: &Segment, contexts: &[NodeContext], terminals: u64)
     8.0 * bytes.len() as f64 / terminals as f64
 }
 
-/// That a size is at most `most` times an entropy, both in bits per terminal.
+/// Checks that a size is at most `most` times an entropy, both in bits per terminal.
 fn within(what: &str, bits: f64, entropy: f64, most: f64) {
     println!(
         "{what}: {bits:.4} of {entropy:.4} bits per terminal: {:.3}",

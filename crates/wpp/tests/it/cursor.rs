@@ -1,4 +1,5 @@
-//! The reader against the run written down: every position, both directions, every stack, every rank.
+//! The reader against the run written down: every position, both directions, every stack, every
+//! rank.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -32,7 +33,7 @@ fn visit(naive: &Naive, at: usize) -> Visit {
     }
 }
 
-/// What is open at an execution.
+/// Returns the activations open at an execution.
 fn stack(naive: &Naive, at: usize) -> Vec<Activation> {
     let open = naive.visits[at].stack.iter();
     open.map(|&activation| Activation {
@@ -178,7 +179,7 @@ fn ranks(run: &Run, limit: usize) {
         .executions(others.map(|node| (node, position(node))))
         .unwrap();
     compare(&naive, &occurrences, &times);
-    // Any number of positions, some twice, some behind the node.
+    // Any number of positions; some occur twice, some are after the node.
     let positions = |node: NodeId| -> Vec<u64> {
         let length = run.nodes[node].length();
         match node.as_u32() % 4 {
@@ -316,7 +317,7 @@ fn skipped_calls(run: &Run, limit: usize) {
     assert_eq!(calls.next(), Ok(None));
 }
 
-/// Segments of which every other attempt to load one fails.
+/// Segments that fail at every other attempt to load one.
 struct Flaky {
     segments: InMemory,
     fails: Cell<bool>,
@@ -341,7 +342,7 @@ impl Segments for Flaky {
     }
 }
 
-/// What is repeated after a failure is as if nothing had failed.
+/// A retry after a failure gives the result without failures.
 fn failures(run: &Run, limit: usize) {
     let naive = run.naive();
     let flaky = Flaky {

@@ -22,7 +22,7 @@ struct Activation {
     function: FuncId,
     entered: u64,
     own: Vec<Own>,
-    /// Who called it, and which of its events that was.
+    /// Its caller, and the caller's event that called it.
     caller: Option<(usize, usize)>,
     ended: bool,
 }
@@ -59,14 +59,16 @@ fn activations(run: &Run) -> Vec<Activation> {
     all
 }
 
-/// Where the caller of an activation goes on when that has ended, if it then executes something before it calls anybody else.
+/// Returns where the caller of an activation continues after it, if it then executes something
+/// before making another call.
 fn goes_on(all: &[Activation], activation: usize) -> Option<(usize, usize)> {
     let (caller, call) = all[activation].caller.filter(|_| all[activation].ended)?;
     let next = all[caller].own.get(call + 1);
     matches!(next, Some(Own::Block(..))).then_some((caller, call + 1))
 }
 
-/// The times at which the parts from one on are complete, if they begin with an event of an activation.
+/// The times at which the parts from one on are complete, if they begin with an event of an
+/// activation.
 fn ends(all: &[Activation], parts: &[Part], activation: usize, from: usize) -> Vec<u64> {
     let own = &all[activation].own[from..];
     let blocks = own.iter().enumerate().filter_map(|(at, own)| match *own {

@@ -1,4 +1,4 @@
-//! `docs/FORMAT.md` says what the code writes: the bytes of its example.
+//! The example in `docs/FORMAT.md` has the bytes that the code writes.
 
 use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap};
 use afterimage_wpp::codec::{self, encode_nodes, encode_summary};
@@ -182,7 +182,7 @@ fn what_was_left_out_is_read_as_it_was_written() {
         };
         assert!(Directory::decode(&wrong.encode(), &limits).is_err());
     }
-    // Nothing left out, and something of which no more is known.
+    // Nothing left out, and then a description without further data.
     assert_eq!(whole.encode()[0], 1);
     let unknown = Directory {
         partial: None,

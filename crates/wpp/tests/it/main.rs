@@ -1,4 +1,4 @@
-//! Tests of the grammar from outside.
+//! Integration tests of the grammar.
 
 mod builder;
 mod builder_check;

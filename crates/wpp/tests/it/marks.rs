@@ -7,7 +7,7 @@ use afterimage_ids::NodeId;
 use afterimage_wpp::{InMemory, Marking, WholePath};
 use proptest::prelude::*;
 
-/// Marks by a rule that nobody can guess.
+/// Marks by an unpredictable rule.
 struct Hashed {
     inside: Vec<Vec<u64>>,
     salt: u64,

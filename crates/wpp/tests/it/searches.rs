@@ -1,5 +1,5 @@
-//! Searches in grammars of every shape, against searches that look at every symbol: long rules, deep nesting,
-//! repetitions of repetitions, times beyond 32 bits.
+//! Searches in grammars of every shape, against searches that look at every symbol: long rules,
+//! deep nesting, repetitions of repetitions, times beyond 32 bits.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use afterimage_wpp::{
 };
 use proptest::prelude::*;
 
-/// What a segment may execute, and how many calls it may make.
+/// The limits on the blocks that a segment executes and the calls it makes.
 const MOST: u64 = 1 << 60;
 
 /// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
@@ -32,7 +32,7 @@ impl Random {
     }
 }
 
-/// How often each node is executed and each function called, and how long it takes.
+/// The executions of each node, the calls of each function, and the duration.
 #[derive(Clone, Default)]
 struct Total {
     length: u64,
@@ -67,12 +67,12 @@ impl Total {
 
 #[derive(Clone, Copy)]
 enum Target {
-    /// A node, and which of its blocks.
+    /// A node, and the index of one of its blocks.
     Node(NodeId, u64),
     Calls(FuncId),
 }
 
-/// A segment, and the totals of what it consists of.
+/// A segment, and the totals of its parts.
 struct Naive {
     nodes: PrimaryMap<NodeId, Node>,
     totals: Vec<Total>,
@@ -95,7 +95,7 @@ impl Naive {
             totals: Vec::new(),
             segment: Segment::default(),
         };
-        // Whose activations may execute each rule; `None`: all.
+        // The function whose activations may execute each rule; `None` means all.
         let mut owners = Vec::new();
         for _ in 0..rules {
             let owner = FuncId::from_u32(random.below(2) as u32);
@@ -147,7 +147,8 @@ impl Naive {
         naive
     }
 
-    /// A node or a rule that activations of a function may execute: mostly one of the last rules, so that they nest.
+    /// Picks a node or rule that activations of a function may execute: mostly one of the last
+    /// rules, so that they nest.
     fn symbol(&self, random: &mut Random, owner: FuncId, owners: &[Option<FuncId>]) -> Symbol {
         let rules = owners.len() as u64;
         let near = if random.below(2) == 0 { rules } else { 3 };
@@ -195,7 +196,8 @@ impl Naive {
         }
     }
 
-    /// The execution that contains block T, looked for among all symbols of each rule; and how many of the targets there are up to T.
+    /// Returns the execution that contains block T, by scanning all symbols of each rule, and the
+    /// number of each target up to T.
     fn at(&self, time: u64, targets: &[Target]) -> (Visit, Vec<u64>) {
         let mut ranks = vec![0; targets.len()];
         let mut pass = |total: &Total, times: u64| {
@@ -328,7 +330,7 @@ fn agree(seed: u64, rules: usize, longest: u64) {
             let found = occurrences.select(number).unwrap().unwrap();
             let Occurrence { time, .. } = found;
             assert_eq!(found.number, number);
-            // Activations without blocks have the time of the block after them, which there need not be.
+            // Activations without blocks have the time of the next block, which may not exist.
             let rank = |time| match time {
                 0 => 0,
                 time => naive.at(time, &[target]).1[0],

@@ -5,7 +5,7 @@ use afterimage_wpp::twpp::{Collector, Event, FileError, Part, Reader, Twpp, writ
 
 const LIMIT: usize = 1 << 20;
 
-/// A function 0 that executes `blocks` blocks around so many calls of a function 1, and returns or does not.
+/// Function 0 executes `blocks` blocks around `calls` calls of function 1, and returns or does not.
 fn run(blocks: u32, calls: u32, returns: bool) -> Twpp {
     let mut collector = Collector::new();
     let block = |n| Event::Block(BlockId::from_u32(n));

@@ -1,4 +1,5 @@
-//! Files of timestamped whole program paths: they come back, one function is read alone, and damage is found or harmless.
+//! Files of timestamped whole program paths: they come back, one function is read alone, and damage
+//! is found or harmless.
 
 use crate::twpp_support::{
     NaiveCall, collect, naive_calls, naive_dynamic_blocks, naive_paths, run,
@@ -12,7 +13,8 @@ use proptest::prelude::*;
 /// The header's length, and an entry's of the directory.
 const HEADER: usize = 40;
 const ENTRY: usize = 40;
-/// Where the header has the number of functions and the call graph's length, and an entry its block's place and checksum.
+/// Offsets in the header (number of functions, length of the call graph) and in an entry (place and
+/// checksum of its block).
 const FUNCTIONS: usize = 12;
 const CALLS_LENGTH: usize = 16;
 const CALLS_CHECKSUM: usize = 32;
@@ -25,7 +27,7 @@ fn number<const N: usize>(bytes: &[u8], at: usize) -> usize {
     u64::from_le_bytes(number) as usize
 }
 
-/// Makes all checksums right where parts are where they should be, so that damage reaches what they guard.
+/// Corrects all checksums of parts that are in place, so that damage reaches the data behind them.
 fn forge(bytes: &mut [u8]) {
     let directory = HEADER + ENTRY * number::<4>(bytes, FUNCTIONS);
     if directory > bytes.len() {
@@ -78,7 +80,7 @@ fn read_function(reader: &Reader<'_>, entry: &DirectoryEntry) {
     }
 }
 
-/// Reads everything there is to read: no panic, and what is accepted is a run.
+/// Reads everything: this never panics, and an accepted file is a run.
 fn read_all(bytes: &[u8]) -> Result<Twpp, FileError> {
     let reader = Reader::open(bytes)?;
     let _ = reader.sizes();
@@ -252,7 +254,8 @@ fn no_more_calls_are_open_than_there_are() {
     ];
     let mut bytes = write(&Twpp::compact(collect(&events)));
     let compressed = |open| {
-        // How many are open, one call from outside: of function 0, path trace 0, with no calls.
+        // The number of open calls; then one call from outside, of function 0 with path trace 0 and
+        // no calls.
         let mut encoder = LzwEncoder::default();
         encoder.push(&[open, 1, 0, 0, 0]);
         encoder.finish()

@@ -216,7 +216,8 @@ proptest! {
     }
 }
 
-/// Every set of timestamps up to 13: the encoding loses nothing and never takes more integers than there are timestamps.
+/// Every set of timestamps up to 13: the encoding loses nothing and never takes more integers than
+/// there are timestamps.
 #[test]
 fn every_small_set_of_timestamps() {
     for set in 0u32..1 << 13 {

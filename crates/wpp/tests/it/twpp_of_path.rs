@@ -68,7 +68,7 @@ fn calls(events: &[Event]) -> Vec<Call> {
 }
 
 fn functions(run: &Run) -> BTreeSet<FuncId> {
-    // And one that the run does not have.
+    // Also a function that the run does not have.
     let absent = std::iter::once(FuncId::from_u32(77));
     run.nodes
         .values()
@@ -157,7 +157,8 @@ proptest! {
     }
 }
 
-/// Long calls that share long stretches, in loops and out of them, with other calls between or without.
+/// Long calls that share long stretches, in loops and out of them, with other calls between or
+/// without.
 #[test]
 fn traces_of_long_calls_are_told_apart() {
     let mut run = Run {
@@ -295,7 +296,7 @@ fn what_was_left_out_is_not_taken_for_a_trace() {
         calls: 1,
         unfinished: 0,
         paths: None,
-        // They are nobody's, as far as is known.
+        // As far as known, they belong to no function.
         blocks: 0,
     };
     assert_eq!(twpp::count_paths(&path), Ok(vec![counted]));

@@ -22,7 +22,8 @@ fn round_trip(wpp: &Wpp) -> Twpp {
     twpp
 }
 
-/// A function that calls itself 100,000 times, with a different trace at every tenth depth; half of the activations never return.
+/// A function that calls itself 100,000 times, with a different trace at every tenth depth; half of
+/// the activations never return.
 #[test]
 fn deep_recursion_without_recursion() {
     const DEPTH: u32 = 100_000;
@@ -50,7 +51,8 @@ fn deep_recursion_without_recursion() {
     );
 }
 
-/// Memory is for what is different, not for what happens: a million calls from a loop, and a loop of ten million blocks.
+/// Memory grows with different data, not with repetition: a million calls from a loop, and a loop
+/// of ten million blocks.
 #[test]
 fn repetition_takes_no_memory() {
     let mut collector = Collector::new();

@@ -14,7 +14,7 @@ use anyhow::Result;
 use crate::explain::Scene;
 use crate::steps::follow;
 
-/// How much of standard error to search, from its end.
+/// The number of bytes of standard error to search, from its end.
 const LOOKED_AT: u64 = 1 << 16;
 
 /// Explains a run that ended in a library called by the user's code; `None` for others. `how` is
@@ -155,7 +155,7 @@ pub fn returned(scene: &Scene<'_, '_>, code: i32, ended: u64) -> Result<Option<W
     Ok(None)
 }
 
-/// How many nodes back to search for the user's own code.
+/// The number of nodes back to search for the user's own code.
 const BLOCKS: u32 = 50_000;
 
 /// Whether the last output on standard error is what Rust prints for an error returned by `main`.
@@ -177,7 +177,7 @@ fn is_rust_report(scene: &Scene<'_, '_>) -> Result<bool> {
     }))
 }
 
-/// How many calls around the one that prints to examine.
+/// The number of calls around the printing one to examine.
 const CALLS: usize = 64;
 
 /// Explains that the stack which compilers keep in memory overflowed.
@@ -186,7 +186,7 @@ pub fn overflowed(frames: &[WhyFrame]) -> Option<WhyDeath> {
     death("stack overflow", None, &frames[own..])
 }
 
-/// The event in the first of some calls, or in what that called.
+/// The event in the first of some calls, or in its callees.
 fn death(what: &str, message: Option<String>, own: &[WhyFrame]) -> Option<WhyDeath> {
     let (first, outer) = own.split_first()?;
     let caller = outer.iter().find(|frame| frame.own);
@@ -235,7 +235,7 @@ fn panic(printed: &str) -> Option<String> {
 fn assertion(printed: &str) -> Option<String> {
     let (_, last) = printed.rsplit_once("Assertion failed: ")?;
     let line = last.lines().next()?;
-    // The place follows, which is known.
+    // The place follows, but is already known.
     let text = line.rsplit_once(" (").map_or(line, |(text, _)| text);
     Some(text.to_owned())
 }

@@ -9,9 +9,9 @@ use crate::explain::Scene;
 use crate::text::harmless;
 use crate::why::led::last_of;
 
-/// How many of the innermost activations may precede the repeated calls: what these called last.
+/// The number of innermost activations that may precede the repeated calls: their last callees.
 const BESIDE: usize = 8;
-/// How many of the repeated calls to name.
+/// The number of repeated calls to name.
 const NAMED: usize = 4;
 
 /// Repeated calls on a stack.
@@ -25,13 +25,13 @@ pub struct Repeated {
 }
 
 impl Repeated {
-    /// The number of innermost activations that include all of them.
+    /// Returns the number of innermost activations that include all of them.
     pub fn end(&self) -> usize {
         self.from + self.period
     }
 }
 
-/// Where each activation stands.
+/// Returns the place of each activation.
 ///
 /// # Errors
 /// If the recording is damaged.

@@ -45,7 +45,7 @@ pub(super) fn keep_words(subject: &Subject, scheme: &Prepared, round: usize) -> 
     Ok(execution.cpu_seconds)
 }
 
-/// How many words lie between two moments, as in recordings.
+/// The number of words between two moments, as in recordings.
 const MOMENT: usize = 1 << 14;
 
 /// The same, with the position of the run every few words, so that one can seek in the file.
@@ -100,7 +100,7 @@ pub(super) fn write_live(subject: &Subject, scheme: &Prepared) -> Result<f64> {
     }
 }
 
-/// The number of bits that a run writes, the number of blocks they stand for, and the seconds to
+/// Returns the number of bits that a run writes, the number of blocks in them, and the seconds to
 /// regenerate these.
 pub(super) fn written(subject: &Subject, scheme: &Prepared) -> Result<(u64, u64, f64)> {
     let mut words: Vec<u64> = Vec::new();

@@ -8,13 +8,14 @@ use wasmparser::ValType;
 
 use crate::common::Sandbox;
 
-/// How many seeds to try; the variable is for long runs by hand.
+/// Returns the number of seeds to try; the variable is for long manual runs.
 pub fn seeds(usual: u64) -> u64 {
     let seeds = std::env::var("AFTERIMAGE_TEST_SEEDS");
     seeds.ok().and_then(|n| n.parse().ok()).unwrap_or(usual)
 }
 
-/// Records calls of the first exports of generated programs, builds a lens, and shows each recording, which is `run.aft`.
+/// Records calls of the first exports of generated programs, builds a lens, and shows each
+/// recording, which is `run.aft`.
 pub fn each_recording(seeds: u64, exports: usize, lens: &str, mut show: impl FnMut(&Sandbox)) {
     for seed in 0..seeds {
         // Shown if a test fails.
@@ -47,7 +48,7 @@ pub fn each_recording_of(
             continue;
         };
         println!("{words}");
-        // Whatever the exit code is: the run may trap.
+        // Any exit code is fine, because the run may trap.
         sandbox.run(&words);
         if sandbox.path("run.aft").exists() {
             sandbox.ok(&format!("build --lens {lens} run.aft"));

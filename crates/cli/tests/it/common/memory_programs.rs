@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::common::Sandbox;
 
-/// How many functions a program has besides `main`.
+/// The number of functions in a program besides `main`.
 const FUNCTIONS: usize = 4;
 
 /// A generator of numbers (xorshift64*).

@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 use afterimage_testkit::tools;
 use tempfile::TempDir;
 
-/// Two validators accept a module: wasmparser, and wabt's or Node's, if one is there and accepts the module that it was made of.
+/// Checks that two validators accept a module: wasmparser, and wabt's or Node's, if one is
+/// installed and accepts the original module.
 #[track_caller]
 pub fn valid(sandbox: &Sandbox, name: &str, original: &str) {
     let features = wasmparser::WasmFeatures::all();
@@ -39,7 +40,7 @@ pub fn valid(sandbox: &Sandbox, name: &str, original: &str) {
     type Validator<'a> = &'a dyn Fn(&str) -> std::io::Result<Output>;
     let mut seconds = 0;
     for (who, validates) in [("wabt", &wabt as Validator<'_>), ("node", &node)] {
-        // What it does not know it cannot judge.
+        // A validator cannot judge unknown features.
         let knows = |file: &str| validates(file).is_ok_and(|out| out.status.success());
         if knows(original) && knows("two-memories.wasm") {
             seconds += 1;
@@ -104,7 +105,8 @@ impl Sandbox {
         names
     }
 
-    /// A command with this folder as the current one and an environment that does not depend on who runs the tests.
+    /// A command with this folder as the current one and an environment that does not depend on who
+    /// runs the tests.
     pub fn any(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = tools::command(program);
         self.place(&mut command);
@@ -146,7 +148,8 @@ impl Sandbox {
         ran
     }
 
-    /// Runs it and expects a refusal: one sentence that holds all of `parts`, nothing on standard output, no panic.
+    /// Runs it and expects a refusal: one sentence with all of `parts`, nothing on standard output,
+    /// and no panic.
     #[track_caller]
     pub fn refused(&self, words: &str, code: i32, parts: &[&str]) {
         let ran = self.run(words);
@@ -255,7 +258,7 @@ pub const CHATTY: &str = r#"(module
     (loop $again
       (br_if $again (i32.eqz (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))))"#;
 
-/// Says that it has begun, then computes for ever.
+/// Prints that it has begun, then computes forever.
 pub const SPIN: &str = r#"(module
   (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
   (memory (export "memory") 1)

@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::Sandbox;
 
-/// For each caller (or `[host]`) and callee, the number of calls and the blocks that are executed in them.
+/// For each caller (or `[host]`) and callee, the number of calls and the blocks that are executed
+/// in them.
 pub type Calls = BTreeMap<(String, String), (u64, u64)>;
 
 /// Reads a file in Callgrind's format: the sum of all self costs, and the calls.
@@ -32,7 +33,7 @@ pub fn callgrind(text: &str) -> (u64, Calls) {
             match count.take() {
                 None => own += cost,
                 Some(count) => {
-                    // An inlined function and one of the same name that is called are two.
+                    // An inlined function and a called one of the same name are different.
                     let pair = (caller.clone(), callee.clone());
                     let (calls, blocks) = calls.entry(pair).or_default();
                     (*calls, *blocks) = (*calls + count, *blocks + cost);

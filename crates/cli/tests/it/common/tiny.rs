@@ -7,7 +7,8 @@ use afterimage_wet::{EpochWriter, Index, LeftOut, Run};
 use crate::common::Sandbox;
 use crate::common::recorded::Recorded;
 
-/// Builds the values of a copy of a recording anew, with epochs and intervals of about so many numbers and instructions.
+/// Rebuilds the values of a copy of a recording, with epochs and intervals of about `epoch` numbers
+/// and instructions.
 pub fn build_tiny(
     sandbox: &Sandbox,
     recorded: &Recorded,

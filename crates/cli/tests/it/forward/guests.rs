@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use afterimage_testkit::modules::SplitMix64;
 
-/// A program that works on a few hundred bytes. What it imports it calls directly; through a table and in place of the caller, too, if `hidden`; and it
-/// exports some of it, if `exported`.
+/// A program that works on a few hundred bytes. The guest calls its imports directly; if `hidden`,
+/// also through a table and by tail calls. If `exported`, it exports some of them.
 pub fn guest(seed: u64, hidden: bool, exported: bool) -> String {
     let mut random = SplitMix64(seed ^ 0x5eed);
     let mut body = String::new();
@@ -99,7 +99,8 @@ fn operation(random: &mut SplitMix64, hidden: bool) -> String {
     }
 }
 
-/// A call with two vectors, which are written in several ways and may be among the bytes that they tell of. The host wants them aligned.
+/// A call with two vectors, which are written in several ways and may lie within the bytes that
+/// they describe. The host wants them aligned.
 fn vectors(random: &mut SplitMix64, call: &str) -> String {
     let at = 512 + 4 * random.below(3);
     let mut text = String::new();

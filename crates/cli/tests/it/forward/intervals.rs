@@ -9,8 +9,8 @@ use afterimage_trace::{LogReader, TraceFile, TraceWriter};
 use afterimage_wet::checkpoint::{CheckpointWriter, Vertex};
 use afterimage_wet::{LeftOut, Run as Build};
 
-/// Those of a run in intervals of about so many instructions, which are kept in a file of their own, a copy of its recording. With `part`, only
-/// up to the middle of the run.
+/// Returns the checkpoints of a run in intervals of about `every` instructions. They are kept in
+/// their own file, a copy of the recording. With `part`, only up to the middle of the run.
 pub fn checkpoints(
     run: Run<'_, FileSegments>,
     log: LogReader,

@@ -1,4 +1,4 @@
-//! Finds who wrote what the host read, by tracking the last writer of each byte.
+//! Finds the writers of the host's reads, by tracking the last writer of each byte.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use afterimage_trace::LogReader;
 /// An execution of an operator; without one, of the host by itself. `None`: nothing.
 pub type Wrote = Option<(u64, Option<OpId>)>;
 
-/// By the time of a call of the host: the parts of what it read, in the order in which it did.
+/// By the time of a host call: the parts of its reads, in order.
 pub type Reads = HashMap<u64, Vec<(Range, Wrote)>>;
 
 /// Follows a run.

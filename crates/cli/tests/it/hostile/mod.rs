@@ -132,7 +132,7 @@ fn limited(sandbox: &Sandbox, words: &str) -> (Option<Ran>, Duration) {
     (Some(waiting.join().unwrap()), start.elapsed())
 }
 
-/// What is wrong with how a command ended, if anything.
+/// Returns the fault in how a command ended, if any.
 fn complaint(words: &str, ran: &Ran) -> Option<String> {
     let Ran { code, stderr, .. } = ran;
     let unsound = words.starts_with("verify");
@@ -170,7 +170,8 @@ fn try_seed(sandbox: &Sandbox, originals: &[Parts], seed: u64) -> Vec<String> {
         1 => mutate::change(&mut bytes, 4, &mut random),
         _ => {}
     }
-    // With another program, another end, or other answers of the host, a run may well take for ever: as any recorded one may.
+    // With another program, another end, or other answers of the host, a run may well take for
+    // ever: as any recorded one may.
     let endless = ["MODULE", "END", "LOG"];
     let executes = !changed
         .iter()
@@ -221,7 +222,7 @@ fn no_recording_does_harm() {
         Parts::of(&file)
     });
     let originals = Vec::from_iter(originals);
-    // What is put together again is what it was.
+    // A reassembled file equals the original.
     let commands = READING.iter().chain(&EXECUTING);
     for (command, parts) in commands.zip(originals.iter().cycle()) {
         sandbox.write("same.aft", parts.write(true));

@@ -9,7 +9,7 @@ const HEADER: usize = 40;
 const LAST: u8 = 1;
 const NAMED: u8 = 2;
 
-/// What is written where a number may stand.
+/// The values to write where a number may be.
 const NUMBERS: [u64; 12] = [
     0,
     1,
@@ -35,7 +35,7 @@ struct Chunk {
     first: u64,
     name: Option<String>,
     bytes: Vec<u8>,
-    /// What the header says of its lengths instead of the truth.
+    /// False lengths for the header.
     lengths: Option<(u32, u32)>,
 }
 
@@ -114,7 +114,8 @@ impl Parts {
         out
     }
 
-    /// Changes something. `other` lends what is of another recording. Returns what was changed.
+    /// Changes something. `other` supplies parts of another recording. Returns a description of the
+    /// change.
     pub fn mutate(&mut self, other: &Parts, random: &mut SplitMix64) -> String {
         let at = self.choose(random);
         let what = random.below(16);
@@ -178,7 +179,7 @@ impl Parts {
         named
     }
 
-    /// A chunk: each kind as likely as the others, but for the module, which is parsed first of all.
+    /// Chooses a chunk. All kinds are equally likely except the module, which is parsed first.
     fn choose(&self, random: &mut SplitMix64) -> usize {
         let mut kinds = Vec::from_iter(self.chunks.iter().map(|chunk| chunk.kind));
         kinds.sort_unstable();
@@ -276,7 +277,7 @@ pub fn change(bytes: &mut Vec<u8>, what: usize, random: &mut SplitMix64) {
     }
 }
 
-/// Appends the checksum of what begins at `start`.
+/// Appends the checksum of the bytes from `start`.
 fn seal(out: &mut Vec<u8>, start: usize) {
     let crc = crc32fast::hash(&out[start..]);
     out.extend(crc.to_le_bytes());

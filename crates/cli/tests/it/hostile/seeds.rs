@@ -2,7 +2,7 @@
 
 use crate::common::Sandbox;
 
-/// Memory, globals, tables, calls of every sort, loops, and what the host reads and writes.
+/// Memory, globals, tables, calls of every sort, loops, and reads and writes of the host.
 const BUSY: &str = r#"(module
   (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
   (import "wasi_snapshot_preview1" "random_get" (func $random_get (param i32 i32) (result i32)))
@@ -36,7 +36,7 @@ const BUSY: &str = r#"(module
     (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))
     END))"#;
 
-/// A call of a call, without an end, and what is thrown.
+/// A nested call, endlessness, and exceptions.
 const OTHERS: [(&str, &str); 2] = [
     (
         "deep",
@@ -63,7 +63,8 @@ const OTHERS: [(&str, &str); 2] = [
     ),
 ];
 
-/// Makes recordings of programs that end in several ways, with all that can be in a file. Returns their names.
+/// Makes recordings of programs that end in several ways, with everything that a file can contain.
+/// Returns their names.
 pub fn recordings(sandbox: &Sandbox) -> Vec<String> {
     let busy = |end: &str| BUSY.replace("END", end);
     let programs = [

@@ -1,11 +1,11 @@
-//! The sessions of the manual, `docs/sessions/*.md`: the pages show what the commands print.
+//! The sessions of the manual, `docs/sessions/*.md`: the pages show the output of the commands.
 //!
 //! The blocks of a page marked `console` are run by `sh`, in order, in a folder of their own. `> `
-//! begins a line that continues the command. A command must print, to standard output and standard
-//! error, what follows it. There, `…` within a line stands for any text, and a line of only `…` for
-//! any number of lines. Times, sizes and places in the code (`@0x1f3`) depend on the compiler: they
-//! are not compared, and places in commands are replaced by those that were printed where the page
-//! shows them.
+//! begins a line that continues the command. A command must print the lines after it, to standard
+//! output and standard error. In these lines, `…` within a line means any text, and a line of only
+//! `…` means any number of lines. Times, sizes and places in the code (`@0x1f3`) depend on the
+//! compiler, so they are not compared. Places in commands are replaced by those printed where the
+//! page shows them.
 //!
 //! `BLESS=1` writes the present output into the pages where they differ.
 //!
@@ -42,7 +42,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Runs the session of a page, which must come to the line that is to blame.
+/// Runs the session of a page, which must lead to the guilty line.
 fn session(name: &str, guilty: &str) {
     let planted = root().join("target/planted");
     for version in ["old", "new"] {
@@ -103,7 +103,7 @@ fn session(name: &str, guilty: &str) {
     );
 }
 
-/// What a command prints to standard output and standard error, line by line.
+/// Returns a command's output on standard output and standard error, line by line.
 fn run(sandbox: &Sandbox, planted: &Path, command: &str) -> Vec<String> {
     let path = std::env::var("PATH").unwrap_or_default();
     let bin = sandbox.path("bin");

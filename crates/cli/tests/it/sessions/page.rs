@@ -11,15 +11,15 @@ pub struct Page {
 enum Part {
     /// Lines that are not run.
     Text(Vec<String>),
-    /// A command and what it prints.
+    /// A command and its output.
     Exchange(Exchange),
 }
 
-/// A command and what it prints.
+/// A command and its output.
 pub struct Exchange {
     /// The command, without its prompt: of several lines, if it has a document in it.
     pub command: String,
-    /// The lines that it prints, with `…` for what does not matter.
+    /// The lines of its output, with `…` for unimportant parts.
     pub answer: Vec<String>,
 }
 
@@ -99,7 +99,7 @@ pub fn translated(command: &str, places: &Places) -> String {
     out
 }
 
-/// Whether lines are what a page shows. What the page's places are now is noted.
+/// Whether lines match a page. The current places for the page's places are recorded.
 pub fn matches(shown: &[String], printed: &[String], places: &mut Places) -> bool {
     let parts: Vec<_> = shown.split(|line| line == "…").collect();
     let (first, rest) = parts.split_first().expect("a split has a part");
@@ -130,7 +130,7 @@ pub fn matches(shown: &[String], printed: &[String], places: &mut Places) -> boo
     let Some((last, between)) = rest.split_last() else {
         return left.is_empty();
     };
-    // Each part as early as possible leaves the most for those behind it.
+    // Placing each part as early as possible leaves the most for the following ones.
     for part in between {
         let mut starts = 0..=left.len().saturating_sub(part.len());
         let found = starts.find(|&at| {
@@ -148,7 +148,7 @@ pub fn matches(shown: &[String], printed: &[String], places: &mut Places) -> boo
     same(last, end)
 }
 
-/// Whether a line is what a page shows, in which `…` stands for anything.
+/// Whether a line matches a page's line, in which `…` means anything.
 fn line_matches(shown: &str, printed: &str) -> bool {
     let (shown, printed) = (steady(shown), steady(printed));
     let mut parts = shown.split('…');
@@ -168,7 +168,8 @@ fn line_matches(shown: &str, printed: &str) -> bool {
     left.ends_with(last)
 }
 
-/// The line without what depends on the compiler: places in the code, times and sizes; and without how it is aligned.
+/// The line without what depends on the compiler: places in the code, times and sizes; and without
+/// how it is aligned.
 fn steady(line: &str) -> String {
     let mut out: String = pieces(line)
         .iter()
@@ -195,7 +196,8 @@ fn steady(line: &str) -> String {
     out.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A line in pieces of text, each with the place in the code that stands behind it: `@0x1f3`; the last one has none.
+/// Splits a line into pieces of text, each with the place in the code after it: `@0x1f3`; the last
+/// one has none.
 fn pieces(line: &str) -> Vec<(&str, &str)> {
     let mut pieces = Vec::new();
     let mut left = line;

@@ -36,7 +36,7 @@ fn embedded_sources_are_shown_where_the_files_are_not() {
         TEXT.len()
     );
     assert!(ran.stderr.starts_with(&listed), "{ran:?}");
-    // The files on disk are others now. Those in the recording are preferred.
+    // The files on disk are others now. Sources in the recording are preferred.
     sandbox.write("src/count.wat", TEXT.replace("(br_if", "(;other;) (br_if"));
     fs::create_dir(sandbox.path("new")).unwrap();
     sandbox.write("new/count.wat", TEXT.replace("(br_if", "(;moved;) (br_if"));
@@ -65,7 +65,7 @@ fn embedded_sources_are_shown_where_the_files_are_not() {
     assert!(sandbox.ok("why count.aft --trap").stdout.contains(LINE));
     let bare = sandbox.run(&format!("{RECORD} -o bare.aft count.wasm 3"));
     assert!(!bare.stderr.contains("embedding"), "{bare:?}");
-    // Of two recordings, the one that has the sources shows them.
+    // Of two recordings, the one with the sources shows them.
     sandbox.ok("build --lens full bare.aft");
     let told = sandbox.ok("diff --pass bare.aft --fail count.aft");
     assert_eq!(told.stderr, "");
@@ -93,7 +93,8 @@ fn nothing_outside_the_roots_is_embedded() {
         let text = sources.and_then(|sources| sources.read(path).unwrap());
         (text.map(|text| String::from_utf8(text).unwrap()), ran)
     };
-    // A file beside the root, one by a way that leads up, one by an absolute path, and one in a folder whose name begins like the root's.
+    // A file beside the root, one reached by a path that leads up, one by an absolute path, and one
+    // in a folder whose name begins like the root's.
     sandbox.write("srcs/a.wat", "do not share");
     let absolute = secret.to_str().unwrap();
     for path in ["secret.wat", "src/../secret.wat", absolute, "srcs/a.wat"] {
@@ -121,7 +122,7 @@ fn nothing_outside_the_roots_is_embedded() {
     program(&sandbox, "src/inner/own.wat", "count.wasm");
     let ran = sandbox.run(&format!("{RECORD} --sources root count.wasm 3"));
     assert!(ran.stderr.contains("embedding 1 source file"), "{ran:?}");
-    // What is moved is looked for there, and has to lie in the root, too.
+    // A moved path is searched for at its new place, and must also be in the root.
     program(&sandbox, "/build/app/own.wat", "count.wasm");
     let moved = format!("{RECORD} --source-path /build/app=src/inner --sources");
     let ran = sandbox.run(&format!("{moved} src count.wasm 3"));
@@ -232,12 +233,12 @@ fn damaged_sources_are_unsound_and_the_answers_stay() {
         );
         fs::remove_file(sandbox.path("copy.aft")).unwrap();
     }
-    // Damage to what was listed is said by info, too.
+    // `info` also reports damage to the list.
     let info = sandbox.run("info damaged.aft");
     assert_eq!(info.code, Some(125), "{info:?}");
 }
 
-/// A program that puts out its arguments, a variable and its input.
+/// A program that prints its arguments, a variable and its input.
 const GIVEN: &str = r#"(module
   (import "wasi_snapshot_preview1" "args_get" (func $args (param i32 i32) (result i32)))
   (import "wasi_snapshot_preview1" "environ_get" (func $env (param i32 i32) (result i32)))
@@ -265,7 +266,7 @@ const SECRETS: [&str; 5] = [
     "filesecret",
 ];
 
-/// Whether a recording has one of the secrets anywhere, compressed or not.
+/// Returns the secrets found anywhere in a recording, compressed or not.
 fn secrets(sandbox: &Sandbox, name: &str) -> Vec<&'static str> {
     let file = TraceFile::open(&sandbox.path(name)).unwrap();
     let mut all = sandbox.read(name);
@@ -379,7 +380,7 @@ fn without_inputs_counts_and_path_stay_and_no_secret() {
     }
     let said = ["what the program was given was stripped"];
     sandbox.refused("strip given.aft", 125, &said);
-    // What is gone stays gone.
+    // Removed parts stay removed.
     sandbox.ok("strip --inputs given.aft");
 }
 
@@ -424,6 +425,6 @@ fn a_recording_that_cannot_be_written_stays() {
         sandbox.refused("strip --inputs given.aft", 125, &["given.aft"]);
         assert_eq!(sandbox.read("given.aft"), whole);
     }
-    // One that is not writable is asked about its sources all the same.
+    // A recording that is not writable still answers about its sources.
     sandbox.ok("info --sources given.aft");
 }

@@ -1,4 +1,4 @@
-//! Where the text of source files is searched for, and the messages about missing files.
+//! The places where the text of source files is searched for, and the messages about missing files.
 
 mod embedded;
 
@@ -21,7 +21,7 @@ const TEXT: &str = "\
     (i32.div_u (local.get $sum) (local.get $n))))
 ";
 
-/// A line that all reports but one show, as far as the narrowest shows it.
+/// A line that all reports except one show, as far as the narrowest shows it.
 const LINE: &str = "(br_if $again (local.tee $n";
 
 /// Records the program, whose debug information says that its text is at `path`.
@@ -96,7 +96,8 @@ fn the_first_place_that_has_a_source_is_taken() {
         .ok(&format!("why a.aft --trap {}", rules.join(" ")))
         .stdout;
     assert!(told.contains("(;1;)"), "{told}");
-    // Settings hold for a project, wherever in it a command runs. What a command says comes first.
+    // Settings hold for a project, wherever in it a command runs. A path given by a command takes
+    // precedence.
     sandbox.write(".afterimage.toml", "source-path = [\"/build/app=set\"]\n");
     let told = sandbox.ok("why a.aft --trap").stdout;
     assert!(told.contains("(;3;)"), "{told}");
@@ -199,7 +200,7 @@ fn what_is_no_place_of_sources_is_refused() {
         sandbox.write(".afterimage.toml", settings);
         sandbox.refused("why a.aft --trap", 125, &[".afterimage.toml:1: ", why]);
     }
-    // What is set for a project may lack on this machine.
+    // A place set for a project may be missing on this machine.
     sandbox.write(".afterimage.toml", "source-path = [\"/build=nowhere\"]");
     let missing = sandbox.ok("why a.aft --trap").stderr;
     assert!(

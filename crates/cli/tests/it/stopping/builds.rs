@@ -11,7 +11,7 @@ use super::ended;
 use super::killed::recorder_that_pauses;
 use crate::common::{Sandbox, signal};
 
-/// Whatever a build came to when it ended, the recording is as before, and can be built.
+/// However an interrupted build ended, the recording is as before, and can be built.
 #[test]
 fn builds_that_are_interrupted_leave_a_sound_recording() {
     let sandbox = Sandbox::new();
@@ -33,7 +33,7 @@ fn builds_that_are_interrupted_leave_a_sound_recording() {
                 sandbox.read("asking.aft").starts_with(&before),
                 "nothing that was there is changed"
             );
-            // Who is killed between the commit and the end has added what it wanted.
+            // A process killed between the commit and the end has completed its addition.
             let file = TraceFile::open(&sandbox.path("asking.aft")).unwrap();
             let ignored = file.ignored_bytes() > 0;
             assert!(!(ignored && status.success()), "{status:?}");

@@ -24,7 +24,7 @@ fn a_killed_recording_says_what_is_there() {
         125,
         &["spin.aft", "being written by another process"],
     );
-    // It is not over, so nobody can say how it ended.
+    // The run is not over, so its end is unknown.
     let info = sandbox.ok("info spin.aft");
     let running = "ending    none yet: the program is still being recorded";
     assert!(info.stdout.contains(running), "{info:?}");
@@ -69,7 +69,7 @@ fn a_killed_recording_stays_sound_when_its_path_is_added() {
     // A half of the ring is handed over every few milliseconds.
     eventually(|| size() > before);
     std::thread::sleep(Duration::from_millis(100));
-    // The run goes on, and its path is there already.
+    // The run continues, and its path is already there.
     let lines = |of: &str| of.lines().count();
     let live = sandbox.ok("trace spin.aft --from 50% --limit 5");
     assert_eq!(lines(&live.stdout), 1 + 5 + 1, "{live:?}");
@@ -104,8 +104,8 @@ fn a_killed_recording_stays_sound_when_its_path_is_added() {
     assert!(verify.stdout.contains("sound as far"), "{verify:?}");
 }
 
-/// Computes for ever, and now and then asks the host for bytes, which decide where it goes: one of 64 ways each time, so that its path
-/// becomes long soon.
+/// Computes for ever, and now and then requests bytes from the host, which select one of 64 ways,
+/// so that its path soon becomes long.
 fn asking() -> String {
     let ways = 0..64;
     let begins = String::from_iter(ways.clone().map(|_| "(block "));
@@ -138,7 +138,8 @@ fn asking() -> String {
     )
 }
 
-/// Records it, lets its path become some megabytes, and stops the recorder, so that it can do no more.
+/// Records it, lets its path become some megabytes, and stops the recorder, so that it can do no
+/// more.
 pub(super) fn recorder_that_pauses(sandbox: &Sandbox) -> Child {
     sandbox.write("asking.wat", asking());
     let child = begun(&mut sandbox.command(["record", "--lens", "paths", "asking.wat"]));
@@ -147,10 +148,10 @@ pub(super) fn recorder_that_pauses(sandbox: &Sandbox) -> Child {
         let section = file.and_then(|file| file.last_begun(kind));
         section.map_or(0, |section| section.chunks())
     };
-    // Each half of the ring has eight, and one of the log comes with it.
+    // Each half of the ring has eight, and one chunk of the log comes with it.
     eventually(|| chunks(Kind::PATH_WORDS) >= 2 * 8 && chunks(Kind::LOG) >= 2);
     signal(&child, Signal::STOP);
-    // What it was writing when the signal came is written.
+    // The data being written when the signal came is complete.
     let pid = Some(rustix::process::Pid::from_child(&child));
     rustix::process::waitpid(pid, rustix::process::WaitOptions::UNTRACED).unwrap();
     child
@@ -193,14 +194,14 @@ fn a_run_that_goes_on_can_be_asked() {
     assert!(sandbox.read("asking.aft") == before, "nobody writes to it");
     signal(&child, Signal::KILL);
     child.wait().unwrap();
-    // What was told then is told now.
+    // The earlier answers are repeated.
     for (words, before) in all.iter().zip(told) {
         assert_eq!(sandbox.ok(words).stdout, before, "{words}");
     }
     sandbox.ok("state asking.aft --at work#3");
 }
 
-/// All values of a run that is killed can be had, up to the last of what is in the file.
+/// All values of a killed run are available, up to the end of the data in the file.
 #[test]
 fn a_killed_run_can_be_followed_as_far_as_its_path_goes() {
     let sandbox = Sandbox::new();
@@ -283,7 +284,7 @@ fn where_the_log_ends_before_the_path_is_said() {
     assert!(sandbox.ok(&early).stdout.lines().count() > 20);
     let up_to = format!("up to t={log}");
     refused("memory short.aft --address 4096", &up_to);
-    // With them: those that there are, and no others.
+    // With values, it answers the same, and nothing else.
     let built = sandbox.ok("build --lens full short.aft");
     assert_eq!(time(&built.stderr, "its log ends at t="), log, "{built:?}");
     let path = time(&built.stderr, "its path at t=");
@@ -319,7 +320,7 @@ fn a_recorder_that_is_killed_leaves_the_recording_that_it_was_to_replace() {
     assert_eq!(sandbox.read("spin.aft"), before);
     let names = sandbox.names();
     let part = names.iter().find(|name| name.ends_with(".part")).unwrap();
-    // Its name and its use are told by the help.
+    // The help names it and its use.
     let help = sandbox.ok("record --help").stdout;
     assert!(help.contains(".part"), "{help}");
     let info = sandbox.ok(&format!("info {part}"));

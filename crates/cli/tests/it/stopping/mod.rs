@@ -53,15 +53,16 @@ fn is_exact(sandbox: &Sandbox, file: &str, ending: &str) {
     sandbox.ok(&format!("verify {file}"));
 }
 
-/// However little memory a re-execution may have, it ends as the recording did, or is refused for that reason: where the engine finds no room for the
-/// stack, it leaves it out, and a stop looks like a trap.
+/// However little memory a re-execution has, it ends like the recording or is refused for that
+/// reason. Without room for the stack, the engine omits it, and a stop looks like a trap.
 #[test]
 fn with_little_memory_a_stop_is_a_stop_or_refused() {
     let sandbox = Sandbox::new();
     sandbox.write("spin.wat", SPIN);
     sandbox.run("record --timeout 0.2 spin.wat");
     let (mut sound, mut refused) = (0, 0);
-    // Two memories take 8.2 GiB of addresses, and the stack's room half of one. A small arena is no room for that.
+    // Two memories take 8.2 GiB of addresses, and the stack's room half of one. A small arena is no
+    // room for that.
     for mebibytes in (8_500..9_500).step_by(50) {
         let ran = sandbox.shell(&format!(
             "ulimit -v {}; MIMALLOC_ARENA_RESERVE=65536 exec $AFTERIMAGE verify spin.aft",
@@ -169,8 +170,8 @@ fn that_calls(body: &str) -> String {
     )
 }
 
-/// Whatever the host does for a guest, a request to stop ends the run in order: however it sleeps, where nobody reads what it prints, and, without the stop clock, in
-/// calls that do not wait.
+/// Whatever the host does for a guest, a stop request ends the run in an orderly way. This covers
+/// all kinds of sleep, unread output and, without the stop clock, calls that do not wait.
 #[test]
 fn a_request_is_heard_in_every_host_call() {
     let calls = [
@@ -236,7 +237,7 @@ fn a_second_interrupt_ends_the_process() {
         .read_line(&mut hint)
         .unwrap();
     assert!(hint.contains("a second Ctrl-C"), "{hint}");
-    // What belongs to the first one does not end it.
+    // A repetition of the first signal does not end it.
     for name in [Signal::INT, Signal::TERM, Signal::HUP] {
         signal(&child, name);
     }
@@ -249,12 +250,13 @@ fn a_second_interrupt_ends_the_process() {
     assert!(sandbox.ok("info spin.aft").stdout.contains("cut off"));
 }
 
-/// As `timeout` sends two signals, a shell's `kill 0` several, and a terminal that is closed its own.
+/// As `timeout` sends two signals, a shell's `kill 0` several, and a terminal that is closed its
+/// own.
 #[test]
 fn signals_that_come_together_keep_the_ending() {
     let sandbox = Sandbox::new();
     sandbox.write("spin.wat", SPIN);
-    // Once compiled, what follows is quick.
+    // Once compiled, the rest is quick.
     let all = [Signal::TERM, Signal::HUP, Signal::INT];
     for (number, first) in all.into_iter().enumerate() {
         for second in all {
@@ -283,7 +285,7 @@ fn signals_that_come_together_keep_the_ending() {
     sandbox.ok("verify run.aft");
 }
 
-/// Whoever moves a file over one that is being recorded keeps both.
+/// Moving a file over one that is being recorded keeps both.
 #[test]
 fn a_recording_that_is_replaced_while_it_is_made_is_kept() {
     let sandbox = Sandbox::new();
@@ -302,7 +304,7 @@ fn a_recording_that_is_replaced_while_it_is_made_is_kept() {
     is_exact(&sandbox, kept, "stopped by Ctrl-C");
 }
 
-/// A terminal that is closed: nobody reads any more, and the shell sends its signal.
+/// A closed terminal: nobody reads any more, and the shell sends its signal.
 #[test]
 fn a_terminal_that_is_closed_keeps_the_ending() {
     let sandbox = Sandbox::new();
@@ -391,7 +393,7 @@ fn interrupts_while_profiling_a_program_give_its_report() {
     );
 }
 
-/// Who asks while another process builds what the question needs waits for it.
+/// A question asked while another process builds its data waits for that.
 #[test]
 fn first_questions_at_once_are_all_answered() {
     let sandbox = Sandbox::new();
@@ -424,7 +426,8 @@ fn first_questions_at_once_are_all_answered() {
     sandbox.ok("slice counts.aft --saved two");
 }
 
-/// Counts, says so, and traps where the engine cannot tell which operator did.
+/// A guest that counts, prints the count, and traps where the engine cannot tell which operator
+/// did.
 fn traps_late(count: u32, operators: &str) -> String {
     format!(
         r#"(module
@@ -482,7 +485,7 @@ fn what_looks_for_what_trapped_is_not_kept_in_the_cache() {
     assert!(fs::read_dir(sandbox.path("cache")).unwrap().count() <= 1);
 }
 
-/// A guest that takes the engine long to compile, and then goes on for ever.
+/// A guest that takes the engine long to compile, and then runs for ever.
 fn slow_to_compile() -> String {
     let mut text = String::from("(module (memory 1)");
     for k in 0..4 {

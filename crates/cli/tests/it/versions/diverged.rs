@@ -1,4 +1,4 @@
-//! Which statements correspond, and which is the first to compute something else.
+//! The corresponding statements, and the first that computes something else.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,8 @@ use crate::common::Sandbox;
 
 #[test]
 fn a_computation_that_is_wrong_from_the_first_execution_on_is_suspected() {
-    // What it gives is shifted, added to, multiplied and stored, in both versions; none of it could be an address.
+    // Its result is shifted, added to, multiplied and stored, in both versions; none of these
+    // values could be an address.
     let more = |number: &str| {
         format!(
             "(i32.store8 (i32.const 96) (i32.mul (i32.add (i32.shl (i32.div_u (i32.and {number} (i32.const 63)) (i32.const 3)) (i32.const 1)) (i32.const 9)) (i32.const 5)))"
@@ -41,7 +42,7 @@ fn a_computation_that_is_wrong_from_the_first_execution_on_is_suspected() {
 
 #[test]
 fn statements_that_cannot_be_told_apart_are_all_matches() {
-    // Both additions do exactly the same, one after the other; the second version does one of them.
+    // Both additions do exactly the same, one after another; the second version does one of them.
     let program = |body: &str| {
         format!(
             r#"(module (memory (export "memory") 1)
@@ -130,7 +131,7 @@ fn programs_that_are_not_alike_are_matched() {
         }
         let found = answer(&sandbox, "diff --format json a.aft b.aft");
         assert_eq!(found["schema"], "afterimage/versions/2", "{to}: {found}");
-        // What is left out of a list is counted.
+        // The entries left out of a list are counted.
         let matched = answer(&sandbox, "match --format json a.aft b.aft");
         let first = answer(&sandbox, "match --format json --limit 1 a.aft b.aft");
         for list in ["statements", "divergences"] {
@@ -156,7 +157,8 @@ fn versions_that_do_the_same_have_no_divergence() {
     }
     let found = answer(&sandbox, "match --no-names --format json o0.aft o2.aft");
     assert_eq!(found["divergences"], json!([]));
-    // Every statement of the optimised version has its operator's counterpart; there is only one of each but add.
+    // Every statement of the optimised version has its operator's counterpart; each operator except
+    // add occurs once.
     for statement in found["statements"].as_array().unwrap() {
         let operator = statement["operator"].as_str().unwrap();
         if [
@@ -180,7 +182,7 @@ fn versions_that_do_the_same_have_no_divergence() {
 fn of_calls_the_argument_and_the_execution_are_named() {
     let sandbox = Sandbox::new();
     sandbox.write("a.wat", CALLS);
-    // One function more, so that the modules are not alike.
+    // An additional function, so that the modules are not alike.
     let other = CALLS.replace("i32.xor", "i32.or");
     sandbox.write("b.wat", other.replace("(func $put", "(func) (func $put"));
     for name in ["a", "b"] {
@@ -234,11 +236,11 @@ fn what_took_something_else_computes_nothing_else() {
         ("0x01000193", "0x01000195", Some("i32.mul")),
         // Both are one operator to matching, as a comparison and its negation are.
         ("i32.gt_s", "i32.ge_s", Some("i32.ge_s")),
-        // What is aligned lies elsewhere, and so differ the bits that are masked.
+        // Aligned data is elsewhere, so the masked bits differ.
         ("2048", "2051", None),
     ];
     for (at, (old, new, guilty)) in changes.into_iter().enumerate() {
-        // One function more, so that the modules are not alike.
+        // An additional function, so that the modules are not alike.
         let other = HASHED.replace("(func $hash", "(func) (func $hash");
         assert!(other.contains(old));
         let name = format!("b{at}");
@@ -315,7 +317,7 @@ fn executions_of_what_was_inlined_are_counted_over_all_calls() {
         let words = question.as_str().unwrap();
         sandbox.ok(words.strip_prefix("afterimage ").unwrap());
     }
-    // By a tail call, too: there the caller is gone, and what it calls stands by itself.
+    // The same holds for a tail call: the caller is no longer open, and the callee stands alone.
     let tail = CALLED_TWICE.replace(
         "  (func (export",
         "  (func $then (param i32) (result i32) (return_call $scale (local.get 0)))\n  (func (export",

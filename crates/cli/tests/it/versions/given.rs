@@ -1,4 +1,4 @@
-//! What the host gave the versions, and how they ended.
+//! The host's input to the versions, and how they ended.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::CALLS;
 use super::answer;
 use crate::common::Sandbox;
 
-/// Adds what it reads.
+/// Adds its input.
 const READS: &str = r#"(module
   (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
   (memory (export "memory") 1)
@@ -21,7 +21,7 @@ fn it_is_said_that_the_host_gave_versions_something_else() {
     sandbox.wasm("a.wasm", READS);
     let other = READS.replace("i32.add", "i32.sub");
     sandbox.wasm("b.wasm", &other);
-    // It asks for less, and what it asks with lies elsewhere.
+    // It requests less, and its requests are at other addresses.
     sandbox.wasm("less.wasm", &other.replace("\\04", "\\03"));
     sandbox.wasm("moved.wasm", &other.replace("i32.const 64", "i32.const 68"));
     for (name, module, input) in [
@@ -56,7 +56,8 @@ fn it_is_said_that_the_host_gave_versions_something_else() {
     }
 }
 
-/// Asks for a folder that is not there, as C's library does, and reads a file, which gets its number.
+/// Asks for a folder that is not there, as C's library does, and reads a file, which gets its
+/// number.
 const OPENS: &str = r#"(module
   (import "wasi_snapshot_preview1" "fd_prestat_get" (func $prestat (param i32 i32) (result i32)))
   (import "wasi_snapshot_preview1" "path_open"
@@ -73,7 +74,8 @@ const OPENS: &str = r#"(module
     (drop (call $read (i32.load (i32.const 80)) (i32.const 64) (i32.const 1) (i32.const 84)))
     (i32.store (i32.const 88) (i32.add (i32.load (i32.const 96)) (i32.const 1)))))"#;
 
-/// Where what failed would have put something differs between versions, and says nothing of the file that has the number later.
+/// The address for a failed read differs between versions, and says nothing about the file that
+/// later has this number.
 #[test]
 fn what_failed_is_no_reason_to_be_silent() {
     let sandbox = Sandbox::new();
@@ -145,7 +147,7 @@ fn it_is_said_that_versions_were_recorded_otherwise() {
     assert!(ran.stderr.contains(said), "{ran:?}");
 }
 
-/// What it reads decides whether it traps, exits or exhausts its stack, and it prints it.
+/// Its input decides whether it traps, exits or exhausts its stack, and it prints the input.
 const ENDS: &str = r#"(module
   (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
   (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))

@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use crate::common::Sandbox;
 
-/// The program as an unoptimising compiler writes it: variables live in memory, conditions are made 0 or 1 and negated.
+/// The program as an unoptimising compiler writes it: variables live in memory, conditions are made
+/// 0 or 1 and negated.
 const UNOPTIMISED: &str = r#"(module
   (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
   (memory (export "memory") 1)
@@ -54,7 +55,7 @@ const OPTIMISED: &str = r#"(module
     (i32.store8 (i32.const 96) (i32.add (i32.const 65) (i32.and (local.get $x) (i32.const 15))))
     (drop (call $write (i32.const 1) (i32.const 64) (i32.const 1) (i32.const 80)))))"#;
 
-/// Where an operator stands whose name occurs once in a module's text.
+/// Returns the offset of the operator whose name occurs once in a module's text.
 fn offset_of(module: &[u8], name: &str) -> u64 {
     let text = wasmprinter_offsets(module);
     let found: Vec<u64> = text
@@ -80,7 +81,8 @@ fn answer(sandbox: &Sandbox, words: &str) -> Value {
     serde_json::from_str(&sandbox.ok(words).stdout).expect("an object")
 }
 
-/// Twenty calls with two arguments, of which the second is computed otherwise in the other version.
+/// Twenty calls with two arguments, the second of which is computed differently in the other
+/// version.
 const CALLS: &str = r#"(module
   (memory 1)
   (func $put (param i32 i32) (i32.store (local.get 0) (i32.add (local.get 1) (i32.load (local.get 0)))))

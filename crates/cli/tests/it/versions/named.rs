@@ -24,7 +24,7 @@ fn a_planted_miscompilation_is_found_and_named() {
         for name in ["o0", "o2", "good"] {
             sandbox.ok(&format!("record -o {name}.aft {name}.wasm"));
         }
-        // Against the version that was compiled rightly: that is alike, so nothing has to be matched.
+        // Compares with the correctly compiled version. It is alike, so nothing has to be matched.
         let found = answer(&sandbox, "diff --format json good.aft o2.aft");
         let replaced = found["alike"]["replaced"].as_array().unwrap();
         assert_eq!(replaced.len(), 1, "{found}");
@@ -40,8 +40,8 @@ fn a_planted_miscompilation_is_found_and_named() {
         let told = format!("@0x{offset:x} in start: {wrong} instead of {right}");
         assert!(text.contains("alike but for 1 operator"), "{text}");
         assert!(text.contains(&told), "{told}: {text}");
-        // Against the unoptimised one, unless another of two shifts by the same number has no value and no neighbour in common with the right one from the first
-        // execution on.
+        // Against the unoptimised one, unless another of two shifts by the same number has no value
+        // and no neighbour in common with the right one from the first execution on.
         if right != "i32.shr_u" {
             let found = answer(&sandbox, "diff --format json o0.aft o2.aft");
             let first = &found["divergences"][0];
@@ -53,7 +53,8 @@ fn a_planted_miscompilation_is_found_and_named() {
     }
 }
 
-/// A computation that always gives the same too much or too little is shifted as addresses are; numbers that are none are named all the same.
+/// A computation that is always off by the same amount is shifted like addresses; values that are
+/// no addresses are still named.
 #[test]
 fn a_constant_that_is_off_is_named() {
     let sandbox = Sandbox::new();
@@ -66,7 +67,7 @@ fn a_constant_that_is_off_is_named() {
         let program = OPTIMISED.replace(old, &new);
         program.replacen("\n  (func", &format!("{before}\n  (func"), 1)
     };
-    // Another function besides: these are not alike.
+    // With an additional function, the two are not alike.
     let more = "\n  (func $more (result i32) (i32.const 1))";
     for (wrong, gave) in [("12", "0xc"), ("500", "0x1f4")] {
         sandbox.wasm("right.wasm", &program("11", ""));
@@ -114,7 +115,7 @@ fn another_operator_in_a_function_that_is_the_same_otherwise_is_named() {
     let suspects = found["suspects"].as_array().unwrap();
     assert_eq!(suspects[0]["b"]["offset"], guilty, "{found}");
     assert_eq!(suspects[0]["replaces"]["operator"], "i32.rotl");
-    // None of what is behind it could be an address.
+    // None of the values after it could be an address.
     assert!(suspects[0]["wrong"].as_u64().unwrap() >= 3, "{found}");
     let questions = found["questions"].as_array().unwrap();
     let different: HashSet<&Value> = questions.iter().collect();
@@ -139,7 +140,8 @@ fn another_operator_in_a_function_that_is_the_same_otherwise_is_named() {
     );
 }
 
-/// In how many of its rounds a miscompiled version computes something else than it should from what it has.
+/// Returns the number of rounds in which a miscompiled version computes a wrong result from its
+/// inputs.
 fn wrong_executions(wrong: &str) -> u64 {
     let mut x: u32 = 7;
     let mut times = 0;
@@ -187,7 +189,8 @@ fn bytes_of_data_that_are_others_are_named() {
     );
 }
 
-/// What a program does, what of it is replaced by what, and the operator that is the first to do something else, if one does.
+/// A program's body, the replaced part and its replacement, and the first operator that then
+/// computes something else, if any.
 type Planted = (
     &'static str,
     &'static str,
@@ -296,7 +299,8 @@ fn whatever_operators_are_replaced_it_is_found_what_they_do() {
     }
 }
 
-/// The slices that are named are shown as they would be by themselves, of programs that are alike and of others.
+/// The slices that are named are shown as they would be by themselves, of programs that are alike
+/// and of others.
 #[test]
 fn the_slices_behind_a_difference_are_shown() {
     let sandbox = Sandbox::new();

@@ -7,7 +7,7 @@ use afterimage_machine::{Caller, Machine, MachineError, NodeCode, Observer};
 use afterimage_program::{BlockEnd, BlockKind, EdgeKind, Program};
 use afterimage_trace::{Event, RawValue, TraceFile, TraceWriter};
 
-/// Blocks of an activation, and where it goes on.
+/// The blocks of a piece of an activation, and the block where it continues.
 pub type Piece = (FuncId, Vec<BlockId>, Option<BlockId>);
 
 /// A run of a function.
@@ -20,12 +20,12 @@ pub struct Run<'a> {
 /// Follows activations.
 #[derive(Default)]
 struct Activations {
-    /// Of each activation the function, and where it goes on.
+    /// For each activation, the function and the block where it continues.
     open: Vec<(FuncId, Option<BlockId>)>,
-    /// What the last node called.
+    /// The function that the last node called.
     called: Option<FuncId>,
     caught: bool,
-    /// Where the node at hand goes on.
+    /// The block where the current node continues.
     next: Option<BlockId>,
 }
 
@@ -93,7 +93,7 @@ impl<'a> Run<'a> {
         Machine::new(self.program, self.module, log)
     }
 
-    /// The blocks that a run of this function executes, up to so many, one in each piece.
+    /// Returns up to `most` blocks that a run of this function executes, one in each piece.
     pub fn discover(&self, function: FuncId, most: usize) -> Vec<Piece> {
         let mut pieces: Vec<Piece> = Vec::new();
         let root = |function| {
@@ -126,7 +126,7 @@ impl<'a> Run<'a> {
         pieces
     }
 
-    /// Where a block may go on.
+    /// Returns the possible continuations of a block.
     fn candidates(&self, function: FuncId, block: BlockId) -> Vec<Option<BlockId>> {
         let cfg = &self.program.function(function).expect("a function").cfg;
         let edges = cfg.graph.out_edges(block).iter();
@@ -147,7 +147,7 @@ impl<'a> Run<'a> {
         targets
     }
 
-    /// What is open behind these pieces, if the run is like that.
+    /// Returns the activations open after these pieces, if a run can execute them.
     fn attempt(&self, pieces: &[Piece]) -> Option<Activations> {
         let mut machine = self.machine().ok()?;
         let nodes = define(&mut machine, pieces).ok()?;
@@ -166,7 +166,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The nodes of pieces: those that are equal are one.
+/// Defines the nodes of pieces; equal ones share a node.
 pub fn define(machine: &mut Machine<'_>, pieces: &[Piece]) -> Result<Vec<NodeId>, MachineError> {
     let mut known: HashMap<&Piece, NodeId> = HashMap::new();
     let mut nodes = Vec::with_capacity(pieces.len());

@@ -1,4 +1,5 @@
-//! The forms in which nodes are executed agree: instruction by instruction, operation by operation, and several of them at once.
+//! The forms in which nodes are executed agree: instruction by instruction, operation by operation,
+//! and several of them at once.
 
 mod discover;
 mod patterns;
@@ -9,7 +10,7 @@ use discover::{Piece, Run, define};
 
 use crate::hostile::body::told::Forms;
 
-/// Joins blocks to longer paths, none of which has a block twice.
+/// Joins blocks to longer paths, none of which repeats a block.
 fn join(program: &Program, pieces: &[Piece], random: &mut SplitMix64) -> Vec<Piece> {
     let mut joined: Vec<Piece> = Vec::new();
     for (function, blocks, next) in pieces {
@@ -40,7 +41,7 @@ fn join(program: &Program, pieces: &[Piece], random: &mut SplitMix64) -> Vec<Pie
     joined
 }
 
-/// Follows what a function does. The answer is how many nodes were executed.
+/// Follows an execution of a function. Returns the number of executed nodes.
 fn check(module: &[u8], random: &mut SplitMix64, most: usize) -> usize {
     let program = Program::parse(module).expect("a module");
     let function = &program.functions[random.below(program.functions.len())];

@@ -1,4 +1,5 @@
-//! Modules full of what compilers emit: sums as addresses, comparisons before branches, constants, variables that become what others were.
+//! Generates modules full of compiler idioms: sums as addresses, comparisons before branches,
+//! constants, and variables that take the values of others.
 
 use std::fmt::Write;
 
@@ -27,13 +28,15 @@ const WIDE_LOADS: &[&str] = &[
     "i64.load32_s",
 ];
 
-/// Locals: `$p` and `$q` hold small numbers, which are addresses or indices; `$a` to `$d` any of 32 bits, `$v` and `$w` any of 64.
+/// Locals: `$p` and `$q` hold small numbers, which are addresses or indices; `$a` to `$d` any of 32
+/// bits, `$v` and `$w` any of 64.
 struct Patterns<'r> {
     random: &'r mut SplitMix64,
     text: String,
 }
 
-/// A module with a function that takes two numbers and calls another one. Nearly all of its accesses are within bounds.
+/// A module with a function that takes two numbers and calls another one. Nearly all of its
+/// accesses are within bounds.
 pub fn module(random: &mut SplitMix64) -> Vec<u8> {
     let mut patterns = Patterns {
         random,
@@ -93,7 +96,7 @@ impl Patterns<'_> {
                     }
                 }
             }
-            // Variables that become what others were.
+            // Variables take the values of others.
             6 => {
                 let mut gets = String::new();
                 let mut sets = String::new();
@@ -103,7 +106,7 @@ impl Patterns<'_> {
                 }
                 gets + &sets
             }
-            // What a variable was is read behind the operator that gives what it becomes.
+            // A variable's old value is read after the operator that computes its new one.
             7 if self.random.below(2) == 0 => format!(
                 "local.get $a {} local.set $a {} i32.{} local.set {} ",
                 self.value(1),

@@ -112,7 +112,7 @@ impl Regenerator<'_> {
         }
     }
 
-    /// Reads what a function writes at its entry.
+    /// Reads the number that a function writes at its entry.
     fn expect<R: TokenReader>(
         &self,
         function: FuncId,

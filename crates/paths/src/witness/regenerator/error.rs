@@ -10,10 +10,10 @@ pub enum WitnessError {
     NoWay {
         /// The function.
         function: FuncId,
-        /// Where control was.
+        /// The last block reached.
         block: BlockId,
     },
-    /// The function that was entered is not the one that was called.
+    /// The entered function is not the called one.
     #[error("a call of {called} reached another function")]
     OtherCallee {
         /// The function that the call names.

@@ -68,7 +68,7 @@ impl Regenerator<'_> {
             let (activation, frame) = (&self.stack[i], &frames[i]);
             activation.at == frame.block && self.id(activation.function) == frame.function
         };
-        // The innermost ones are the most likely to differ.
+        // The innermost frames are the most likely to differ.
         self.stack.len() == frames.len()
             && (0..frames.len()).rev().all(same)
             && self.host_calls.is_empty()

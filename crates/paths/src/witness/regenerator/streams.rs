@@ -22,6 +22,7 @@ pub trait PathSink {
     /// The innermost activation executes these blocks in sequence. Dispatch vertices and EXIT are
     /// not among them.
     fn blocks(&mut self, blocks: &[BlockId]);
-    /// The innermost activation ends: it returns, an exception leaves it, or a tail call replaces it.
+    /// The innermost activation ends: it returns, an exception leaves it, or a tail call replaces
+    /// it.
     fn leave(&mut self);
 }

@@ -1,4 +1,4 @@
-//! Finds the way that a token stands for.
+//! Finds the way that a token selects.
 
 use std::collections::HashSet;
 
@@ -26,9 +26,9 @@ impl Table {
     /// Walks back from the edges that write the token to branches that see them, until it finds
     /// this branch.
     ///
-    /// Where several edges write the same token, the walks are short in total (see
-    /// [`colours`](super::colours)), and each is done once in full. Where only one does, the walk
-    /// goes twice as far as it must, so that all walks for a token together take linear time.
+    /// If several edges write the same token, the walks are short in total (see
+    /// [`colours`](super::colours)), and each is done once in full. If only one does, the walk goes
+    /// twice as far as necessary, so that all walks for a token together take linear time.
     #[cold]
     fn look_up(&mut self, cfg: &Cfg, v: BlockId, coded: Coded) -> Option<EdgeId> {
         let rank = coded.1;
@@ -55,9 +55,9 @@ impl Table {
         }
     }
 
-    /// Records, for branches that see this edge, through which way they see it: for all of them, or
-    /// for twice as many as it takes to find `wanted`. Returns false if `wanted` does not see it.
-    /// No branch sees a call that writes, so walking back past one meets no branch.
+    /// Records, for branches that see this edge, the way through which they see it. It covers all
+    /// of them, or twice as many as needed to find `wanted`. Returns false if `wanted` does not see
+    /// it. No branch sees a call that writes, so walking back past one meets no branch.
     fn walk_back(&mut self, cfg: &Cfg, writer: EdgeId, rank: u32, wanted: Option<BlockId>) -> bool {
         self.walks += 1;
         let mut queue = vec![writer];
@@ -96,7 +96,7 @@ impl Table {
     }
 
     /// The edge to take from a branch from which the run ends in `end` without writing anything
-    /// more. O(what it sees).
+    /// more. O(visited vertices).
     pub(in super::super) fn lead_to(&self, cfg: &Cfg, v: BlockId, end: BlockId) -> Option<EdgeId> {
         let mut stack = Vec::new();
         let mut seen = HashSet::new();

@@ -1,4 +1,4 @@
-//! Random executions of programs, which write what a plan says and know what they did.
+//! Random executions of programs, which write according to a plan and record what they did.
 
 #![allow(
     dead_code,
@@ -10,7 +10,7 @@ use afterimage_paths::witness::{PathSink, Token, TokenReader, WitnessPlan};
 use afterimage_paths::{FinalFrame, Finish};
 use afterimage_program::{BlockEnd, BlockKind, Callee, Cfg, EdgeKind, Program};
 
-/// What happens in a run.
+/// An event in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     Enter(FuncId),
@@ -24,10 +24,10 @@ pub struct Run {
     pub events: Vec<Event>,
     pub tokens: Vec<Token>,
     pub host_calls: Vec<FuncId>,
-    /// The edges that were gone over, of all functions in turn.
+    /// The crossed edges, of all functions in execution order.
     pub path: Vec<EdgeId>,
     pub finish: Finish,
-    /// How many executions of a branch there were.
+    /// The number of executed branches.
     pub branches: u64,
     pub counts: Counts,
 }
@@ -43,7 +43,7 @@ impl Run {
     }
 }
 
-/// Tokens of which only the first so many have been recorded yet. They are taken whole or not at all.
+/// Tokens, of which only a prefix has been recorded so far. They are taken whole or not at all.
 pub struct Recorded<'a> {
     pub tokens: &'a [Token],
     pub read: usize,
@@ -75,7 +75,7 @@ impl TokenReader for Recorded<'_> {
     }
 }
 
-/// Writes down what it is told.
+/// Records its input.
 #[derive(Default)]
 pub struct EventLog(pub Vec<Event>);
 
@@ -101,8 +101,8 @@ pub struct Rules {
     pub deepest: usize,
 }
 
-/// Executes the program: the host calls functions one after the other, until the run ends in the middle of one or
-/// the steps are used up, between two calls if `steps` says so.
+/// Executes the program: the host calls functions one after another. The run ends in the middle of
+/// one when the steps are used up, or between two calls if `steps` says so.
 pub fn walk(program: &Program, plan: &WitnessPlan, rules: Rules, seed: u64) -> Run {
     let counts = program.functions.iter().map(|f| FunctionCounts {
         entries: 0,
@@ -180,7 +180,7 @@ impl<'a> Walker<'a> {
         self.arrive();
     }
 
-    /// Control comes to the vertex where the top frame is; through dispatch vertices at once.
+    /// Control arrives at the top frame's vertex and passes through dispatch vertices at once.
     fn arrive(&mut self) {
         let Some(&(f, v)) = self.stack.last() else {
             return;
@@ -190,7 +190,8 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Executes the end of a block, and dispatch vertices behind it; false if the run ends there.
+    /// Executes the end of a block and the dispatch vertices after it; returns false if the run
+    /// ends there.
     fn step(&mut self, top: Frame) -> bool {
         if !self.end_of_block(top) {
             return false;
@@ -248,7 +249,8 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// False if this would be an exception for which a caller has no edge: then the run ends before.
+    /// False if this would be an exception for which a caller has no edge: then the run ends
+    /// before.
     fn cross(&mut self, f: usize, e: EdgeId) -> bool {
         let cfg = self.cfg(f);
         let edge = &cfg.edges[e];
@@ -279,8 +281,8 @@ impl<'a> Walker<'a> {
         true
     }
 
-    /// Whether every caller up to the first that catches has an edge for an exception. In programs made of bytes it
-    /// always has.
+    /// Whether every caller up to the first that catches has an edge for an exception. In programs
+    /// made of bytes it always has.
     fn may_leave_by_exception(&self) -> bool {
         let callers = self.stack.iter().rev().skip(1);
         for &(f, v) in callers {

@@ -9,7 +9,7 @@ use super::Walk;
 use crate::ssa::build::{Variable, Walked};
 use crate::ssa::{Effect, Statement, Value, ValueDef};
 
-/// What an operator popped.
+/// The values that an operator popped.
 pub(super) enum Taken {
     Nothing,
     /// A value that is only moved.
@@ -162,14 +162,14 @@ impl Walk<'_> {
     fn remember(&mut self, variable: Variable, value: ValueId) {
         let i = variable as usize;
         if i >= self.current.len() {
-            // EXIT stands for "none": the walk is always in code.
+            // EXIT means "none": the walk is always in code.
             let none = (self.walked.cfg.graph.exit(), ValueId::new(0));
             self.current.resize(i + 1, none);
         }
         self.current[i] = (self.block, value);
     }
 
-    /// Keeps what the block wrote, except for slots that it popped again.
+    /// Keeps the values that the block wrote, except for slots that it popped again.
     pub(super) fn leave_block(&mut self) {
         let limit = self.walked.locals + self.stack.height;
         self.written.sort_unstable();

@@ -8,15 +8,15 @@ use afterimage_program::{EdgeKind, Function, Program, Ssa, ValueDef};
 use afterimage_testkit::modules::SplitMix64;
 use wasmparser::{BlockType, Catch, Operator};
 
-/// What a value is called in a run: where it was made, and when.
+/// The identity of a value in a run: where and when it was made.
 type Token = (String, u64);
 
 /// A frame of the control stack of a running machine.
 struct Frame {
     height: usize,
-    /// How many values a branch to it carries.
+    /// The number of values that a branch to it carries.
     arity: usize,
-    /// Where a branch to it goes on.
+    /// The place where a branch to it continues.
     target: Target,
     try_table: Option<usize>,
 }
@@ -39,7 +39,7 @@ pub struct Machine<'a> {
     locals: Vec<Token>,
     stack: Vec<Token>,
     frames: Vec<Frame>,
-    /// What each value of `ssa` is now.
+    /// The current value of each value of `ssa`.
     env: HashMap<ValueId, Token>,
     block: BlockId,
     /// The edge that was followed last.
@@ -48,7 +48,7 @@ pub struct Machine<'a> {
     compared: usize,
 }
 
-/// Runs a function for a while, and returns how many operands were compared.
+/// Runs a function for a while, and returns the number of operands compared.
 pub fn walk(
     program: &Program,
     bytes: &[u8],
@@ -239,8 +239,8 @@ impl<'a> Machine<'a> {
         Ok(Some(at + 1))
     }
 
-    /// An operator that only computes. Its arity is read off the statement, and checked
-    /// by everything that comes later finding the stack as it should be.
+    /// An operator that only computes. Its arity is read from the statement. Later operators check
+    /// it, because they must find the expected stack.
     fn plain(&mut self, op: OpId, statement: Option<afterimage_ids::StmtId>) -> Result<(), String> {
         let Some(statement) = statement else {
             let mut constants = self.ssa.values.iter();
@@ -360,7 +360,7 @@ impl<'a> Machine<'a> {
         self.branch(depth).map(Some)
     }
 
-    /// Moves the values that a branch carries, and goes on at the label.
+    /// Moves the values that a branch carries, and continues at the label.
     fn branch(&mut self, depth: u32) -> Result<usize, String> {
         let index = self.frames.len() - 1 - depth as usize;
         let (height, arity, target) = {

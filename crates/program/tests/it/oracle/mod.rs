@@ -27,7 +27,7 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// What the builder made.
+    /// Returns the builder's graph.
     pub fn built(function: &Function) -> Self {
         let cfg = &function.cfg;
         let node = |id| {
@@ -57,7 +57,7 @@ impl Graph {
     }
 }
 
-/// Where control can go from an operator.
+/// The possible targets of control from an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Target {
     Op(usize),
@@ -123,7 +123,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// What runs when control stands before an operator.
+    /// Returns what runs next when control is before an operator.
     fn arrive(&self, mut at: usize) -> Target {
         loop {
             match self.ops[at] {
@@ -249,8 +249,8 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// The ways out of a dispatch vertex, found by throwing every tag there is and one
-    /// that no clause names.
+    /// The ways out of a dispatch vertex, found by throwing every existing tag and one that no
+    /// clause names.
     fn dispatch(&self, try_table: Option<usize>, tags: u32) -> Vec<Step> {
         let Some(at) = try_table else {
             return vec![Step {
@@ -288,7 +288,7 @@ impl<'a> Body<'a> {
         steps
     }
 
-    /// The graph of the function, given which calls may throw and how many tags there are.
+    /// Returns the graph of the function, given the calls that may throw and the number of tags.
     pub fn graph(&self, throws: &dyn Fn(&Operator<'_>) -> bool, tags: u32) -> Graph {
         // Everything that can run, and every step of it.
         let mut steps: BTreeMap<usize, Vec<Step>> = BTreeMap::new();
@@ -378,7 +378,8 @@ impl<'a> Body<'a> {
         graph
     }
 
-    /// Whether a `throw`, or a call that `throws`, has no catch-all clause around it, or a tail call throws.
+    /// Whether a `throw`, or a call that `throws`, has no catch-all clause around it, or a tail
+    /// call throws.
     fn lets_out(&self, throws: &dyn Fn(&Operator<'_>) -> bool) -> bool {
         let protected = |at: usize| {
             self.enclosing[at]
@@ -418,7 +419,8 @@ pub fn call_throws(program: &Program, throwing: &BTreeSet<FuncId>, op: &Operator
     }
 }
 
-/// The functions that an exception can leave, by adding functions until none is missing.
+/// Returns the functions that an exception can leave, by adding functions until the set is
+/// complete.
 pub fn throwing(program: &Program, bodies: &[Body<'_>]) -> BTreeSet<FuncId> {
     let mut throwing = BTreeSet::new();
     loop {

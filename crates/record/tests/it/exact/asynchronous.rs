@@ -1,4 +1,4 @@
-//! Runs that end where neither the guest nor the log says so: exhausted stacks, and stops from outside.
+//! Runs whose end neither the guest nor the log states: exhausted stacks and stops from outside.
 
 use std::time::Duration;
 
@@ -15,7 +15,8 @@ fn small_stack() -> RecordOptions {
     }
 }
 
-/// A function with a large frame overflows from a deeper caller than the 600 that just entered it, between two polls.
+/// Between two polls, a function with a large frame overflows from a deeper caller than the 600
+/// that entered it before.
 #[test]
 fn the_overflow_is_told_from_many_entries_before_it() {
     let each = |text: &dyn Fn(usize) -> String| (0..60).map(text).collect::<String>();
@@ -72,7 +73,7 @@ fn a_start_function_exhausts_the_stack() {
     assert_eq!(recording.ending(), &Ending::StackOverflow);
 }
 
-/// Loops of several shapes, stopped at whatever moment it is.
+/// Loops of several shapes, stopped at arbitrary moments.
 const ENDLESS: &[&str] = &[
     "(func (export \"run\") (loop $l (br $l)))",
     r#"(func $leaf (param i32) (result i32) (i32.and (local.get 0) (i32.const 7)))
@@ -83,7 +84,7 @@ const ENDLESS: &[&str] = &[
              (local.set $i (i32.add (local.get $i) (i32.const 3))))
            (local.set $i (i32.add (local.get $i) (i32.const 1)))
            (br $l)))"#,
-    // Loops in loops in a function that is called again and again, none of them for long.
+    // Nested loops in a function that is called again and again; none runs for long.
     r#"(func $inner (param $n i32) (local $j i32)
          (loop $l
            (br_if 1 (i32.gt_u (local.get $j) (local.get $n)))
@@ -94,14 +95,14 @@ const ENDLESS: &[&str] = &[
            (call $inner (i32.and (local.get $i) (i32.const 15)))
            (local.set $i (i32.add (local.get $i) (i32.const 1)))
            (br $outer)))"#,
-    // No loop at all.
+    // A program without loops.
     r#"(func $f (export "run") (call $down (i32.const 12)) (return_call $f))
        (func $down (param i32)
          (if (local.get 0) (then
            (call $down (i32.sub (local.get 0) (i32.const 1)))
            (call $down (i32.sub (local.get 0) (i32.const 1))))))"#,
     "(func $f (export \"run\") (return_call $f))",
-    // Blocks whose only way out may fail, so that they are counted where they begin, and where the polls are.
+    // Blocks whose only way out may fail, so they are counted where they begin, at the polls.
     r#"(type $v (func)) (table funcref (elem $f))
        (func $f (export "run") (return_call_indirect (type $v) (i32.const 0)))"#,
     r#"(tag $t)
@@ -151,7 +152,7 @@ fn a_run_that_was_stopped_before_it_began() {
         let bytes = wat(&format!("(module {body})"));
         let recorded = try_record(&bytes, &invoke("run", &[]), &quiet(), &interrupt);
         let recording = match recorded {
-            // It was stopped while it was compiled.
+            // It was stopped during compilation.
             Err(RecordError::Interrupted) => continue,
             recorded => recorded.unwrap(),
         };
@@ -165,7 +166,7 @@ fn a_run_that_was_stopped_before_it_began() {
     }
 }
 
-/// Without the clock the moment of a stop is lost: counts are those of the live run, or none.
+/// Without the clock, the moment of a stop is lost: counts are those of the live run, or none.
 #[test]
 fn without_a_clock_nothing_is_guessed() {
     let bytes = wat("(module (func $f (export \"run\") (call $f)))");
@@ -196,7 +197,8 @@ fn without_a_clock_nothing_is_guessed() {
     );
 }
 
-/// A guest that sleeps, five frames down: for one moment, or for the earlier of two, which is another way through the host.
+/// A guest that sleeps, five frames down. It waits for one moment, or for the earlier of two, which
+/// takes another way through the host.
 #[test]
 fn sleeps_are_stopped() {
     for moments in [1, 2] {

@@ -1,4 +1,4 @@
-//! Handwritten executions, some for every kind of synchronous ending.
+//! Handwritten executions, with some for every kind of synchronous ending.
 
 use afterimage_placement::{Mode, PlanOptions, SplitCost, plan};
 use afterimage_record::Interrupt;
@@ -13,7 +13,7 @@ fn run(text: &str, args: &[&str]) -> Recording {
     exact(&wat(text), &invoke("run", args), &quiet())
 }
 
-/// The same, of a run that traps.
+/// Records a call of `run` that traps, and checks everything.
 fn traps(text: &str, args: &[&str], expected: TrapCode) -> Recording {
     let recording = run(text, args);
     let ending = recording.ending();
@@ -33,7 +33,8 @@ fn traps_some_frames_down() {
     traps(text, &["3"], TrapCode::IndirectCallToNull);
 }
 
-/// The engine makes one conditional trap of a branch to `unreachable`, and says that it stands at the branch.
+/// The engine turns a branch to `unreachable` into one conditional trap, and reports it at the
+/// branch.
 #[test]
 fn unreachable_behind_conditional_branches() {
     let bodies = [
@@ -228,7 +229,8 @@ fn handlers_lead_anywhere() {
     }
 }
 
-/// An exception leaves a function by a tail call that was inside a `try_table`: the handler is not there any more.
+/// A tail call inside a `try_table` leaves the handler. An exception from the callee does not reach
+/// it.
 #[test]
 fn tail_calls_leave_handlers_behind() {
     let text = r#"(module
@@ -277,7 +279,7 @@ fn growth_that_fails() {
     for n in ["0", "2", "5"] {
         assert_eq!(run(text, &[n]).ending(), &Ending::Returned);
     }
-    // The last thing that happens is a growth that is refused, right before a trap.
+    // The last event is a refused growth, directly before a trap.
     let text = r#"(module (memory 1 1)
       (func $f (drop (memory.grow (i32.const 1))) (drop (i32.div_u (i32.const 1) (memory.size)))
         (drop (memory.grow (i32.const 70000))) unreachable)
@@ -316,7 +318,7 @@ fn start_functions() {
             assert_eq!(recording.ending() == &Ending::Returned, returns, "{body}");
         }
     }
-    // The start function is an export too, or is what is invoked.
+    // The start function is also an export, or is itself invoked.
     let text = r#"(module
       (func $run (export "run"))
       (start $run))"#;
@@ -353,7 +355,7 @@ fn functions_without_a_way_out_and_empty_ones() {
     }
 }
 
-/// An export may be an import: then the host calls itself.
+/// An export may be an import; the host then calls itself.
 #[test]
 fn an_import_is_invoked() {
     let text = r#"(module
@@ -364,7 +366,7 @@ fn an_import_is_invoked() {
     run(text, &[]);
 }
 
-/// Counters stand in different places, and say the same.
+/// Different placements of counters give the same counts.
 #[test]
 fn placements_differ_and_counts_do_not() {
     let mut different = 0;

@@ -1,4 +1,4 @@
-//! Generated modules: whatever they do, every law holds.
+//! Checks every law on generated modules, whatever they do.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use afterimage_testkit::modules::{ModuleConfig, SplitMix64, module_from_seed};
 use crate::harness::{Recording, quiet, start, try_record, wat};
 use crate::random::{self, ENDINGS, Seen, invocations, kind, rare, seeds};
 
-/// Records a run, and checks it, unless there is nothing to run: data or elements that do not fit.
+/// Records and checks a run, unless there is nothing to run because data or elements do not fit.
 fn run(
     bytes: &[u8],
     command: &Command,
@@ -92,7 +92,7 @@ fn modules_that_may_run_for_ever() {
     assert!(seen.contains_key("interrupted"), "{seen:?}");
 }
 
-/// Every way to end, from wherever some program stands when its fuel is used up.
+/// Every kind of ending, from wherever a program is when its fuel runs out.
 #[test]
 fn programs_that_wander_and_end_in_every_way() {
     let mut seen = Seen::new();

@@ -1,4 +1,4 @@
-//! Imports that are the caller's own: what they write is found by comparing memory.
+//! Imports provided by the caller, whose writes are found by comparing memory.
 
 use afterimage_record::{HostFunction, RecordOptions};
 use afterimage_trace::{Ending, Event, RawValue};
@@ -18,7 +18,8 @@ const GUEST: &str = r#"(module
         (local.tee $i (i32.add (local.get $i) (i32.const 1))) (local.get $n))))
     (local.get $sum)))"#;
 
-/// Writes the square of the second argument where the first points, and returns how often it was called.
+/// Writes the square of the second argument at the address in the first, and returns the number of
+/// calls.
 fn options() -> RecordOptions {
     let mut calls = 0;
     let fill = HostFunction::new("env", "fill", move |memory, args| {

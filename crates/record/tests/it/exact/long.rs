@@ -13,7 +13,7 @@ use afterimage_testkit::modules::WANDERER;
 use crate::harness::{Recording, invoke, progress, quiet, try_record, wat};
 use crate::stored::Stored;
 
-/// Counts blocks, mixes the sequence of all of them into one number, and takes a nap now and then.
+/// Counts blocks, hashes their whole sequence, and pauses now and then.
 #[derive(Default)]
 struct Mixed {
     nodes: Vec<(FuncId, Vec<BlockId>)>,
@@ -66,8 +66,8 @@ impl Sink for Mixed {
     fn leave(&mut self) {}
 }
 
-/// Re-executed with a quick consumer and with a slow one, and written live and compacted afterwards: one sequence, with the
-/// profile's counts.
+/// Checks that three ways give the same sequence, with the profile's counts: re-execution with a
+/// fast consumer, with a slow one, and live recording compacted afterwards.
 fn agree(bytes: &[u8], command: &afterimage_record::Command, least_words: u64) -> Mixed {
     let live = RecordOptions {
         paths: true,
@@ -96,7 +96,7 @@ fn agree(bytes: &[u8], command: &afterimage_record::Command, least_words: u64) -
     for (function, expected) in program.functions.iter().zip(expected) {
         let found = quick.counts.get(function.id.index());
         for ((block, data), expected) in function.cfg.blocks.iter().zip(expected) {
-            // Others are no code.
+            // Other vertices contain no code.
             if data.kind != BlockKind::Code {
                 continue;
             }
@@ -127,7 +127,7 @@ fn agree(bytes: &[u8], command: &afterimage_record::Command, least_words: u64) -
     quick
 }
 
-/// Words in the ring's two halves.
+/// The number of words in the ring's two halves.
 const RING: u64 = 1 << 18;
 
 #[test]
@@ -147,8 +147,8 @@ fn guests_that_wander() {
     assert!(counts.contains(&odd), "{odd} rounds were odd");
 }
 
-/// Nearly all words are full when an import says its number, which a table with a thousand functions makes ten bits wide: so it is the
-/// host that comes upon the end of a half.
+/// Nearly all words are full when an import writes its number, because a table with a thousand
+/// functions makes it ten bits wide. So the host is the one that reaches the end of a half.
 #[test]
 fn hosts_that_write_the_last_word_of_a_half() {
     let others: String = (0..1022)
@@ -170,12 +170,13 @@ fn hosts_that_write_the_last_word_of_a_half() {
     assert!(mixed.paths >= 2_600_000);
 }
 
-/// The counts of a long run place the counters of the next one, which counts the same with fewer increments.
+/// The counts of a long run guide the placement of counters in the next one, which needs fewer
+/// increments for the same counts.
 #[test]
 fn counts_that_are_kept_weigh_the_next_placement() {
     let mut saved = 0;
     for rare in 0..2 {
-        // Either the one or the other arm of each is rare.
+        // In each program, one or the other arm is rare.
         let choice = format!(
             "(if (i32.eq (i32.const {rare}) (i32.eqz (i32.and (local.get $n) (i32.const 1023))))
               (then (local.set $sum (i32.add (local.get $sum) (i32.const 3))))
@@ -211,14 +212,14 @@ fn counts_that_are_kept_weigh_the_next_placement() {
         assert_eq!(first.counts, second.counts);
         assert!(second.increments <= first.increments);
         saved += first.increments - second.increments;
-        // Others than these are not weighted.
+        // Other modes are not weighted.
         let quick = counted(&recording, Mode::Quick, &cache);
         assert_eq!(quick, counted(&recording, Mode::Quick, &Cache::none()));
-        // Damage costs time, and nothing else.
+        // Damage only costs time.
         let file = kept().into_iter().flatten().next().expect("counts");
         let path = file.expect("counts").path();
         let sound = std::fs::read(&path).expect("counts");
-        // Whatever the user's umask is: a file that others could write would not be read.
+        // The mode must not depend on the umask: a file that others can write is not read.
         let mode = std::fs::metadata(&path).expect("counts").permissions();
         assert_eq!(mode.mode() & 0o077, 0);
         for length in [0, 10, sound.len() / 2] {

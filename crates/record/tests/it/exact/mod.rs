@@ -1,7 +1,7 @@
 //! Recording, re-execution and counting, on executions of every kind.
 //!
-//! One law is behind all of it: whatever counters were placed, and however the run ended, every edge of
-//! every function has the count that [`afterimage_testkit::naive_trace`] writes down step by step.
+//! The law: whatever counters were placed, and however the run ended, every edge of every function
+//! has the count that [`afterimage_testkit::naive_trace`] finds step by step.
 
 mod asynchronous;
 mod endings;

@@ -1,7 +1,9 @@
-//! What WASI functions read and write is declared, not observed. Here they are all called, and observed.
+//! Checks the declared reads and writes of WASI functions by calling all functions and observing
+//! them.
 //!
-//! At its end the guest hands all of its memory to `fd_write`. The digest of those bytes is in the recording, so that a
-//! re-execution in which the host wrote one byte less, or another, differs from it.
+//! At its end, the guest passes all of its memory to `fd_write`. The recording contains the digest
+//! of those bytes. So a re-execution in which the host writes one byte less, or a different byte,
+//! differs from the recording.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,7 +13,8 @@ use afterimage_trace::{Ending, Event, RawValue, TraceFile, TraceWriter};
 
 use crate::harness::{Recording, progress, quiet, start, try_record, wat};
 
-/// Every function of WASI preview 1 but `proc_exit`, with the types of its parameters (`w` is i32, `l` is i64).
+/// Every WASI preview 1 function except `proc_exit`, with its parameter types: `w` is i32, `l` is
+/// i64.
 const FUNCTIONS: &[(&str, &str)] = &[
     ("args_get", "ww"),
     ("args_sizes_get", "ww"),
@@ -60,7 +63,8 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("sock_shutdown", "ww"),
 ];
 
-/// Addresses in the guest: vectors to write, vectors to read into (two pairs), everything as a vector, subscriptions.
+/// Addresses in the guest: vectors to write, vectors to read into (two pairs), all of memory as a
+/// vector, and subscriptions.
 const OUT: i64 = 200;
 const IN: i64 = 220;
 const IN_AT: i64 = 260;
@@ -73,17 +77,17 @@ const LINK: [i64; 2] = [120, 4];
 const HARD: [i64; 2] = [130, 4];
 const MOVED: [i64; 2] = [140, 5];
 const MISSING: [i64; 2] = [150, 7];
-/// Where nothing is.
+/// An address outside memory.
 const NOWHERE: i64 = 0xffff_ff00;
 const ALL_RIGHTS: i64 = 0x1fff_ffff;
 
-/// A call: the function and its arguments.
+/// A call: function and arguments.
 type Call = (&'static str, Vec<i64>);
 
-/// Calls of all functions, with success and without. The granted folder is 3, the file that is opened 4.
+/// Calls of all functions, successful and failing. The granted folder is 3, the opened file 4.
 fn calls() -> Vec<Call> {
     let mut calls: Vec<Call> = Vec::new();
-    // Results go to a place of their own for each call.
+    // Each call has its own place for results.
     let mut place = 0x4000;
     let mut add = |name: &'static str, args: &dyn Fn(i64) -> Vec<i64>| {
         calls.push((name, args(place)));
@@ -183,7 +187,8 @@ fn calls() -> Vec<Call> {
     calls
 }
 
-/// Results that cannot be written, strings that are not there: each in a guest of its own, because the host may also trap.
+/// Calls with results that cannot be written or strings outside memory. Each runs in its own guest,
+/// because the host may also trap.
 fn faults() -> Vec<Call> {
     let mut faults = Vec::new();
     for (name, args) in calls() {
@@ -208,7 +213,7 @@ fn faults() -> Vec<Call> {
     faults
 }
 
-/// A guest that makes calls and hands over its memory.
+/// Builds a guest that makes these calls and then hands over its memory.
 fn guest(calls: &[Call]) -> Vec<u8> {
     let mut text = String::from("(module\n");
     for (name, parameters) in FUNCTIONS {
@@ -263,7 +268,7 @@ fn guest(calls: &[Call]) -> Vec<u8> {
     wat(&text)
 }
 
-/// Runs a guest in a folder of its own.
+/// Runs a guest in its own folder.
 fn record(calls: &[Call], check_effects: bool) -> Recording {
     let folder = tempfile::tempdir().unwrap();
     let stdin = folder.path().join("stdin");
@@ -288,7 +293,7 @@ fn record(calls: &[Call], check_effects: bool) -> Recording {
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The results of the calls in a log: by function, successes and failures.
+/// Counts the calls in a log by function: successes and failures.
 fn outcomes(recording: &Recording) -> BTreeMap<&str, [u32; 2]> {
     let mut outcomes = BTreeMap::new();
     for event in recording.file.log().unwrap() {
@@ -360,7 +365,7 @@ fn calls_with_bad_pointers_write_what_is_declared() {
     let mut trapped = 0;
     for fault in faults {
         println!("{fault:?}");
-        // Behind the failing call comes the hand-over of memory, if the host has not trapped.
+        // If the host has not trapped, the hand-over of memory follows the failing call.
         let recording = record(&[open.clone(), fault.clone()], true);
         match recording.ending() {
             Ending::Returned => {}
@@ -382,7 +387,7 @@ fn calls_with_bad_pointers_write_what_is_declared() {
     assert!(trapped > 0);
 }
 
-/// Copies a recording, changing its events.
+/// Copies a recording with changed events.
 fn changed(
     recording: &Recording,
     path: &Path,
@@ -403,7 +408,7 @@ fn changed(
     TraceFile::open(path).unwrap()
 }
 
-/// Had a declaration left out a write, or its last byte, the re-execution would differ.
+/// If a declaration omitted a write or its last byte, the re-execution would differ.
 #[test]
 fn a_write_that_is_left_out_is_noticed() {
     let recording = record(&calls(), false);

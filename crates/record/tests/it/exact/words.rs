@@ -1,4 +1,4 @@
-//! What a live run writes of its path, read from everywhere.
+//! The path words of a live run, read from every position.
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId};
 use afterimage_paths::{Counter, Cuts, ExecutedPath, PathPlan, Regenerator, Sink};
@@ -11,10 +11,10 @@ use afterimage_wpp::{InMemory, WholePath};
 
 use crate::harness::{Recording, invoke, open, quiet, try_record, wat};
 
-/// Runs with more words are followed at some of them only.
+/// Runs with more words are followed from a sample of positions.
 const MOST_WORDS: usize = 4096;
 
-/// Blocks in order, and who begins and ends.
+/// Blocks in order, and the activations that begin and end.
 #[derive(Default)]
 struct StepLog {
     nodes: Vec<(FuncId, Vec<BlockId>)>,
@@ -42,13 +42,13 @@ impl Sink for StepLog {
     }
 }
 
-/// What the host called and what was written, in order.
+/// A call by the host or a written word, in order.
 enum Item {
     Call(FuncId),
     Word(u64),
 }
 
-/// Reads the section's chunks as docs/FORMAT.md says.
+/// Reads the section's chunks as docs/FORMAT.md describes them.
 fn items(file: &TraceFile) -> Vec<Item> {
     let Some(mut section) = file.last_begun(Kind::PATH_WORDS) else {
         return Vec::new();
@@ -84,7 +84,8 @@ fn items(file: &TraceFile) -> Vec<Item> {
     items
 }
 
-/// Counting agrees with regenerating behind every word, and regenerating goes on from there as if it had begun at the beginning.
+/// After every word, counting agrees with regenerating. Regenerating from there continues as if it
+/// had started at the beginning.
 pub fn check(recording: &Recording, blocks: &[(FuncId, BlockId)]) {
     let (program, file) = (&recording.program, &recording.file);
     let plan = PathPlan::new(program, None, Cuts::default()).expect("a plan");
@@ -132,7 +133,7 @@ pub fn check(recording: &Recording, blocks: &[(FuncId, BlockId)]) {
     stretches(recording, blocks);
 }
 
-/// Stretches are what they are of the whole path.
+/// Stretches equal the corresponding parts of the whole path.
 fn stretches(recording: &Recording, blocks: &[(FuncId, BlockId)]) {
     let Recording { program, file, .. } = recording;
     let live = LivePath::open(file, &recording.bytes, program).expect("a path");
@@ -176,12 +177,13 @@ fn stretches(recording: &Recording, blocks: &[(FuncId, BlockId)]) {
     }
 }
 
-/// The words once more, of which the first chunk is changed: its time by the file, and its bytes.
+/// Rewrites the words with a changed first chunk: its time in the file, and its bytes.
 fn changed(recording: &Recording, change: impl Fn(&mut u64, &mut Vec<u8>)) -> TraceFile {
     changed_where(recording, |chunk, _| chunk == 1, change)
 }
 
-/// Changes the chunk that `is_it` picks, given its number from 1 and how many there are.
+/// Changes the chunk selected by `is_it`, which receives the chunk's number from 1 and the total
+/// number.
 fn changed_where(
     recording: &Recording,
     is_it: impl Fn(usize, usize) -> bool,
@@ -227,7 +229,8 @@ fn words_that_lie_are_found() {
         verified(&changed(&recording, |_, _| {})),
         Ok(Some(CheckedWords { moments: 1.., .. }))
     ));
-    // Only the chunk says that another number of blocks was executed before; its words do, too; another word is kept.
+    // First only the chunk gives another number of blocks, then its words do too; then another word
+    // is changed.
     let late = changed(&recording, |first, _| *first += 1);
     assert!(matches!(verified(&late), Err(RecordError::Words)));
     let later = changed(&recording, |first, bytes| {
@@ -246,7 +249,7 @@ fn words_that_lie_are_found() {
     ));
     let short = changed(&recording, |_, bytes| bytes.clear());
     assert!(matches!(verified(&short), Err(RecordError::Words)));
-    // Before the last chunk, which is empty, there is one in which nobody is called. After a moment's numbers, one more call.
+    // The chunk before the last, empty one contains no calls. Adds one after the moment's numbers.
     let is_last = |chunk, chunks| chunk + 1 == chunks;
     let called = changed_where(&recording, is_last, |_, bytes| {
         let mut calls = 1;

@@ -76,7 +76,7 @@ fn start_functions_and_reactors() {
           (func (export "_initialize") (call $begin))
           (func (export "run") (result i32) (call $begin) (global.get $n))
           (start $begin))"#,
-        // What is initialised, or run, is an import.
+        // The initialised or invoked function is an import.
         r#"(module
           (import "wasi_snapshot_preview1" "sched_yield" (func $yield (result i32)))
           (memory (export "memory") 1)
@@ -153,7 +153,7 @@ fn the_host_is_called() {
     agree(&recording.unwrap());
 }
 
-/// So many exceptions are caught by reference that those out of reach have to go.
+/// Catches so many exceptions by reference that unreachable ones must be freed.
 #[test]
 fn exceptions_that_nothing_refers_to_are_forgotten() {
     let text = r#"(module
@@ -187,7 +187,8 @@ fn exceptions_that_nothing_refers_to_are_forgotten() {
 }
 
 pub const CASES: &[Case] = &[
-    // Of one execution only what was there is used, of another one only what it left: two executions, though no instruction is needed twice.
+    // In one iteration only the old value is used, in another only the new one. So the operator
+    // counts as two executions, although no instruction is needed twice.
     Case {
         name: "exchanges",
         args: &["3"],

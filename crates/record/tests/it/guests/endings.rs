@@ -1,4 +1,4 @@
-//! Runs that end in every way, some frames down.
+//! Runs with every kind of ending, some frames down.
 
 use std::time::Duration;
 
@@ -192,7 +192,7 @@ fn operators_trap_in_the_middle_of_a_block() {
             TableOutOfBounds,
             "-1",
         ),
-        // The engine makes one instruction of each of these, or of a part.
+        // The engine merges each of these, or a part, into one instruction.
         (
             "(drop (i32.add (i32.const 5) (i32.load (local.get $x))))",
             MemoryOutOfBounds,
@@ -331,7 +331,8 @@ fn stacks_are_exhausted_by_every_way_to_recur() {
              (call_indirect (type $v) (i32.const 0)))"#,
         // Two functions with frames of different sizes.
         "(func $f (export \"run\") (call $g) (call $g)) (func $g (param) (call $f))",
-        // A leaf overflows that is called, and returns, many times on the way down.
+        // The function that overflows is a leaf, which is called and returns many times on the way
+        // down.
         r#"(global $n (mut i32) (i32.const 0))
            (func $leaf (param f64 f64) (result f64) (f64.add (local.get 0) (f64.sqrt (local.get 1))))
            (func $f (export "run") (local $i i32)
@@ -342,7 +343,7 @@ fn stacks_are_exhausted_by_every_way_to_recur() {
              (global.set $n (i32.add (global.get $n) (i32.const 1)))
              (call $f)
              (drop (call $leaf (f64.const 1) (f64.const 2))))"#,
-        // Recursion that branches: most activations return.
+        // Branching recursion: most activations return.
         r#"(func $f (export "run") (call $g (i32.const 3)) (call $f))
            (func $g (param i32)
              (if (local.get 0) (then
@@ -353,7 +354,7 @@ fn stacks_are_exhausted_by_every_way_to_recur() {
            (func $f (export "run")
              (block $h (try_table (catch_all $h) (call $f) (throw $t)))
              (call $f))"#,
-        // The callee that does not fit is called by a tail call, and its caller has left.
+        // The callee that does not fit is called by a tail call, so its caller is gone.
         r#"(func $f (export "run") (local f64 f64 f64 f64 f64 f64) (call $hop (i32.const 1)))
            (func $hop (param i32) (return_call $land (local.get 0) (i64.const 1) (i64.const 2) (i64.const 3)
               (i64.const 4) (i64.const 5) (i64.const 6) (i64.const 7) (i64.const 8) (i64.const 9)))
@@ -378,7 +379,7 @@ fn stacks_are_exhausted_by_every_way_to_recur() {
     }
 }
 
-/// Guests that never end, and keep a count of what they did.
+/// Guests that never end and count their steps.
 const ENDLESS: &[&str] = &[
     "(func (export \"run\") (loop $l (call $count) (br $l)))",
     r#"(func (export "run") (local $i i64)
@@ -387,7 +388,7 @@ const ENDLESS: &[&str] = &[
            (global.set $g (local.get $i))
            (local.set $i (i64.add (local.get $i) (i64.const 1)))
            (br $l)))"#,
-    // The block where it is stopped would return, or trap, if it were executed.
+    // The block in which it is stopped would return or trap if executed.
     r#"(func (export "run") (param $n i32) (local $i i64)
          (loop $l
            (i64.store (i32.const 0) (local.get $i))
@@ -412,7 +413,7 @@ const ENDLESS: &[&str] = &[
              (br $l))
            (drop)
            (br $l)))"#,
-    // Caught by reference, again and again.
+    // An exception is caught by reference again and again.
     r#"(tag $t (param i32))
        (func $throw (param i32) (throw $t (local.get 0)))
        (func (export "run") (local $i i32)
@@ -425,7 +426,7 @@ const ENDLESS: &[&str] = &[
            (br $l)))"#,
 ];
 
-/// A run of what does not end by itself; `None` if it was stopped while it was compiled.
+/// Runs an endless guest. Returns `None` if it was stopped during compilation.
 fn endless(body: &str, options: &RecordOptions, interrupt: &Interrupt) -> Option<Recording> {
     let text = format!(
         r#"(module (memory (export "memory") 1)
@@ -550,7 +551,8 @@ fn start_functions_end_the_run() {
     }
 }
 
-/// What takes the value of a load may be moved out of a loop and made one with it, and is reported in a block that the load is not in, or the other way around.
+/// The operator that takes a load's value may be moved out of a loop and merged with the load. The
+/// trap is then reported in a block that does not contain the load, or the other way round.
 #[test]
 fn loads_that_were_moved_trap_where_they_are() {
     for (inside, outside) in [
@@ -586,7 +588,8 @@ fn loads_that_were_moved_trap_where_they_are() {
 fn loads_of_large_functions_trap() {
     let filler = "(drop (i32.const 0))".repeat(360_000);
     let operators = [
-        // At a load, behind another in its block; and at what takes the value of a load, or nowhere.
+        // At a load after another in its block, and at the operator that takes a load's value, or
+        // nowhere.
         "(drop (i32.load (local.get $x)))",
         "(drop (i32.add (i32.const 5) (i32.load (local.get $x))))",
         "(global.set $g (i32.add (i32.add (i32.load (local.get $x)) (i32.const 5)) (i32.const 7)))",

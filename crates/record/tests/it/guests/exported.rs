@@ -1,11 +1,11 @@
-//! Modules that export everything that they have, so that the engine shows it.
+//! Exports everything in a module, so that the engine shows it.
 
 use wasmparser::{ExternalKind, Parser, Payload};
 
-/// The id of the section of exports.
+/// The id of the export section.
 const EXPORTS: u8 = 7;
 
-/// The module, with its memories, tables and globals exported besides.
+/// Returns the module with its memories, tables and globals exported as well.
 pub fn export_all(bytes: &[u8]) -> Vec<u8> {
     let (mut count, mut entries) = (0, Vec::new());
     let (mut memories, mut tables, mut globals) = (0, 0, 0);
@@ -18,7 +18,7 @@ pub fn export_all(bytes: &[u8]) -> Vec<u8> {
             Payload::GlobalSection(section) => globals = section.count(),
             Payload::ExportSection(section) => {
                 count = section.count();
-                // The entries follow their number.
+                // The entries follow their count.
                 let range = section.range();
                 let whole = &bytes[range];
                 let digits = whole.iter().take_while(|byte| **byte >= 0x80).count() + 1;
@@ -49,7 +49,7 @@ pub fn export_all(bytes: &[u8]) -> Vec<u8> {
     leb(count, &mut exports);
     exports.append(&mut entries);
     sections.retain(|(id, _)| *id != EXPORTS);
-    // Behind those of types, imports, functions, tables, memories, globals and tags (whose id is 13).
+    // After the type, import, function, table, memory, global and tag sections (tag has id 13).
     let before = |id: u8| id < EXPORTS || id == 13;
     let place = sections.iter().rposition(|(id, _)| *id != 0 && before(*id));
     sections.insert(place.map_or(0, |place| place + 1), (EXPORTS, exports));

@@ -1,4 +1,4 @@
-//! Generated guests: whatever they do, all follow.
+//! Generated guests: whatever they do, the machine follows them.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::exported::export_all;
 use crate::harness::{quiet, start, try_record, wat};
 use crate::random::{self, ENDINGS, Seen, invocations, kind, rare, seeds};
 
-/// Records and follows a run, unless there is nothing to run: data or elements that do not fit.
+/// Records and follows a run, unless there is nothing to run because data or elements do not fit.
 fn run(bytes: &[u8], command: &Command, options: &RecordOptions, seen: &mut Seen) {
     match try_record(bytes, command, options, &Interrupt::new()) {
         Ok(recording) => {
@@ -80,7 +80,7 @@ fn modules_that_may_run_for_ever() {
     assert!(seen.contains_key("interrupted"), "{seen:?}");
 }
 
-/// What [`afterimage_testkit::modules::IMPORTS`] lists.
+/// Returns the functions listed in [`afterimage_testkit::modules::IMPORTS`].
 fn host() -> Vec<HostFunction> {
     let mut given = 0;
     vec![
@@ -116,7 +116,7 @@ fn modules_that_call_the_host() {
     assert!(seen["returned"] > 15, "{seen:?}");
 }
 
-/// Every way to end, from wherever some program stands when its fuel is used up.
+/// Every kind of ending, from wherever a program is when its fuel runs out.
 #[test]
 fn programs_that_wander_and_end_in_every_way() {
     let mut seen = Seen::new();

@@ -1,4 +1,4 @@
-//! Guests of every kind. Each is recorded once, and followed in every way.
+//! Guests of every kind. Each is recorded once and followed in every way.
 
 mod cases;
 mod endings;
@@ -11,7 +11,8 @@ use crate::harness::Recording;
 use crate::stored::Stored;
 use crate::{machine, slices, stepped, wet};
 
-/// The machine gets where the engine got, step by step; the whole execution trace and slices are what everything written down says.
+/// Checks that the machine agrees with the engine, step by step. The whole execution trace and
+/// slices must agree with a naive record of everything.
 fn agree(recording: &Recording) {
     let stored = Stored::of(recording);
     machine::agree(recording, &stored);

@@ -1,4 +1,4 @@
-//! Snapshots of the engine are what the machine comes to, bit by bit.
+//! Checks that the engine's snapshots equal the machine's states, bit for bit.
 
 use afterimage_ids::FuncId;
 use afterimage_machine::{Caller, GlobalBits, Machine, Next, Observer, Opened, Snapshot};
@@ -14,14 +14,14 @@ use super::stretches;
 use crate::harness::{Recording, exact, invoke, progress, quiet, try_record, wat};
 use crate::stored::Stored;
 
-/// So many snapshots of a run are compared at most.
+/// The most snapshots compared per run.
 const MOST: usize = 200;
 /// The approximate number of snapshots of a long run. Deep stacks make each one expensive.
 const SNAPSHOTS: u64 = 200;
 /// The approximate number of stretches of a long run.
 const STRETCHES: u64 = 1000;
 
-/// A snapshot that is complete.
+/// A completed snapshot.
 #[derive(Debug, PartialEq)]
 pub struct Made {
     pub clock: u64,
@@ -30,10 +30,12 @@ pub struct Made {
     pub snapshot: Snapshot,
 }
 
-/// Bytes of a program, up to which the engine's debugger is asked, too: compiling for it takes long.
+/// The size in bytes up to which the debugger is checked too; compiling a program for it takes
+/// long.
 const SMALL: usize = 1 << 15;
 
-/// The snapshots of a recording, as close together as they can be. Those that the engine's debugger shows of a small program are the same.
+/// Takes the snapshots of a recording, as close together as possible. For a small program, checks
+/// that the debugger shows the same.
 pub fn all(recording: &Recording) -> (Vec<Made>, Option<TempDir>) {
     let polls = recording.recorded.end.clock.unwrap_or(0);
     let spacing = || Spacing::Polls {
@@ -50,7 +52,8 @@ pub fn all(recording: &Recording) -> (Vec<Made>, Option<TempDir>) {
     (made, folder)
 }
 
-/// The snapshots of a recording, and where the file `a.aft` is to which what was written was added; none if its program is not one of which they can be made.
+/// Takes the snapshots of a recording, and adds the written memory to `a.aft` in the returned
+/// folder. Returns nothing if snapshots of the program are impossible.
 pub fn taken(
     recording: &Recording,
     spacing: Spacing,
@@ -87,11 +90,11 @@ pub fn taken(
     }
 }
 
-/// When the open activations began, and called.
+/// When the open activations began, and when they called.
 #[derive(Default)]
 struct OpenTimes {
     open: Vec<Opened>,
-    /// Blocks before the node that is executed, and its own.
+    /// The number of blocks before the current node, and the node's own.
     time: u64,
     length: u64,
 }
@@ -116,7 +119,7 @@ impl Observer for OpenTimes {
     }
 }
 
-/// Compares snapshots of a recording with the machine. The answer is how many were compared.
+/// Compares snapshots of a recording with the machine, and returns their number.
 pub fn agree(recording: &Recording, path: &Path, taken: Vec<Made>) -> usize {
     let log = recording.file.log().expect("a log");
     let mut machine = Machine::new(&recording.program, &recording.bytes, log).expect("a machine");
@@ -154,7 +157,8 @@ pub fn agree(recording: &Recording, path: &Path, taken: Vec<Made>) -> usize {
             active.called = active.entered;
         }
         assert_eq!(opened, expected, "after {last} blocks");
-        // The engine may have asked for memory for its exceptions, which the machine passes over when it comes to the log's next event.
+        // The engine may have requested memory for its exceptions. The machine skips that at the
+        // log's next event.
         let (log, room) = (own.log, own.room);
         assert!(log.events <= snapshot.log.events);
         let skipped = recording.file.log().expect("a log");
@@ -206,7 +210,8 @@ fn snapshots_are_made_in_loops_and_recursion_with_all_that_waits() {
     assert_eq!(compared(text), MOST);
 }
 
-/// Snapshots of a program, at each poll, compared with the debugger's and with the machine. The answer is how many there are.
+/// Compares a program's snapshots at each poll with the debugger's and with the machine, and
+/// returns their number.
 fn compared(text: &str) -> usize {
     let recording = exact(&wat(text), &invoke("run", &[]), &quiet());
     let path = Path::of(&Stored::of(&recording));
@@ -218,7 +223,8 @@ fn compared(text: &str) -> usize {
     agree(&recording, &path, made)
 }
 
-/// Operands of each type wait outside of blocks, loops and conditions, below parameters and results.
+/// Operands of each type wait outside of blocks, loops and conditions, below parameters and
+/// results.
 const OPERANDS: &str = r#"
       (func $f (param $n i32) (result i32 i64)
         (if (local.get $n) (then (drop (call $f (i32.sub (local.get $n) (i32.const 1)))) (drop)))
@@ -267,7 +273,7 @@ fn operands_outside_of_open_blocks_are_captured() {
 
 #[test]
 fn snapshots_are_made_while_halves_of_the_ring_are_exchanged() {
-    // A bit for each of twelve million iterations: more words than a half has.
+    // One bit for each of twelve million iterations: more words than a half holds.
     let text = r#"(module
       (func (export "run") (result i32) (local $i i32) (local $x i32) (local $n i32)
         (local.set $x (i32.const 12345))

@@ -1,4 +1,4 @@
-//! A machine that is put together again at a checkpoint goes on as the one that came there from the beginning.
+//! A machine restored from a checkpoint continues like one that got there from the beginning.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -15,16 +15,16 @@ use wasmparser::ValType;
 use super::follow::Path;
 use crate::harness::Recording;
 
-/// So many nodes are executed at most after a checkpoint, unless it is before the last one.
+/// The most nodes executed after a checkpoint, except after the last one.
 const MOST: usize = 3_000;
-/// How many checkpoints of a run are tried.
+/// The number of checkpoints tried in a run.
 const TRIED: usize = 4;
-/// So many nodes are gone on from at most.
+/// The most nodes from which to continue.
 const EVERYWHERE: usize = 40;
-/// Only if memories have no more bytes than this.
+/// This is tried only if memories have at most this many bytes.
 const LARGE: usize = 1 << 17;
 
-/// Everything that is told, as a number.
+/// A hash of everything an observer receives.
 #[derive(Default)]
 struct Digest(DefaultHasher);
 
@@ -33,7 +33,7 @@ impl Digest {
         (what, values).hash(&mut self.0);
     }
 
-    /// The registers that a node can read, and what its instructions gave.
+    /// Hashes the registers that a node can read, and its results.
     fn registers(&mut self, code: &NodeCode, executed: usize, low: &[u64], high: &[u64]) {
         let first = code.first_result();
         let gives = |inst: &u32| code.insts[*inst as usize].code.gives();
@@ -45,7 +45,7 @@ impl Digest {
                 Code::LoadVector(_) => true,
                 _ => false,
             };
-            // Above a number may be what a vector left.
+            // The upper half of a scalar may be left over from a vector.
             let high = high
                 .get(register)
                 .filter(|_| register.checked_sub(first as usize).is_some_and(vector));
@@ -130,7 +130,7 @@ impl Observer for Digest {
     }
 }
 
-/// One after the other, the nodes of a run are executed.
+/// Executes the nodes of a run one after another.
 pub struct Runner<'a> {
     pub machine: Machine<'a>,
     path: &'a Path,
@@ -176,7 +176,8 @@ impl<'a> Runner<'a> {
         done.expect("a step");
     }
 
-    /// Executes the node at this position of the path. The answer is a digest of what it did, the end of the run and what is left included.
+    /// Executes the node at this position of the path. Returns a digest of its effects, including
+    /// the end of the run and the state left.
     pub fn step(&mut self, position: usize) -> u64 {
         let mut digest = Digest::default();
         self.observed(position, &mut digest);
@@ -200,7 +201,7 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// A place of a run that a machine can be taken to, in both forms, with the memories.
+/// A place in a run in both restorable forms, with the memories.
 struct Place {
     position: usize,
     checkpoint: Vec<u8>,
@@ -227,7 +228,7 @@ impl Place {
         }
     }
 
-    /// Takes a machine there by its checkpoint.
+    /// Restores a machine from the checkpoint.
     fn restore(&self, runner: &mut Runner<'_>) {
         let checkpoint: Checkpoint = Checkpoint::decode(&self.checkpoint).expect("a checkpoint");
         assert_eq!(checkpoint.encode(), self.checkpoint);
@@ -242,7 +243,7 @@ impl Place {
         assert_eq!(again, checkpoint);
     }
 
-    /// Takes a machine there by its snapshot.
+    /// Restores a machine from the snapshot.
     fn restore_snapshot(&self, runner: &mut Runner<'_>) {
         let place = Snapshot::decode(&self.snapshot).expect("a snapshot");
         assert_eq!(place.encode(), self.snapshot);
@@ -282,7 +283,7 @@ pub fn go_on(recording: &Recording, path: &Path) {
     for place in places {
         for restore in [Place::restore, Place::restore_snapshot] {
             let mut runner = Runner::new(recording, path);
-            // Only what is needed is compiled.
+            // Only the required nodes are compiled.
             runner.machine.expect(path.directory.nodes.len());
             restore(&place, &mut runner);
             for (at, digest) in digests.iter().enumerate().skip(place.position).take(MOST) {
@@ -302,7 +303,7 @@ pub fn go_on(recording: &Recording, path: &Path) {
     everywhere(recording, path);
 }
 
-/// From the snapshot before each of the first nodes, the machine comes to all the snapshots after it.
+/// From the snapshot before each of the first nodes, the machine reaches all later snapshots.
 fn everywhere(recording: &Recording, path: &Path) {
     let mut runner = Runner::new(recording, path);
     path.define(&mut runner.machine).expect("nodes");
@@ -317,7 +318,7 @@ fn everywhere(recording: &Recording, path: &Path) {
     }
     let mut other = Runner::new(recording, path);
     other.machine.expect(path.directory.nodes.len());
-    // From the last to the first: what the machine did before must not matter.
+    // From last to first: earlier work of the machine must not matter.
     for (number, place) in places.iter().enumerate().rev() {
         place.restore_snapshot(&mut other);
         for next in places.iter().skip(number + 1).take(3) {
@@ -337,7 +338,7 @@ fn everywhere(recording: &Recording, path: &Path) {
     }
 }
 
-/// Checkpoints that were damaged are refused, or are others: nothing else happens.
+/// Damaged checkpoints are either rejected or valid but different.
 fn damaged(recording: &Recording, path: &Path, place: &Place, random: &mut SplitMix64) {
     let bytes = &place.snapshot;
     assert!(Snapshot::decode(&bytes[..bytes.len() - 1]).is_none());

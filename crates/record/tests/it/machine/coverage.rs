@@ -1,4 +1,4 @@
-//! Which kinds of instructions the tests execute.
+//! Checks which kinds of instructions the tests execute.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::follow::agree;
 use crate::guests::{CASES, record_case};
 use crate::stored::Stored;
 
-/// The name of an instruction's kind.
+/// Returns the name of an instruction's kind.
 pub fn class(code: Code) -> &'static str {
     match code {
         Code::Scalar(_) => "scalar",
@@ -60,7 +60,7 @@ pub fn class(code: Code) -> &'static str {
     }
 }
 
-/// Every kind that there is.
+/// All kinds.
 const KINDS: &[&str] = &[
     "scalar",
     "vector",

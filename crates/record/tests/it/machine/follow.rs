@@ -1,4 +1,4 @@
-//! The machine, taken along the stored path of a recording and compared with the engine.
+//! Takes the machine along the stored path of a recording and compares it with the engine.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::stored::Stored;
 /// A stored path, expanded.
 pub struct Path {
     pub directory: Directory,
-    /// The nodes, as they were executed.
+    /// The nodes, in execution order.
     pub visits: Vec<NodeId>,
 }
 
@@ -42,12 +42,12 @@ impl Path {
         node.map_or(1, |node| node.length())
     }
 
-    /// The time when it ends.
+    /// Returns the time of its end.
     pub fn time(&self) -> u64 {
         self.visits.iter().map(|&node| self.length(node)).sum()
     }
 
-    /// Tells the machine of all nodes.
+    /// Defines all nodes in the machine.
     pub fn define(&self, machine: &mut Machine<'_>) -> Result<(), MachineError> {
         let nodes = self.directory.nodes.iter();
         for ((id, node), continuation) in nodes.zip(&self.directory.continuations) {
@@ -58,11 +58,11 @@ impl Path {
     }
 }
 
-/// Collects what kinds of instructions were executed to their node's end, and which one trapped.
+/// Collects the kinds of instructions in completed nodes, and the one that trapped.
 #[derive(Default)]
 struct Seen {
     kinds: BTreeSet<&'static str>,
-    /// Before which one the last node was stopped.
+    /// The operator before which the last node was stopped.
     stopped: Option<(FuncId, OpId)>,
     trapped: bool,
 }
@@ -83,11 +83,11 @@ impl Observer for Seen {
     }
 }
 
-/// What the machine came to.
+/// The result of following a path.
 pub struct Followed {
     pub state: State,
     pub trap: Option<Trap>,
-    /// Which operator trapped; none if the end of its node did.
+    /// The operator that trapped; `None` if the trap was at the end of its node.
     pub trapped: Option<(FuncId, OpId)>,
     pub time: u64,
     pub seen: BTreeSet<&'static str>,
@@ -126,7 +126,7 @@ pub fn follow(
     })
 }
 
-/// Follows a recording and compares it with the engine. The answer is what kinds of instructions were executed.
+/// Follows a recording and compares it with the engine. Returns the kinds of executed instructions.
 pub fn agree(recording: &Recording, stored: &Stored) -> BTreeSet<&'static str> {
     let path = Path::of(stored);
     let followed = follow(&recording.file, recording, &path)
@@ -137,7 +137,7 @@ pub fn agree(recording: &Recording, stored: &Stored) -> BTreeSet<&'static str> {
     let (taken, folder) = captured::all(recording);
     if let Some(folder) = folder {
         stretches::agree(recording, &folder, stored);
-        // Compiling the code that watches takes long.
+        // Compiling code with watchpoints takes long.
         let watched = recording.bytes.len().is_multiple_of(3);
         written::agree(recording, &path, &folder, watched);
     }
@@ -188,8 +188,8 @@ fn fits(ending: &Ending, trap: Option<Trap>) -> bool {
     trap == Some(expected)
 }
 
-/// What the engine's memories, tables and globals are at the end. Where the run ended by no doing of the guest's, a traced form of the module is
-/// stopped in the last block.
+/// Returns the engine's memories, tables and globals at the end. If something outside the guest
+/// ended the run, a traced form of the module is stopped in the last block.
 fn engine_state(recording: &Recording, blocks: u64) -> Option<Vec<(String, String)>> {
     let log = recording.file.log().expect("a log").last();
     let stopped_in_host = matches!(log, Some(Ok(Event::HostStop { .. })));
@@ -213,7 +213,7 @@ fn engine_state(recording: &Recording, blocks: u64) -> Option<Vec<(String, Strin
     played.state
 }
 
-/// The machine's memories, tables and globals, as [`play`] tells those of the engine.
+/// Formats the machine's memories, tables and globals as [`play`] formats the engine's.
 fn shown(recording: &Recording, state: &State) -> Vec<(String, String)> {
     let mut shown = Vec::new();
     for payload in Parser::new(0).parse_all(&recording.bytes) {

@@ -1,7 +1,8 @@
-//! The machine runs recorded guests again without the engine, and both agree.
+//! The machine re-runs recorded guests without the engine, and both agree.
 //!
-//! One law is behind all of it: whatever the guest does and however its run ended, the machine follows the stored path to its end without
-//! a contradiction, and leaves the memories, globals and tables that the engine leaves.
+//! The law: whatever the guest does and however its run ended, the machine follows the stored path
+//! to its end without a contradiction. It leaves the same memories, globals and tables as the
+//! engine.
 
 mod captured;
 mod checkpoints;

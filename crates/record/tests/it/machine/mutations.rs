@@ -1,4 +1,4 @@
-//! A recording or a path that was tampered with does not fit any more, and the machine says when.
+//! A tampered recording or path no longer fits, and the machine reports when.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::guests::record_run;
 use crate::harness::{Recording, quiet};
 use crate::stored::Stored;
 
-/// All that the host does, and all that the guest does with it, shows in what the guest returns.
+/// A guest whose results depend on everything the host does and everything the guest does with it.
 const GUEST: &str = r#"(module
   (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
   (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
@@ -54,7 +54,7 @@ fn events(recording: &Recording) -> Vec<Event> {
     log.map(|event| event.expect("an event")).collect()
 }
 
-/// A file with this log.
+/// Returns a file with this log.
 fn file_of(events: &[Event]) -> TraceFile {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path().join("a.aft");
@@ -68,7 +68,7 @@ fn file_of(events: &[Event]) -> TraceFile {
     crate::harness::open(&at)
 }
 
-/// When it was that something did not fit.
+/// Returns the time of the mismatch.
 fn when(error: &MachineError) -> u64 {
     match *error {
         MachineError::Diverged { time, .. }
@@ -86,7 +86,7 @@ fn other(value: &mut RawValue) {
     };
 }
 
-/// Every way to change an event so that it says something else.
+/// Returns every altered form of an event.
 fn changed(event: &Event) -> Vec<Event> {
     let mut all = Vec::new();
     let mut change = |change: &dyn Fn(&mut Event) -> bool| {
@@ -224,7 +224,8 @@ fn a_log_that_was_changed_does_not_fit() {
     assert!(tried > 100 && reasons.len() >= 10, "{tried}: {reasons:?}");
 }
 
-/// A log that ends early is one of a recording that was cut: the machine goes as far as it reaches.
+/// A log that ends early belongs to a recording that was cut off. The machine goes as far as the
+/// log.
 #[test]
 fn a_log_that_was_cut_is_followed_to_its_end() {
     let (recording, path) = recording();
@@ -332,7 +333,7 @@ fn nothing_follows_the_end() {
     assert_eq!(format!("{:?}", machine.state.globals), state);
 }
 
-/// How long a node takes is the caller's word.
+/// The caller decides the length of a node.
 #[test]
 fn time_does_not_overflow() {
     let (recording, path) = recording();

@@ -1,4 +1,4 @@
-//! Snapshots in a file, with the pages of memory that changed, take a machine to where it was.
+//! Snapshots in a file, with the changed pages of memory, restore a machine's earlier state.
 
 use afterimage_machine::{
     MachineError, Restored, SnapshotBuilder, SnapshotError, Snapshots, WrittenPages,
@@ -10,14 +10,14 @@ use super::checkpoints::{Runner, snapshot};
 use super::follow::Path;
 use crate::harness::Recording;
 
-/// How many snapshots a run has, about.
+/// The approximate number of snapshots of a run.
 const SNAPSHOTS: usize = 9;
-/// So many nodes are executed at most after each.
+/// The most nodes executed after each snapshot.
 const MOST: usize = 300;
-/// Only if memories have no more bytes than this.
+/// This is tried only if memories have at most this many bytes.
 const LARGE: usize = 1 << 21;
 
-/// The file with these snapshots only.
+/// Returns a file with only these snapshots.
 fn stored(builder: SnapshotBuilder) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path().join("a.aft");
@@ -31,7 +31,8 @@ fn opened(bytes: Vec<u8>) -> Result<Snapshots, SnapshotError> {
     Ok(Snapshots::open(&TraceFile::from_bytes(bytes)?)?.expect("snapshots"))
 }
 
-/// Takes snapshots of a run, writes them down, and goes on from each: all of them, and those that are left where there is room for few.
+/// Takes and stores snapshots of a run, and continues from each. This covers all of them, and those
+/// that remain when there is room for few.
 pub fn go_on(recording: &Recording, path: &Path) {
     let mut runner = Runner::new(recording, path);
     path.define(&mut runner.machine).expect("nodes");
@@ -40,7 +41,7 @@ pub fn go_on(recording: &Recording, path: &Path) {
     let mut written = WrittenPages::default();
     let mut all = SnapshotBuilder::new(usize::MAX);
     let mut few = SnapshotBuilder::new(40_000);
-    // By position: what memories and all else are.
+    // By position: the memories and the rest of the state.
     let mut known = Vec::new();
     for position in 0..count {
         if position % every == 0 {
@@ -109,7 +110,7 @@ pub fn go_on(recording: &Recording, path: &Path) {
     forged(recording, path, &bytes);
 }
 
-/// Snapshots with changed bytes under right checksums are refused, or are others: nothing else happens.
+/// Forged snapshots with correct checksums are either rejected or valid but different.
 fn forged(recording: &Recording, path: &Path, bytes: &[u8]) {
     let file = TraceFile::from_bytes(bytes.to_vec()).expect("a file");
     let mut section = file.last(Kind::SNAPSHOTS).expect("snapshots");

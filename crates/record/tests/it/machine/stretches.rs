@@ -1,4 +1,4 @@
-//! Stretches between snapshots, made one by one, are what the whole path has there.
+//! Stretches between snapshots, built one by one, equal the whole path there.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use crate::harness::Recording;
 use crate::stored::Stored;
 
-/// Segments that are made when they are asked for.
+/// Segments that are built on demand.
 struct Made {
     stretches: Stretches,
     directory: Directory,
@@ -33,12 +33,12 @@ impl Segments for Made {
     }
 }
 
-/// The file in a folder to which snapshots were added.
+/// Opens the file with added snapshots in a folder.
 pub fn added(folder: &TempDir) -> TraceFile {
     TraceFile::open(&folder.path().join("a.aft")).expect("a file")
 }
 
-/// What a file says of the stretches of a program's run.
+/// Returns what a file says about the stretches of a program's run.
 pub fn directory(file: &TraceFile, program: &Program) -> StretchDirectory {
     let section = |kind| {
         let bytes = file.last_whole(kind, u64::MAX).expect("a sound section");
@@ -54,7 +54,8 @@ pub fn directory(file: &TraceFile, program: &Program) -> StretchDirectory {
     StretchDirectory::decode(&stretches, &open, &limits).expect("a directory")
 }
 
-/// Compares the stretches in the file in a folder to which snapshots were added with the path of the recording. The answer is how many there are.
+/// Compares the stretches in a file with added snapshots with the path of the recording, and
+/// returns their number.
 pub fn agree(recording: &Recording, folder: &TempDir, stored: &Stored) -> usize {
     let file = added(folder);
     let directory = directory(&file, &recording.program).directory;
@@ -77,7 +78,7 @@ pub fn agree(recording: &Recording, folder: &TempDir, stored: &Stored) -> usize 
     path.segments().summaries().len()
 }
 
-/// Most blocks that are compared.
+/// The most blocks compared.
 const MOST: usize = 100_000;
 
 fn blocks<S: Segments>(path: &WholePath<S>) -> Vec<(FuncId, BlockId, usize)> {

@@ -1,4 +1,5 @@
-//! The lines and the bytes that a re-execution says are written in each stretch of a run are those that the machine writes.
+//! The lines and bytes that a re-execution reports as written in each stretch are those that the
+//! machine writes.
 
 use std::collections::BTreeSet;
 
@@ -16,16 +17,16 @@ use super::{captured, stretches};
 use crate::harness::{Recording, exact, invoke, quiet, wat};
 use crate::stored::Stored;
 
-/// Memory and line.
+/// Pairs of memory and line.
 type Lines = BTreeSet<(u32, u64)>;
 
-/// What the machine writes in a stretch.
+/// The machine's writes in a stretch.
 #[derive(Default)]
 struct Written {
     lines: Lines,
-    /// The addresses that are written in the watched region.
+    /// The addresses written in the watched region.
     bytes: BTreeSet<u64>,
-    /// The region's memory, and where it begins.
+    /// The region's memory and start.
     watched: (u32, u64),
 }
 
@@ -43,7 +44,7 @@ impl Written {
         }
     }
 
-    /// What was written since the last call.
+    /// Takes everything written since the last call.
     fn take(&mut self) -> (Lines, BTreeSet<u64>) {
         (
             std::mem::take(&mut self.lines),
@@ -68,7 +69,8 @@ impl Observer for Written {
     }
 }
 
-/// The lines that are written in each stretch, by the machine, and which bytes of a region. Stretches end at these times.
+/// Returns the lines that the machine writes in each stretch, and the written bytes of a region.
+/// Stretches end at `times`.
 fn followed(
     recording: &Recording,
     path: &Path,
@@ -118,7 +120,8 @@ fn lines(runs: &[LineRun]) -> Lines {
     found
 }
 
-/// Compares what is written in each stretch, as the file in a folder to which snapshots were added has it, with the machine; and if `watched`, which bytes of a region. The answer is that of the machine.
+/// Compares the writes in each stretch, as stored in a file with added snapshots, with the machine.
+/// If `watched`, also compares the written bytes of a region. Returns the machine's lines.
 pub fn agree(recording: &Recording, path: &Path, folder: &TempDir, watched: bool) -> Vec<Lines> {
     let file = stretches::added(folder);
     let found = stretches::directory(&file, &recording.program);
@@ -149,7 +152,8 @@ pub fn agree(recording: &Recording, path: &Path, folder: &TempDir, watched: bool
     all
 }
 
-/// A memory and an address in a line that is written; if there is none, and sometimes besides, any.
+/// Returns a memory and an address in a written line. If there is none, and sometimes anyway, any
+/// address.
 fn somewhere(written: &WrittenLines) -> (u32, u64) {
     let mut random = SplitMix64(written.stretches() as u64);
     let stretch = random.below(written.stretches());
@@ -164,7 +168,7 @@ fn somewhere(written: &WrittenLines) -> (u32, u64) {
     })
 }
 
-/// The last stretch that wrote a byte of a region is found when the region is watched, up to any stretch.
+/// Watching a region finds the last stretch that wrote a byte of it, up to any stretch.
 fn watched_ones(
     recording: &Recording,
     ((memory, first), address): ((u32, u64), u64),
@@ -198,7 +202,7 @@ fn watched_ones(
     }
 }
 
-/// The last stretch that wrote a range is found, from everywhere.
+/// The last stretch that wrote a range is found from any stretch.
 fn last_ones(written: &WrittenLines, all: &[Lines]) {
     let any = Vec::from_iter(all.iter().flatten().copied().take(5000));
     let mut random = SplitMix64(all.len() as u64);
@@ -222,7 +226,7 @@ fn last_ones(written: &WrittenLines, all: &[Lines]) {
     assert_eq!(written.last_before(0, 0, 0, u64::MAX).unwrap(), None);
 }
 
-/// Changed bytes under right checksums are refused, or are other lines: nothing else happens.
+/// Forged bytes with correct checksums are either rejected or valid lines that differ.
 fn forged(file: &TraceFile, seed: u64) {
     let mut section = file.last(Kind::WRITTEN).expect("lines");
     let mut original = Vec::new();
@@ -233,7 +237,7 @@ fn forged(file: &TraceFile, seed: u64) {
     for round in 0..8 {
         let mut chunks = original.clone();
         let last = chunks.len() - 1;
-        // The index, every second time.
+        // In every second round, change the index.
         let chosen = if round % 2 == 0 {
             last
         } else {
@@ -269,7 +273,8 @@ fn forged(file: &TraceFile, seed: u64) {
     }
 }
 
-/// All operators that write a value to memory: their names, the operands behind the address, and how many bytes they write. Those of a lane have its number before the operands.
+/// All operators that write a value to memory: their name, the operands after the address, and the
+/// number of bytes written. For lane operators, the lane number precedes the operands.
 fn operators() -> Vec<(String, String, u64)> {
     let mut all = Vec::new();
     let sizes = [
@@ -295,7 +300,7 @@ fn operators() -> Vec<(String, String, u64)> {
     all
 }
 
-/// The same for atomic ones.
+/// The same for atomic operators.
 fn atomics() -> Vec<(String, String, u64)> {
     let mut all = Vec::new();
     let places = [
@@ -324,7 +329,7 @@ fn atomics() -> Vec<(String, String, u64)> {
 
 #[test]
 fn all_that_writes_memory_is_marked() {
-    // At each place the stop clock is polled, so each operator has a stretch of its own.
+    // The stop clock is polled at each place, so each operator has its own stretch.
     let mut body = String::new();
     let mut expected = Vec::new();
     let mut put = |memory: u32, text: &str, lines: &[u64]| {
@@ -334,7 +339,8 @@ fn all_that_writes_memory_is_marked() {
     for memory in 0..3 {
         let ty = if memory == 1 { "i64" } else { "i32" };
         for (name, values, size) in operators() {
-            // The whole of a line's end, a bit of it, and a place that only the offset is in.
+            // A write that ends at the end of a line, one that crosses it, and one whose address
+            // comes from the offset alone.
             for (base, offset) in [
                 (640 - size, 0),
                 (641 - size, 0),
@@ -343,7 +349,7 @@ fn all_that_writes_memory_is_marked() {
             ] {
                 let text =
                     format!("({name} {memory} offset={offset} ({ty}.const {base}) {values})");
-                // The immediates of lanes stand before the operands.
+                // Lane immediates precede the operands.
                 let text = match values.strip_prefix("1 ") {
                     Some(vector) => {
                         format!("({name} {memory} offset={offset} 1 ({ty}.const {base}) {vector})")
@@ -420,7 +426,7 @@ fn all_that_writes_memory_is_marked() {
 
 #[test]
 fn a_store_that_traps_marks_nothing() {
-    // It would cross the memory's end, and so would a fill.
+    // This would cross the memory's end, as would a fill.
     for last in [
         "(i64.store (i32.const 65532) (i64.const 1))",
         "(memory.fill (i32.const 65000) (i32.const 1) (i32.const 537))",

@@ -4,7 +4,7 @@ use wasmparser::ValType;
 use super::values::Random;
 use super::{Engine, Function, value};
 
-/// Where operators access memory.
+/// The address that operators access.
 const PLACE: usize = 24;
 
 /// The lanes to try, in the text format.

@@ -1,4 +1,4 @@
-//! What `afterimage_numeric` computes, compared with the engine that makes recordings, operator by operator.
+//! Compares the results of `afterimage_numeric` with the recording engine, operator by operator.
 
 mod memory;
 mod scalars;
@@ -11,7 +11,7 @@ use afterimage_record::recording_engine;
 use wasmparser::{Operator, Parser, Payload};
 use wasmtime::{Func, Instance, Memory, Module, Store, V128, Val};
 
-/// One function: its text, and what it is made of to say which one differs.
+/// A function: its text, and its parts for error messages.
 struct Function {
     /// The operator and its immediates.
     operator: String,
@@ -19,7 +19,7 @@ struct Function {
     result: Option<wasmparser::ValType>,
 }
 
-/// A module of functions that apply one operator each to their parameters, in the engine.
+/// A module in the engine whose functions each apply one operator to their parameters.
 struct Engine {
     store: Store<()>,
     instance: Instance,
@@ -64,7 +64,7 @@ impl Engine {
         self.instance.get_memory(&mut self.store, "memory").unwrap()
     }
 
-    /// The result's bits, or the trap.
+    /// Returns the result's bits, or the trap.
     fn call(&mut self, function: &Func, parameters: &[Val]) -> Result<u128, wasmtime::Trap> {
         let mut result = [Val::I32(0)];
         match function.call(&mut self.store, parameters, &mut result) {
@@ -73,7 +73,7 @@ impl Engine {
         }
     }
 
-    /// The operators of each function but those that fetch its parameters and the one that ends it.
+    /// Returns each function's operators, except those that fetch parameters and the final one.
     fn operators(&self) -> Vec<Operator<'_>> {
         let payloads = Parser::new(0).parse_all(&self.bytes);
         let bodies = payloads.filter_map(|payload| match payload.unwrap() {

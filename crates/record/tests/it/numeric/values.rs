@@ -1,6 +1,6 @@
-//! Operands: the edges of each type, and others.
+//! Operands: the edge values of each type, and others.
 
-/// Numbers that look random (Steele, Lea and Flood 2014, "SplitMix").
+/// Pseudorandom numbers (Steele, Lea and Flood 2014, "SplitMix").
 pub struct Random(pub u64);
 
 impl Random {
@@ -24,7 +24,7 @@ fn mask(width: u32) -> u64 {
     u64::MAX >> (64 - width)
 }
 
-/// Edges of the integers of `width` bits and of narrower ones; all of them, if they are 256.
+/// Edge values of integers with `width` bits and of narrower ones. For 8 bits, all 256 values.
 pub fn integers(width: u32, random: &mut Random) -> Vec<u64> {
     if width == 8 {
         return (0..256).collect();
@@ -43,7 +43,7 @@ pub fn integers(width: u32, random: &mut Random) -> Vec<u64> {
     values
 }
 
-/// Edges of the floats of `width` bits: of the format, of rounding, of conversions.
+/// Edge values of floats with `width` bits: of the format, of rounding, and of conversions.
 pub fn floats(width: u32, random: &mut Random) -> Vec<u64> {
     let mut values = vec![0.0, 0.3, 1.0 / 3.0, 1e-10, 1e20, 3.5, 4.5, 1e300, 1e-320];
     values.extend([0.5, 1.5, 2.5, 0.499_999_999_999_999_94, 0.499_999_97, 0.75]);
@@ -56,7 +56,8 @@ pub fn floats(width: u32, random: &mut Random) -> Vec<u64> {
             f64::from((power as f32).next_up()),
         ]);
     }
-    // The least and the greatest of the narrower format, and what is halfway beyond them.
+    // The smallest and the largest value of the narrower format, and the halfway points beyond
+    // them.
     let (least, greatest) = (2f64.powi(-149), f64::from(f32::MAX));
     values.extend([
         least,
@@ -122,7 +123,8 @@ pub fn floats(width: u32, random: &mut Random) -> Vec<u64> {
     bits
 }
 
-/// A float whose exponent is near those of others, so that sums neither vanish nor swallow.
+/// Returns a float with an exponent near those of the others, so that in sums neither operand
+/// vanishes.
 pub fn moderate_float(width: u32, random: &mut Random) -> u64 {
     let exponent = random.next() % 16;
     match width {

@@ -29,7 +29,7 @@ fn immediates(vector: Vector, random: &mut Random) -> Vec<String> {
     }
 }
 
-/// `width`-bit lanes in vectors.
+/// Packs lanes of `width` bits into vectors.
 fn pack(width: u32, lanes: &[u64]) -> Vec<u128> {
     let vectors = lanes.chunks(128 / width as usize).map(|lanes| {
         let lanes = lanes.iter().rev();
@@ -48,7 +48,7 @@ fn pack_triples(width: u32, lanes: [Vec<u64>; 3]) -> impl Iterator<Item = Triple
     a.into_iter().zip(b).zip(c).map(|((a, b), c)| [a, b, c])
 }
 
-/// All pairs of these lanes, then any of them; the third operand is any of them always.
+/// All pairs of these lanes, then arbitrary ones; the third operand is always arbitrary.
 fn pairs(width: u32, edges: &[u64], random: &mut Random) -> impl Iterator<Item = Triple> {
     let pairs = edges
         .iter()
@@ -62,7 +62,7 @@ fn pairs(width: u32, edges: &[u64], random: &mut Random) -> impl Iterator<Item =
     pack_triples(width, [firsts, seconds, thirds])
 }
 
-/// Equal lanes: sums of neighbours have edges of their own.
+/// Vectors of equal lanes, because sums of neighbours have edge cases of their own.
 fn equal_lanes(width: u32, random: &mut Random) -> Vec<Triple> {
     let least = 1u64 << (width - 1);
     let edges = [0, 1, least - 1, least, least | (least - 1)];
@@ -73,7 +73,7 @@ fn equal_lanes(width: u32, random: &mut Random) -> Vec<Triple> {
     pairs.map(|(a, b)| [a, b, random.wide()]).collect()
 }
 
-/// Floats of like size, with a third that nearly cancels the product in every other lane.
+/// Floats of similar size. In every other lane, the third nearly cancels the product.
 fn moderate_floats(width: u32, random: &mut Random) -> impl Iterator<Item = Triple> {
     let mut lanes = [vec![], vec![], vec![]];
     for i in 0..4000 {
@@ -90,7 +90,7 @@ fn moderate_floats(width: u32, random: &mut Random) -> impl Iterator<Item = Trip
     pack_triples(width, lanes)
 }
 
-/// Edges of every kind of lane, and random vectors.
+/// Edge values of every kind of lane, and random vectors.
 fn operands(random: &mut Random) -> Vec<Triple> {
     let mut triples = Vec::new();
     for width in [8, 16, 32, 64] {
@@ -107,7 +107,7 @@ fn operands(random: &mut Random) -> Vec<Triple> {
     triples
 }
 
-/// What an operand is made of: of a vector its low lane, if a scalar is wanted.
+/// Converts a vector to an operand; a scalar takes its low lane.
 fn operand(of: ValType, bits: u128) -> u128 {
     match of {
         ValType::I32 | ValType::F32 => u128::from(bits as u32),

@@ -1,10 +1,12 @@
-//! A run once more, in which everything outside of a slice gives something else.
+//! Re-runs a program with everything outside a slice replaced.
 //!
-//! What belongs to the slice is computed again, from what is computed again before it; all other values are replaced by arbitrary ones. Control goes the recorded way, and writes go
-//! to the recorded addresses; one whose own address came out wrong writes something arbitrary there. If nothing is missing from the slice, the value that it is of comes out
-//! as it was.
+//! Values in the slice are computed again from earlier recomputed values; all others are replaced
+//! by arbitrary ones. Control follows the recorded path, and writes go to the recorded addresses. A
+//! write whose own address came out wrong writes arbitrary bytes there. If the slice is complete,
+//! the value at its criterion is unchanged.
 //!
-//! That host calls give what they gave, and tables hold what they held, if they were given the same, is taken for granted.
+//! Two things are assumed: given the same inputs, host calls return the same, and tables hold the
+//! same.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -21,22 +23,22 @@ use super::naive::{Distances, Naive};
 use crate::harness::Recording;
 use crate::stored::Stored;
 
-/// A value, as bits, or as the run itself has it.
+/// A value: recomputed bits, or the recorded one.
 #[derive(Clone, Copy, Debug)]
 enum Value {
     Bits(u128),
     Recorded,
 }
 
-/// What belongs to a slice.
+/// The contents of a slice.
 pub enum Kept<'a> {
-    /// The executions that can be reached.
+    /// The reachable executions.
     Executions(&'a Naive<'a>, &'a Distances),
-    /// All executions of operators.
+    /// All executions of these operators.
     Operators(&'a BTreeMap<Operator, u64>),
 }
 
-/// A byte of memory that was written: what it is now, and whether it was something else.
+/// A written byte of memory: its current value, and whether it differs from the recorded one.
 #[derive(Clone, Copy, Debug)]
 struct Byte {
     again: u8,
@@ -46,48 +48,48 @@ struct Byte {
 /// An activation.
 struct Frame {
     variables: Vec<Value>,
-    /// What its last call gives, it returns.
+    /// Whether it returns the result of its last call.
     returns: bool,
     results: usize,
 }
 
-/// What is asked for of an execution of a node.
+/// The part of a node's execution that is the criterion.
 #[derive(Clone, Copy, Debug)]
 pub enum SliceStart {
-    /// What this instruction gives, writes or decides by.
+    /// The result, write or decision of this instruction.
     Inst(usize),
-    /// What the call, return or throw at the end takes.
+    /// The operands of the call, return or throw at the end.
     End,
 }
 
-/// Runs a recording again.
+/// Re-runs a recording.
 pub struct Altered<'a> {
     program: &'a Program,
     /// The last block of each node.
     last: Vec<BlockId>,
     kept: Kept<'a>,
     random: SplitMix64,
-    /// Which execution is asked about, and what of it.
+    /// The execution of the criterion, and the part of it.
     asked: (usize, SliceStart),
-    /// Whether it came out as it was.
+    /// Whether the criterion's value was unchanged.
     pub same: Option<bool>,
-    /// How many values were replaced.
+    /// The number of replaced values.
     pub replaced: u64,
-    /// How many executions of nodes began.
+    /// The number of executions of nodes so far.
     count: usize,
     node: NodeId,
     frames: Vec<Frame>,
-    /// What is not here is as recorded.
+    /// Written bytes. All others are as recorded.
     memory: HashMap<(u32, u64), Byte>,
     globals: HashMap<u32, Value>,
-    /// Memories whose sizes, and tables that, may not be as recorded.
+    /// Memories whose sizes may differ from the recorded ones, and tables that may.
     sizes: HashSet<u32>,
     tables: HashSet<u32>,
-    /// Arguments, results, or what an exception carries.
+    /// Arguments, results, or the values of an exception.
     given: Vec<Value>,
-    /// What was thrown is something else.
+    /// Whether the thrown values differ.
     thrown_differs: bool,
-    /// The call of the host that is about to begin is not kept, or was given something else.
+    /// Whether the next host call is outside the slice or received other operands.
     host_differs: bool,
     reads: HashMap<usize, Range>,
     writes: HashMap<usize, Range>,
@@ -144,7 +146,7 @@ impl<'a> Altered<'a> {
         altered
     }
 
-    /// What stands for an exception.
+    /// Returns the value that represents an exception.
     fn as_thrown(&mut self) -> Value {
         if self.thrown_differs {
             self.arbitrary(0)
@@ -153,7 +155,7 @@ impl<'a> Altered<'a> {
         }
     }
 
-    /// Something else than what was recorded, of the same width where that is small.
+    /// Returns a value different from the recorded one, of the same width if that is small.
     fn arbitrary(&mut self, recorded: u128) -> Value {
         self.replaced += 1;
         let mut word = || u128::from(self.random.next());
@@ -164,7 +166,7 @@ impl<'a> Altered<'a> {
         })
     }
 
-    /// The call, return or throw that ends the node at hand.
+    /// Returns the call, return or throw that ends the current node.
     fn end(&self, code: &NodeCode) -> Option<Operator> {
         let function = self.program.function(code.function).expect("a function");
         let ops = &function.cfg.blocks[self.last[self.node.index()]].ops;
@@ -195,7 +197,7 @@ impl<'a> Altered<'a> {
         self.memory.get(&(memory, address)).copied()
     }
 
-    /// Bytes are written: these, which are recorded as those; without any, arbitrary ones.
+    /// Writes recomputed and recorded bytes; without any, arbitrary ones.
     fn write_bytes(&mut self, range: Range, bytes: Option<(u128, u128)>) {
         for i in 0..range.length {
             let byte = match bytes {
@@ -217,7 +219,7 @@ impl<'a> Altered<'a> {
     }
 }
 
-/// The registers of an execution of a node: recorded, and computed again.
+/// The registers of a node's execution, recorded and recomputed.
 struct Registers<'r> {
     code: &'r NodeCode,
     low: &'r [u64],
@@ -236,7 +238,7 @@ impl Registers<'_> {
         self.again[register as usize]
     }
 
-    /// Whether the lower halves are the same: all there is of scalars.
+    /// Whether the lower halves agree; for scalars, that is everything.
     fn same(&self, register: Register) -> bool {
         self.again(register) as u64 == self.recorded(register) as u64
     }
@@ -251,7 +253,7 @@ fn low(value: u128) -> u64 {
 }
 
 impl Altered<'_> {
-    /// The instructions of a node were executed, so many.
+    /// Handles the first `count` instructions of a node.
     fn instructions(
         &mut self,
         code: &NodeCode,
@@ -290,7 +292,7 @@ impl Altered<'_> {
                 Value::Recorded => recorded,
             });
             let is_asked = matches!(self.asked, (at, SliceStart::Inst(inst)) if (at, inst) == (self.count - 1, i));
-            // Executions that it depends on come out as they were, too.
+            // The executions that the criterion depends on must also be unchanged.
             let is_needed =
                 matches!(self.kept, Kept::Executions(..)) && self.keeps(code, SliceStart::Inst(i));
             if is_asked || is_needed {
@@ -303,7 +305,7 @@ impl Altered<'_> {
         registers.again
     }
 
-    /// Whether an instruction gave, wrote or decided by what is recorded.
+    /// Whether an instruction's result, write or decision equals the recorded one.
     fn came_out(&self, registers: &Registers<'_>, i: usize, inst: &Inst) -> bool {
         let result = registers.code.first_result() + i as u32;
         match inst.code {
@@ -334,7 +336,7 @@ impl Altered<'_> {
         }
     }
 
-    /// An instruction that is not kept leaves something arbitrary behind.
+    /// Replaces the effect of an instruction outside the slice by an arbitrary one.
     fn replaced(&mut self, i: usize, inst: &Inst) {
         let number = inst.immediate as u32;
         self.reads.remove(&i);
@@ -359,7 +361,7 @@ impl Altered<'_> {
         }
     }
 
-    /// An instruction that is kept is executed on what was computed again.
+    /// Executes an instruction of the slice on recomputed operands.
     fn kept(&mut self, registers: &Registers<'_>, i: usize, inst: &Inst, recorded: u128) -> Value {
         let code = registers.code;
         let again = |register| registers.again(register);
@@ -411,7 +413,7 @@ impl Altered<'_> {
                 }
                 let cells = (0..range.length).map(|at| self.byte(range.memory, range.address + at));
                 let cells = Vec::from_iter(cells);
-                // Of bytes that are as recorded, the result does not always tell what they were.
+                // The result does not always determine the bytes that are as recorded.
                 if range.length < 16 && cells.iter().any(Option::is_none) {
                     let differs = cells.iter().flatten().any(|byte| byte.differs);
                     let into = load.keeps() && !registers.same_vector(inst.b);
@@ -532,14 +534,15 @@ impl Altered<'_> {
         }
     }
 
-    /// Bytes are written as recorded.
+    /// Marks bytes as written with their recorded values.
     fn as_recorded(&mut self, range: Range) {
         for address in range.address..range.address + range.length {
             self.memory.remove(&(range.memory, address));
         }
     }
 
-    /// The bytes that a load reads. Of those that are as recorded, its result tells what they were.
+    /// Returns the bytes that a load reads. For bytes that are as recorded, the load's result
+    /// determines them.
     fn loaded(&mut self, range: Range, recorded: u128) -> u128 {
         let mut bytes = 0;
         for at in 0..range.length {
@@ -565,13 +568,13 @@ impl Altered<'_> {
         }
     }
 
-    /// What a call gave arrives, and is perhaps returned at once.
+    /// Handles the result of a call, which may be returned at once.
     fn arrive(&mut self, first: u32, given: &[Value]) {
         self.set(first, given);
         let top = first as usize + given.len();
         let frame = self.frame();
         if frame.returns {
-            // What was never set is as it was.
+            // Variables that were never set are unchanged.
             let variables = &frame.variables;
             let returned = (top - frame.results..top).map(|at| variables.get(at).copied());
             let returned = returned.map(|value| value.unwrap_or(Value::Recorded));
@@ -627,7 +630,7 @@ impl Observer for Altered<'_> {
         self.host_differs = !same || !self.keeps(code, SliceStart::End);
         self.thrown_differs = !same;
         match code.end {
-            // The reference stands for all that the exception carries.
+            // The reference represents all values of the exception.
             NodeEnd::Rethrow { .. } => self.given = vec![self.as_thrown(); 64],
             NodeEnd::Next | NodeEnd::Trap => {}
             _ => {

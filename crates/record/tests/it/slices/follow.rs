@@ -1,4 +1,4 @@
-//! Slices of every guest, from many criteria.
+//! Slices every guest from many criteria.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,28 +16,29 @@ use crate::guests::record_run;
 use crate::harness::{Recording, quiet};
 use crate::stored::Stored;
 
-/// Of longer runs no slices are made: the naive graph takes too much memory.
+/// Longer runs are not sliced: the naive graph takes too much memory.
 const MOST: u64 = 20_000;
-/// The same for the corpus, run for run.
+/// The same limit for the corpus, run by run.
 const MOST_OF_CORPUS: u64 = 1_000_000;
-/// How many criteria are tried: of a run of up to so many blocks, of a longer one, and of the corpus, run for run.
+/// The numbers of criteria: for a run of up to `SHORT` blocks, for a longer one, and for each run
+/// of the corpus.
 const CRITERIA: u64 = 25;
 const SHORT: u64 = 1000;
 const CRITERIA_OF_LONG: u64 = 4;
 const CRITERIA_OF_CORPUS: u64 = 2;
 
-/// How many bytes are taken for what going over nodes came to, if not as many as usual.
+/// The memory in bytes for cached results of nodes, if not the default.
 const ROOMS: [Option<usize>; 4] = [None, Some(0), Some(2_000), Some(20_000)];
 
-/// Of how many criteria slices are executed again.
+/// The number of criteria whose slices are executed again.
 const REEVALUATED: usize = 3;
 
-/// How deep slices are.
+/// The depth limits of slices.
 const DEPTHS: [u8; 4] = [0, 1, 2, 9];
 
 const FOLLOWS: [Follows; 4] = [Follows::ALL, Follows::DATA, Follows::THIN, Follows::CONTROL];
 
-/// Slices are what can be reached.
+/// Checks that slices equal the reachable executions.
 pub fn agree(recording: &Recording, stored: &Stored) {
     let length = stored.path.length();
     if length <= MOST {
@@ -46,7 +47,7 @@ pub fn agree(recording: &Recording, stored: &Stored) {
     }
 }
 
-/// The same of a real program, from few criteria.
+/// The same for a real program, from few criteria.
 pub fn agree_on_few(recording: &Recording, stored: &Stored) {
     let length = stored.path.length();
     if length <= MOST_OF_CORPUS {
@@ -78,7 +79,7 @@ fn agree_on(recording: &Recording, stored: &Stored, criteria: u64) {
         let executed = &naive.executed[at];
         let inst = match executed.insts.len() {
             0 => None,
-            // What trapped is the last.
+            // The instruction that trapped is the last.
             many if turn == 0 => Some(many - 1),
             many => Some(random.below(many)),
         };
@@ -99,7 +100,7 @@ fn agree_on(recording: &Recording, stored: &Stored, criteria: u64) {
             compared.slices(&[criterion], &from);
         }
     }
-    // What trapped has no value that could be the same.
+    // A trapped instruction has no value to compare.
     let trapped = |from: &[Vertex]| naive.trapped.is_some_and(|trapped| from == [trapped]);
     let laws = earlier.iter().filter(|(_, from)| !trapped(from));
     let laws = laws.filter_map(|(criterion, from)| {
@@ -120,7 +121,7 @@ fn agree_on(recording: &Recording, stored: &Stored, criteria: u64) {
         compared.chop(&pair[1], &pair[0]);
     }
     potential(&compared);
-    // Several at once: what can be reached from any of them.
+    // For several criteria at once, the slice is everything reachable from any of them.
     for some in earlier.chunks(5) {
         let criteria = some.iter().map(|(criterion, _)| criterion.clone());
         let criteria = Vec::from_iter(criteria);
@@ -129,7 +130,8 @@ fn agree_on(recording: &Recording, stored: &Stored, criteria: u64) {
     }
 }
 
-/// Whatever operators ever depended on, they may depend on; and forward is backward, the other way.
+/// Checks that potential dependences include every observed dependence of operators, and that
+/// forward is the reverse of backward.
 fn potential(compared: &Compared<'_>) {
     let (recording, stored) = (compared.recording, compared.stored);
     let codes = compared.machine.codes().iter();
@@ -156,12 +158,13 @@ fn potential(compared: &Compared<'_>) {
             let ever = compared.reachable(&[user], follows);
             let missing = Vec::from_iter(ever.difference(&may));
             assert!(missing.is_empty(), "{user:?} {follows:?}: {missing:?}");
-            // Round after round, over what one dependence leads to.
+            // Each round adds one dependence.
             let mut reached = BTreeSet::from([user]);
             for rounds in 0..4 {
                 let found = potential.backward(&[user], follows, depth(rounds));
                 assert_eq!(found, reached, "{user:?} {follows:?} {rounds}");
-                // One dependence through memory leads to all stores: of large programs the first rounds have to do.
+                // A dependence through memory leads to all stores; for large programs the first
+                // rounds must suffice.
                 if reached.len() > 200 {
                     break;
                 }
@@ -177,7 +180,7 @@ fn depth(depth: u8) -> Reach {
     Reach::of_depth(depth).expect("not too deep")
 }
 
-/// The same, but at most so many dependences away.
+/// Returns the criteria with a limit on the number of dependences.
 fn limited(criteria: &[Criterion], depth: u8) -> Vec<Criterion> {
     let reach = self::depth(depth);
     let limit = |criterion: &Criterion| Criterion {
@@ -187,20 +190,21 @@ fn limited(criteria: &[Criterion], depth: u8) -> Vec<Criterion> {
     criteria.iter().map(limit).collect()
 }
 
-/// A run, and all of its dependences.
+/// A run and all of its dependences.
 struct Compared<'t> {
     recording: &'t Recording,
     stored: &'t Stored,
     naive: &'t Naive<'t>,
     machine: &'t Machine<'t>,
-    /// Who depends on what, for each of the kinds that are followed.
+    /// The users of each vertex, for each kind of slice.
     users: [Users; FOLLOWS.len()],
-    /// Which operators depended on which.
+    /// The observed dependences between operators.
     edges: BTreeSet<Edge>,
 }
 
 impl Compared<'_> {
-    /// Slices from these criteria are what can be reached from these vertices, and what these can be reached from.
+    /// Checks that slices from these criteria are the sets reachable from these vertices, backward
+    /// and forward.
     fn slices(&self, criteria: &[Criterion], from: &[Vertex]) {
         for (follows, users) in FOLLOWS.into_iter().zip(&self.users) {
             let found = self.backward(criteria, follows, None);
@@ -215,7 +219,7 @@ impl Compared<'_> {
                 same(&found, &expected, &what);
             }
             if follows == Follows::ALL {
-                // What executions depend on, their operators depended on.
+                // Operators depended on each other if their executions did.
                 let from = from.iter().filter_map(|&v| self.naive.operator(v));
                 let from = Vec::from_iter(from);
                 let wider = self.reachable(&from, follows);
@@ -232,7 +236,8 @@ impl Compared<'_> {
             let reached = self.naive.reached_from(from, users);
             let what = format!("forward {criteria:?} {follows:?}");
             same(&found, &self.naive.count(&reached, usize::MAX), &what);
-            // That a block was executed is no execution of a statement, so nothing is counted from there on.
+            // The execution of a block is no execution of a statement, so nothing is counted from
+            // there.
             let of_blocks = |want: &Want| matches!(want, Want::Block(_));
             if criteria.iter().any(|one| one.wants.iter().any(of_blocks)) {
                 continue;
@@ -247,7 +252,8 @@ impl Compared<'_> {
         }
     }
 
-    /// What is in a slice along data, executed again, gives the same at the criterion, whatever all else gives.
+    /// Checks that a data slice, executed again, reproduces the criterion's value, whatever the
+    /// values outside it are.
     fn reevaluates(&self, criterion: &Criterion, from: &[Vertex], asked: (usize, SliceStart)) {
         let follows = FOLLOWS[1];
         let reached = self.naive.reach(from, follows);
@@ -262,7 +268,7 @@ impl Compared<'_> {
         }
     }
 
-    /// What operators ever depended on.
+    /// Returns the operators that these ever depended on.
     fn reachable(&self, from: &[Operator], follows: Follows) -> BTreeSet<Operator> {
         let (mut found, mut work) = (BTreeSet::new(), from.to_vec());
         while let Some(user) = work.pop() {
@@ -286,7 +292,7 @@ impl Compared<'_> {
         found
     }
 
-    /// Chops are what is in both slices.
+    /// Checks that a chop is the intersection of both slices.
     fn chop(&self, from: &(Criterion, Vec<Vertex>), to: &(Criterion, Vec<Vertex>)) {
         for (follows, users) in FOLLOWS.into_iter().zip(&self.users) {
             let (_, instances) = self.forward(std::slice::from_ref(&from.0), follows);
@@ -297,7 +303,7 @@ impl Compared<'_> {
             let both = reached.iter().zip(&reaching);
             let both = both.map(|(a, b)| a.and(*b)).collect();
             let mut expected = self.naive.count(&both, usize::MAX);
-            // That a block was executed is no statement.
+            // The execution of a block is no statement.
             let is_block = from
                 .0
                 .wants
@@ -320,7 +326,7 @@ impl Compared<'_> {
         let program = &self.recording.program;
         let nodes = self.stored.path.nodes();
         let mut slicer = Backward::new(program, nodes, follows, criteria.to_vec());
-        // With too little room for what nodes came to, the slice is the same.
+        // The slice is the same with too little memory for cached results.
         let starts = criteria.iter().map(|criterion| criterion.start);
         if let Some(room) = ROOMS[starts.sum::<u64>() as usize % ROOMS.len()] {
             slicer = slicer.with_room(room);
@@ -337,7 +343,7 @@ impl Compared<'_> {
         slicer.finish().operators
     }
 
-    /// From the part on that has the first of the criteria.
+    /// Slices forward, starting with the part that contains the first criterion.
     fn forward(
         &self,
         criteria: &[Criterion],
@@ -366,7 +372,7 @@ impl Compared<'_> {
     }
 }
 
-/// The edges that were exercised; values are taken over exactly those that were written down.
+/// Returns the exercised edges, and checks that values flow exactly over the naive record's edges.
 fn edges(
     recording: &Recording,
     stored: &Stored,
@@ -402,7 +408,7 @@ fn same(found: &BTreeMap<Operator, u64>, expected: &BTreeMap<Operator, u64>, wha
     );
 }
 
-/// Without any one of the operators or executions that a slice consists of, its value comes out as something else.
+/// Removing any single operator or execution from a slice changes its value.
 #[test]
 fn what_is_missing_from_a_slice_is_found() {
     let recording = record_run(
@@ -440,7 +446,7 @@ fn what_is_missing_from_a_slice_is_found() {
     let from = [executed.insts[inst]];
     compared.reevaluates(&criterion, &from, asked);
 
-    // A call only passes on what it is given.
+    // A call only passes on its operands.
     let ends = naive.executed.iter().filter_map(|executed| executed.end);
     let ends = Vec::from_iter(ends.filter_map(|end| naive.operator(end)));
     let all = compared.backward(&[criterion], FOLLOWS[1], None);
@@ -452,7 +458,8 @@ fn what_is_missing_from_a_slice_is_found() {
         assert_eq!(same, Some(false), "without {operator:?}");
         found += 1;
     }
-    // Two reads and a write of the global, the product; the sum, its store; the shift, its load; the copy, its load, and the criterion.
+    // Two reads and a write of the global, and the product; the sum and its store; the shift and
+    // its load; the copy, its load, and the criterion.
     assert_eq!(found, 11);
 
     let all = naive.reach(&from, FOLLOWS[1]);

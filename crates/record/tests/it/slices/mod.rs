@@ -1,5 +1,5 @@
-//! Backward slices are what the definition says: everything that can be reached over dependences that were written down one by one. And they suffice: executed again without
-//! all else, they give the same.
+//! Checks backward slices against their definition: everything reachable over individually recorded
+//! dependences. They also suffice: executing only them gives the same result.
 
 mod altered;
 mod follow;

@@ -1,4 +1,5 @@
-//! A graph of all dependences of a run, made forward, one execution after the other, and what can be reached in it.
+//! A graph of all dependences of a run, built forward one execution at a time, and reachability in
+//! it.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -15,34 +16,35 @@ use afterimage_slice::{Edge, Follows, Operator, Stretch};
 use crate::harness::Recording;
 use crate::stored::Stored;
 
-/// A vertex of the graph; 0 is what depends on nothing.
+/// A vertex of the graph; 0 stands for values without dependences.
 pub type Vertex = usize;
 
-/// How far each vertex is, if it can be reached.
+/// The distance of each reachable vertex.
 pub type Distances = Vec<Option<usize>>;
 
-/// Who depends directly on a vertex, and as how many dependences that counts.
+/// The direct users of each vertex, and the length that each dependence counts for.
 pub type Users = Vec<Vec<(Vertex, usize)>>;
 
-/// Why a vertex depends on another one.
+/// Why a vertex depends on another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Why {
     Data,
     Address,
     Control,
-    /// Belongs to it, whatever is followed.
+    /// Belongs to it in every kind of slice.
     Always,
 }
 
 /// A vertex.
 #[derive(Default)]
 struct Of {
-    /// What it counts as.
+    /// The operator that it counts as an execution of.
     operator: Option<(FuncId, OpId)>,
     on: Vec<(Why, Vertex)>,
-    /// The execution of an operator that it is a part of, if that does not depend on it: a byte that was copied, what a call takes.
+    /// The operator execution that it is a part of, if that does not depend on it: a copied byte,
+    /// or an operand of a call.
     part_of: Option<Vertex>,
-    /// It stands for a block that was executed, or for a dispatch.
+    /// Set if it represents the execution of a block or a dispatch.
     block: Option<Block>,
 }
 
@@ -56,9 +58,9 @@ enum Block {
 pub struct Executed {
     pub node: NodeId,
     pub start: u64,
-    /// Of each instruction that was executed.
+    /// The vertex of each executed instruction.
     pub insts: Vec<Vertex>,
-    /// Of each block: that it was executed.
+    /// The vertex of each block's execution.
     pub blocks: Vec<Vertex>,
     /// The call, return or throw at its end.
     pub end: Option<Vertex>,
@@ -68,11 +70,11 @@ pub struct Executed {
 /// A block that an activation executed, or a vertex in which an exception chose its handler.
 struct Passed {
     block: BlockId,
-    /// That it was executed.
+    /// The vertex of its execution.
     vertex: Vertex,
-    /// What ends it: a branch, a call, a throw.
+    /// The branch, call or throw that ends it.
     decides: Option<Vertex>,
-    /// What was thrown, if this is what handles it.
+    /// The thrown exception, if this handles one.
     thrown: Option<Vertex>,
 }
 
@@ -80,7 +82,7 @@ struct Frame {
     function: FuncId,
     variables: Vec<Vertex>,
     passed: Vec<Passed>,
-    /// The call that began it.
+    /// The call that began the activation.
     call: Option<Vertex>,
     returns: bool,
     results: usize,
@@ -100,21 +102,21 @@ pub struct Naive<'a> {
     tables: HashMap<u32, Vertex>,
     sizes: HashMap<u32, Vertex>,
     control: HashMap<FuncId, ControlDependence>,
-    /// Arguments, results or what an exception carries.
+    /// Arguments, results or the values of an exception.
     given: Vec<Vertex>,
     /// The call that is about to begin.
     call: Option<Vertex>,
-    /// What was thrown last.
+    /// The exception thrown last.
     thrown: Option<Vertex>,
-    /// Of the node at hand: reads and writes, by instruction.
+    /// Reads and writes of the current node, by instruction.
     reads: HashMap<usize, Vec<Range>>,
     writes: HashMap<usize, Range>,
     copies: HashMap<usize, (Range, Range)>,
-    /// The code of the node that was stopped.
+    /// The code of the stopped node.
     stopped: Option<NodeCode>,
     /// The instruction that trapped.
     pub trapped: Option<Vertex>,
-    /// The call of the host that goes on.
+    /// The host call in progress.
     host: Option<Vertex>,
     ends_with_call: bool,
     pub stretches: Vec<Part>,
@@ -123,12 +125,12 @@ pub struct Naive<'a> {
 /// A part of the run.
 #[derive(Default)]
 pub struct Part {
-    /// The activations that were open before it, and the node that each executed last.
+    /// The activations open before it, and the last node of each.
     pub open: Vec<(FuncId, NodeId)>,
     pub stretch: Stretch,
 }
 
-/// How many nodes a part has.
+/// The number of nodes in a part.
 const PART: usize = 61;
 
 fn is_followed(why: Why, follows: Follows) -> bool {
@@ -199,7 +201,8 @@ impl<'a> Naive<'a> {
         (naive, machine)
     }
 
-    /// How many dependences of executions a dependence counts as: a block that was executed stands for what decided that, and a part for its whole.
+    /// Returns the length that a dependence counts for. The execution of a block counts as the
+    /// decision that led to it, and a part counts as its whole.
     fn length(&self, user: Vertex, why: Why, on: Vertex) -> usize {
         let of = &self.graph[on];
         let counts = match (self.graph[user].block, of.block) {
@@ -209,7 +212,8 @@ impl<'a> Naive<'a> {
         usize::from(counts && why != Why::Always)
     }
 
-    /// How many dependences away from executions of operators and blocks all others are that can be reached.
+    /// Returns the distance of every reachable vertex, in dependences between executions of
+    /// operators and blocks.
     pub fn reach(&self, from: &[Vertex], follows: Follows) -> Distances {
         let mut from = from.to_vec();
         let parts = self.graph.iter().enumerate();
@@ -225,7 +229,7 @@ impl<'a> Naive<'a> {
         })
     }
 
-    /// Breadth first, over steps of length 0 and 1.
+    /// Searches breadth-first over steps of length 0 and 1.
     fn distances(
         &self,
         from: &[Vertex],
@@ -251,13 +255,13 @@ impl<'a> Naive<'a> {
         found
     }
 
-    /// The operator of a vertex.
+    /// Returns the operator of a vertex.
     pub fn operator(&self, v: Vertex) -> Option<Operator> {
         self.graph[v].operator
     }
 
-    /// How many executions of each operator there are among the vertices that are at most so far. An operator that has several
-    /// instructions in a node, as an atomic one has, is executed once.
+    /// Counts the executions of each operator among the vertices within `depth`. An operator with
+    /// several instructions in a node, such as an atomic one, counts once per execution.
     pub fn count(&self, distances: &Distances, depth: usize) -> BTreeMap<Operator, u64> {
         let mut found: HashMap<_, u64> = HashMap::new();
         let is_near = |v: Vertex| distances[v].is_some_and(|d| d <= depth);
@@ -275,7 +279,7 @@ impl<'a> Naive<'a> {
         BTreeMap::from_iter(found)
     }
 
-    /// The executions of operators that have several instructions, and these.
+    /// Returns the executions of operators with several instructions, with those instructions.
     fn repeated(&self) -> Vec<(Operator, Vec<Vertex>)> {
         let mut all = Vec::new();
         for executed in &self.executed {
@@ -290,7 +294,7 @@ impl<'a> Naive<'a> {
         all
     }
 
-    /// Which operators took values of which others: data, and what told addresses.
+    /// Returns the flow of values between operators: data, and operands of addresses.
     pub fn values_taken(&self) -> BTreeSet<Edge> {
         let mut edges = BTreeSet::new();
         for (v, of) in self.graph.iter().enumerate() {
@@ -303,7 +307,7 @@ impl<'a> Naive<'a> {
                     Why::Address => afterimage_slice::Why::Address,
                     Why::Control | Why::Always => continue,
                 };
-                // A reference to an exception stands for what that carries.
+                // A reference to an exception represents the exception's values.
                 let mut work = vec![on];
                 while let Some(on) = work.pop() {
                     match self.graph[self.graph[on].part_of.unwrap_or(on)].operator {
@@ -320,7 +324,7 @@ impl<'a> Naive<'a> {
         edges
     }
 
-    /// Who depends directly on each vertex.
+    /// Returns the direct users of each vertex.
     pub fn users(&self, follows: Follows) -> Users {
         let mut users = vec![Vec::new(); self.graph.len()];
         for (user, of) in self.graph.iter().enumerate() {
@@ -330,7 +334,8 @@ impl<'a> Naive<'a> {
         users
     }
 
-    /// How far what they can be reached from is; of what has parts, the nearest of these.
+    /// Returns the distance of every vertex that reaches `to`. A vertex with parts takes the
+    /// distance of the nearest.
     pub fn reached_from(&self, to: &[Vertex], users: &Users) -> Distances {
         let mut found = self.distances(to, |v, next| {
             if v != 0 {
@@ -346,7 +351,7 @@ impl<'a> Naive<'a> {
         found
     }
 
-    /// A part of the execution of an operator.
+    /// Adds a part of an operator's execution.
     fn part(&mut self, of: Vertex, on: Vec<(Why, Vertex)>) -> Vertex {
         let part = self.vertex(None, on);
         self.graph[part].part_of = Some(of);
@@ -367,7 +372,8 @@ impl<'a> Naive<'a> {
         self.frames.last_mut().expect("an activation")
     }
 
-    /// A value that somebody takes: if it was moved, that it is this one depends on the blocks where it was.
+    /// Returns the vertex for a value taken by `taker`. If the value was moved, it depends on the
+    /// blocks where it was moved.
     fn value(&mut self, code: &NodeCode, register: Register, taker: Taker) -> Vertex {
         let value = self.unmoved(code, register);
         let moved = code.moved(taker);
@@ -409,14 +415,14 @@ impl<'a> Naive<'a> {
         let top = first as usize + given.len();
         let frame = self.frame();
         if frame.returns {
-            // What was never set depends on nothing.
+            // Variables that were never set depend on nothing.
             let returned = (top - frame.results..top).map(|i| frame.variables.get(i).copied());
             let returned = Vec::from_iter(returned.map(Option::unwrap_or_default));
             self.given = returned;
         }
     }
 
-    /// The vertices between two blocks, over those that execute nothing.
+    /// Returns the vertices between two blocks, over vertices that execute nothing.
     fn way(&self, function: FuncId, from: BlockId, to: BlockId) -> Vec<BlockId> {
         let cfg = &self.program.function(function).expect("a function").cfg;
         let mut ways = vec![vec![from]];
@@ -435,7 +441,7 @@ impl<'a> Naive<'a> {
         Vec::new()
     }
 
-    /// An activation goes on to a block.
+    /// Moves an activation to a block.
     fn pass(&mut self, block: BlockId) -> Vertex {
         let function = self.frame().function;
         if let Some(last) = self.frame().passed.last() {
@@ -461,7 +467,7 @@ impl<'a> Naive<'a> {
             edges.any(|&edge| cfg.graph.from(edge) == from && cfg.graph.to(edge) == to)
         };
         let is_dispatch = |v: BlockId| matches!(cfg.blocks[v].kind, BlockKind::Dispatch(_));
-        // All edges over which what this block handles may come.
+        // All edges by which the exception handled in this block may arrive.
         let handled = |handler: BlockId| {
             let mut dispatches =
                 Vec::from_iter(cfg.graph.predecessors(handler).filter(|&v| is_dispatch(v)));
@@ -518,7 +524,7 @@ impl<'a> Naive<'a> {
         vertex
     }
 
-    /// The instructions of a node were executed, so many.
+    /// Handles the first `count` instructions of a node.
     fn instructions(&mut self, code: &NodeCode, count: usize) {
         let function = code.function;
         let program = self.program;
@@ -623,7 +629,7 @@ impl<'a> Naive<'a> {
     }
 }
 
-/// Why an instruction depends on one of its operands.
+/// Returns why an instruction depends on one of its operands.
 fn tells_where(code: Code, operand: usize) -> Why {
     let tell_where = match code {
         Code::Load(_) | Code::LoadVector(_) | Code::Store(_) | Code::StoreVector(_) => 1,
@@ -674,7 +680,7 @@ impl Observer for Naive<'_> {
         let blocks = &self.blocks[last.node.index()];
         let ops = &function.cfg.blocks[*blocks.last().expect("a block")].ops;
         let last = ops.end.as_u32().checked_sub(1).map(OpId::from_u32);
-        // A function may end behind an instruction, without an operator that says so.
+        // A function may end after an instruction without an explicit operator.
         let is_inst = |op: OpId| code.insts.iter().any(|inst| inst.op == op);
         let operator = last
             .filter(|&op| !is_inst(op))
@@ -862,7 +868,7 @@ impl Observer for Naive<'_> {
 
     fn caught(&mut self, first: u32, count: u32) {
         let mut given = std::mem::take(&mut self.given);
-        // The reference stands for all that the exception carries.
+        // The reference represents all values of the exception.
         let all = given.iter().map(|&value| (Why::Data, value)).collect();
         given.truncate(count as usize);
         let reference = self.vertex(None, all);

@@ -1,4 +1,4 @@
-//! Stepping through a recording in the engine, with what its debugger shows.
+//! Steps through a recording in the engine, with the values that its debugger shows.
 
 use std::future::Future;
 use std::pin::pin;
@@ -13,18 +13,18 @@ use wasmtime::{
 use crate::harness::Recording;
 use crate::play::{Host, engine, imports, raw, val};
 
-/// So many operators are watched at most.
+/// The most operators watched.
 pub const MOST: usize = 50_000;
 
 /// An operator that is about to be executed.
 pub struct Step {
-    /// The position of its function among those that the module defines.
+    /// The index of its function among the module's defined functions.
     pub function: u32,
-    /// Where it is in the module.
+    /// Its offset in the module.
     pub offset: u32,
     /// The values of the locals.
     pub locals: Vec<RawValue>,
-    /// The operand stack, the topmost last.
+    /// The operand stack, topmost last.
     pub stack: Vec<RawValue>,
 }
 
@@ -70,7 +70,8 @@ impl DebugHandler for Watcher {
     }
 }
 
-/// The operators that the engine executes, with its log as the host; of long runs the first ones.
+/// Returns the operators that the engine executes, with the recorded log as the host. Long runs are
+/// truncated.
 pub fn steps(recording: &Recording) -> Vec<Step> {
     let watcher = Watcher::default();
     let watching = watcher.clone();
@@ -87,10 +88,11 @@ pub fn steps(recording: &Recording) -> Vec<Step> {
     std::mem::take(&mut steps)
 }
 
-/// The operator of a module without imports before which the debugger shows its last step, its function and offset, and the trap that follows.
+/// Returns the function and offset of the debugger's last step in a module without imports, and the
+/// trap that follows.
 pub fn last_step(bytes: &[u8], export: &str, args: &[i32]) -> (u32, u32, Trap) {
     thread_local! {
-        // An engine is made in a millisecond, and there are thousands of runs.
+        // Creating an engine takes a millisecond, and there are thousands of runs.
         static ENGINE: wasmtime::Engine = engine(true);
     }
     let module = ENGINE
@@ -120,7 +122,7 @@ pub fn last_step(bytes: &[u8], export: &str, args: &[i32]) -> (u32, u32, Trap) {
     (function, offset, trap.expect("a trap"))
 }
 
-/// Remembers where the last step was.
+/// Remembers the place of the last step.
 #[derive(Clone)]
 struct Last(Arc<Mutex<Option<(u32, u32)>>>);
 
@@ -143,7 +145,7 @@ impl DebugHandler for Last {
     }
 }
 
-/// Calls what the host called. How the calls end is not of interest here.
+/// Makes the calls that the host made. Their outcome does not matter here.
 async fn run(
     store: &mut Store<Host>,
     recording: &Recording,
@@ -178,7 +180,7 @@ async fn run(
     }
 }
 
-/// Runs what waits for nothing.
+/// Runs a future that never waits.
 fn finish(work: impl Future<Output = ()>) {
     let mut work = pin!(work);
     let mut context = Context::from_waker(Waker::noop());

@@ -1,4 +1,5 @@
-//! Taking the machine along the path, and comparing what its registers hold with what the engine's debugger showed.
+//! Takes the machine along the path, and compares its registers with what the engine's debugger
+//! showed.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -12,9 +13,9 @@ use super::engine::{self, Step, steps};
 use crate::harness::Recording;
 use crate::stored::Stored;
 
-/// The machine and the engine agree on every operand, result, local and way that is taken.
+/// Checks that the machine and the engine agree on every operand, result, local and branch.
 pub fn agree(recording: &Recording, stored: &Stored) {
-    // What was stopped from outside would not stop here.
+    // A run stopped from outside would not stop here.
     if matches!(
         recording.ending(),
         Ending::Interrupted { .. } | Ending::StackOverflow
@@ -51,11 +52,11 @@ pub fn agree(recording: &Recording, stored: &Stored) {
     assert!(values >= count / 4, "{values} values of {count} operators");
 }
 
-/// What is known of a function.
+/// The facts about a function.
 struct Function {
-    /// Where its operators are.
+    /// The offsets of its operators.
     offsets: Vec<u32>,
-    /// It returns by an operator of this kind, not by its end.
+    /// For each operator, whether it returns explicitly.
     returns: Vec<bool>,
     slots: Slots,
 }
@@ -64,12 +65,12 @@ struct Comparison<'a> {
     recording: &'a Recording,
     stored: &'a Stored,
     steps: &'a [Step],
-    /// How many of them were compared.
+    /// The number of steps compared.
     at: usize,
-    /// The node that is executed.
+    /// The current node.
     node: NodeId,
     functions: HashMap<FuncId, Rc<Function>>,
-    /// How many values were compared.
+    /// The number of values compared.
     values: usize,
 }
 
@@ -101,7 +102,8 @@ fn same(value: &RawValue, (low, high): (u64, u64)) -> bool {
     }
 }
 
-/// The registers of the operands of an operator, the topmost last. An atomic one has several instructions: what they take that they do not make.
+/// Returns the registers of an operator's operands, topmost last. For an atomic operator with
+/// several instructions, these are the operands that they do not compute themselves.
 fn operands(code: &NodeCode, position: usize) -> Vec<Register> {
     let inst = &code.insts[position];
     let own = (0..).zip(&code.insts).filter(|(_, one)| one.op == inst.op);
@@ -127,7 +129,7 @@ fn operands(code: &NodeCode, position: usize) -> Vec<Register> {
 }
 
 impl Comparison<'_> {
-    /// All that the engine showed was compared, but the run is longer.
+    /// Whether all of the engine's steps were compared, although the run is longer.
     fn is_over(&self) -> bool {
         self.at == self.steps.len() && self.at == engine::MOST
     }
@@ -148,7 +150,7 @@ impl Comparison<'_> {
         Rc::clone(known)
     }
 
-    /// Passes over what only says where others begin or end, which may belong to any block.
+    /// Skips operators that only mark the beginning or end of others and may belong to any block.
     fn pass_markers(&mut self) {
         while let Some(step) = self.steps.get(self.at) {
             let imports = self.recording.program.imports.len() as u32;
@@ -174,7 +176,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Compares the operators of the node at hand, of whose instructions so many were executed.
+    /// Compares the current node's operators, of whose instructions the first `executed` ran.
     fn compare(&mut self, code: &NodeCode, executed: usize, bank: Bank<'_>) {
         let known = self.function(code.function);
         let program = &self.recording.program;
@@ -186,7 +188,7 @@ impl Comparison<'_> {
         }
         let blocks = &self.stored.path.nodes()[self.node].blocks;
         let mut first = true;
-        // The result of the operator before.
+        // The result of the previous operator.
         let mut made: Option<Register> = None;
         for (i, &block) in blocks.iter().enumerate() {
             let ops = function.cfg.blocks[block].ops.clone();

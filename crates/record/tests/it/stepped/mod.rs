@@ -1,7 +1,8 @@
-//! The machine computes what the engine does, operator by operator.
+//! The machine computes what the engine computes, operator by operator.
 //!
-//! The engine's debugger single-steps a guest, and before each operator the locals and the operand stack that it shows are what the machine's
-//! registers hold: operands, results, arguments, conditions. Where the engine goes is where the path goes.
+//! The engine's debugger single-steps a guest. Before each operator, its locals and operand stack
+//! must equal the machine's registers: operands, results, arguments and conditions. The engine must
+//! also follow the path.
 
 mod engine;
 mod follow;

@@ -1,5 +1,5 @@
-//! Every operator that can trap, in every position: the recording names the operator before which the debugger showed its last step, and
-//! says why it trapped as the bare engine does.
+//! Every operator that can trap, in every position. The recording must name the operator of the
+//! debugger's last step, and the same reason for the trap as the bare engine.
 
 use std::collections::BTreeSet;
 
@@ -13,10 +13,11 @@ use super::follow::agree;
 use crate::harness::{invoke, quiet, try_record, wat};
 use crate::stored::Stored;
 
-/// The memories that every module has. The first one's maximum is its size, and so is the last one's: nothing.
+/// The memories of every module. The maximum size of the first and of the last equals their size;
+/// the last one's is zero.
 const MEMORIES: &str = "(memory $one 1 1) (memory $none 0) (memory $wide i64 1 1) (memory $open i64 1) (memory $never 0 0)";
 
-/// What else they have. The first element of the table is null.
+/// The rest of every module. The first element of the table is null.
 const REST: &str = r#"
   (type $void (func)) (type $taker (func (param i32)))
   (table $t 4 4 funcref)
@@ -32,7 +33,8 @@ const REST: &str = r#"
   (func $leaf)
   (func $take (param i32) (global.set $g (local.get 0)))"#;
 
-/// Where an operator stands, `OP`. The parameter `$zero` is 0 and `$c` chooses the way that leads there.
+/// The positions of an operator, written `OP`. The parameter `$zero` is 0, and `$c` selects the
+/// path to the position.
 const POSITIONS: [(&str, &str, i32); 17] = [
     ("alone", "OP", 0),
     ("behind a branch", "(if (local.get $c) (then (nop))) OP", 0),
@@ -97,7 +99,7 @@ const POSITIONS: [(&str, &str, i32); 17] = [
     ),
 ];
 
-/// An operator, folded, whose first operand is an address.
+/// A folded operator whose first operand is an address.
 struct Access {
     name: String,
     /// Its operands after the address.
@@ -105,7 +107,7 @@ struct Access {
     lane: bool,
     /// The type of its result.
     gives: Option<&'static str>,
-    /// How many bytes.
+    /// The number of accessed bytes.
     bytes: u64,
 }
 
@@ -117,7 +119,7 @@ impl Access {
     }
 }
 
-/// The operators that access memory at an address.
+/// Returns the operators that access memory at an address.
 fn accesses() -> Vec<Access> {
     let mut all = Vec::new();
     let mut add = |name: String, bytes, operands, gives, lane| {
@@ -256,7 +258,8 @@ fn accesses() -> Vec<Access> {
     all
 }
 
-/// How an address goes beyond: the memory, the immediate, the address for so many bytes.
+/// Returns the ways to exceed a memory: the memory, the immediate and the address for an access of
+/// this many bytes.
 fn addresses(bytes: u64) -> Vec<(&'static str, String, String)> {
     let last = 65536 - bytes + 1;
     let aligned = 65536;
@@ -298,7 +301,7 @@ fn addresses(bytes: u64) -> Vec<(&'static str, String, String)> {
     ]
 }
 
-/// What takes a value, so that the engine may make one instruction of both.
+/// Returns statements that take a value, so that the engine may merge both into one instruction.
 fn takers(ty: &str) -> &'static [&'static str] {
     match ty {
         "i32" => &[
@@ -313,7 +316,7 @@ fn takers(ty: &str) -> &'static [&'static str] {
     }
 }
 
-/// Statements that trap, but not because a load or a store goes beyond memory.
+/// Returns statements that trap for other reasons than an access beyond memory.
 fn others() -> Vec<String> {
     let mut all = Vec::new();
     for (ty, wide) in [("i32", false), ("i64", true)] {
@@ -405,10 +408,11 @@ fn others() -> Vec<String> {
     all
 }
 
-/// Operators that never trap, of the proposals that are supported; lines that begin with `#` are notes.
+/// Operators of the supported proposals that never trap; lines that begin with `#` are notes.
 const NEVER: &str = include_str!("never.txt");
 
-/// Proposals that are refused by name. All others are taken for supported, so that a new one has to be thought about.
+/// Proposals that are rejected by name. All others count as supported, so a new one needs a
+/// decision.
 const REFUSED: [&str; 8] = [
     "custom_descriptors",
     "function_references",
@@ -420,14 +424,14 @@ const REFUSED: [&str; 8] = [
     "wide_arithmetic",
 ];
 
-/// An operator that wasmparser knows.
+/// An operator known to wasmparser.
 struct Known {
     name: &'static str,
-    /// It has an address and an offset.
+    /// Whether it has an address and an offset.
     accesses: bool,
 }
 
-/// Wasmparser's operators of the proposals that are supported.
+/// Returns wasmparser's operators of the supported proposals.
 fn known() -> Vec<Known> {
     let mut all = Vec::new();
     macro_rules! collect {
@@ -447,7 +451,7 @@ fn known() -> Vec<Known> {
     all
 }
 
-/// The name of the operator at an offset in a module.
+/// Returns the name of the operator at an offset in a module.
 fn operator_at(bytes: &[u8], offset: u32) -> String {
     for payload in Parser::new(0).parse_all(bytes) {
         if let Payload::CodeSectionEntry(body) = payload.expect("a module") {
@@ -487,7 +491,8 @@ fn module(body: &str) -> Vec<u8> {
     ))
 }
 
-/// Records what stands in a position, and compares how it ended. The answer is the operator that trapped, or what is wrong.
+/// Records a statement in a position and checks how the run ends. Returns the operator that
+/// trapped, or the fault.
 fn compare(
     way: &str,
     (position, code, c): (&str, &str, i32),
@@ -521,7 +526,8 @@ fn compare(
     Ok(operator_at(&bytes, offset))
 }
 
-/// Compares ways to trap in positions: of each way the machine, too, in one position. The answer are the operators that trapped.
+/// Compares ways to trap in positions; each way is also followed by the machine in one position.
+/// Returns the operators that trapped.
 fn compare_all(ways: &[(String, bool)]) -> BTreeSet<String> {
     let mut trapped = BTreeSet::new();
     let mut wrong = Vec::new();
@@ -551,8 +557,9 @@ fn compare_all(ways: &[(String, bool)]) -> BTreeSet<String> {
     trapped
 }
 
-/// Every operator that accesses memory, at every address, and in every position at those that the engine treats differently: where the offset
-/// alone is beyond, and where only the address tells.
+/// Every operator that accesses memory, at every address. Two kinds of addresses are tried in every
+/// position, because the engine treats them differently: those where the offset alone is beyond
+/// memory, and those where only the address is.
 #[test]
 fn accesses_beyond_memory() {
     let accesses = accesses();
@@ -576,14 +583,15 @@ fn accesses_beyond_memory() {
     }
 }
 
-/// Operators that the engine has only if it has threads. `waiting_and_notifying` is about them.
+/// Operators that the engine has only with threads; `waiting_and_notifying` tests them.
 const WAITING: [&str; 3] = [
     "MemoryAtomicNotify",
     "MemoryAtomicWait32",
     "MemoryAtomicWait64",
 ];
 
-/// The engine cannot be asked about these, so the specification is: an address that is not aligned, one beyond memory, and memory that is not shared, in this order.
+/// The engine does not support these, so the specification decides: an unaligned address, an
+/// address beyond memory, and memory that is not shared, in this order.
 #[test]
 fn waiting_and_notifying() {
     let operators = [

@@ -1,4 +1,5 @@
-//! A module without imports: what it takes from `spectest`, the host of the scripts, and constants of other modules become its own.
+//! Makes a module independent: imports from `spectest`, the scripts' host, and constants of other
+//! modules become definitions of its own.
 
 use std::collections::HashMap;
 
@@ -9,10 +10,10 @@ use wasmparser::{
 
 use super::sections::{CODE, FUNCTION, GLOBAL, IMPORT, MEMORY, Sections, Side, TABLE};
 
-/// Modules that others can take from, by the names by which they do.
+/// Modules available for import, by name.
 pub type Registered<'a> = HashMap<&'a str, Vec<u8>>;
 
-/// The module, or why it cannot do without its imports.
+/// Returns the module without imports, or why that is impossible.
 pub fn alone(bytes: &[u8], registered: &Registered<'_>) -> Result<Vec<u8>, String> {
     let mut found = None;
     for payload in Parser::new(0).parse_all(bytes) {
@@ -28,7 +29,7 @@ pub fn alone(bytes: &[u8], registered: &Registered<'_>) -> Result<Vec<u8>, Strin
     own(bytes, imports, registered)
 }
 
-/// The modules that a module imports from.
+/// Returns the names of the modules that a module imports from.
 pub fn imported(bytes: &[u8]) -> Vec<String> {
     let payloads = Parser::new(0).parse_all(bytes).flatten();
     let imports = payloads.filter_map(|payload| match payload {
@@ -39,7 +40,7 @@ pub fn imported(bytes: &[u8]) -> Vec<String> {
     imports.map(|import| import.module.to_owned()).collect()
 }
 
-/// The body of an exported function, if it takes nothing and returns constants.
+/// Returns the body of an exported function that takes nothing and returns constants.
 fn constant(bytes: &[u8], name: &str) -> Option<Vec<u8>> {
     let mut at = None;
     let mut imports = 0;
@@ -111,7 +112,7 @@ fn own(
         match import.ty {
             TypeRef::Func(ty) => {
                 functions.push(encoded(&ty));
-                // No locals, nothing to do: the functions of `spectest` print their arguments.
+                // No locals and an empty body: the functions of `spectest` print their arguments.
                 bodies.push(vec![2, 0, 0x0b]);
             }
             TypeRef::Table(ty) => {

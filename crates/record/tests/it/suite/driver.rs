@@ -1,4 +1,4 @@
-//! A module with one more function, which calls exports one after the other.
+//! Adds a function to a module that calls exports one after another.
 
 use afterimage_ids::FuncId;
 use afterimage_program::Program;
@@ -11,11 +11,11 @@ use super::sections::{CODE, EXPORT, FUNCTION, Sections, Side, TYPE};
 /// The export that makes the calls.
 pub const DRIVE: &str = "drive";
 
-/// What an export is.
+/// The kind of an export.
 #[derive(Clone, Copy)]
 pub enum Export {
     Function(FuncId),
-    /// By index. It is read.
+    /// A global by index, which is read.
     Global(u32),
 }
 
@@ -23,11 +23,11 @@ pub enum Export {
 pub struct Call {
     pub export: Export,
     pub arguments: Vec<Value>,
-    /// What it returns is returned by the driver, too.
+    /// Whether the driver returns the results.
     pub kept: bool,
 }
 
-/// The types that an export of the module takes and returns.
+/// Returns the parameter and result types of an export.
 pub fn signature(program: &Program, export: Export) -> (Vec<ValType>, Vec<ValType>) {
     let function = match export {
         Export::Function(function) => function,
@@ -43,7 +43,7 @@ pub fn signature(program: &Program, export: Export) -> (Vec<ValType>, Vec<ValTyp
     (ty.params.to_vec(), ty.results.to_vec())
 }
 
-/// The module with the driver.
+/// Returns the module with the driver.
 pub fn with_driver(bytes: &[u8], program: &Program, calls: &[Call]) -> Vec<u8> {
     let mut results = Vec::new();
     let mut code = vec![0];

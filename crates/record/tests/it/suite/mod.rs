@@ -1,8 +1,9 @@
 //! The WebAssembly test suite, recorded: `cargo xtask suites`.
 //!
-//! Each call that must return or trap is made by a recorded run: the calls that came before it in the script are made first, by a function that is added to the
-//! module ([`driver`]). What the recording says is compared with the script, and then the machine runs the guest again along the recorded path and is
-//! compared with the recording. Modules that must not be valid must be refused.
+//! Each call that must return or trap is made in a recorded run. An added function ([`driver`])
+//! first makes the script's earlier calls. The recording is compared with the script. Then the
+//! machine re-runs the guest along the recorded path and is compared with the recording. Invalid
+//! modules must be rejected.
 
 mod alone;
 mod driver;
@@ -31,10 +32,10 @@ use script::{Value, fits, trap_fits};
 use crate::harness::{Recording, invoke, quiet, try_record};
 use crate::stored::Stored;
 
-/// No function returns more than this many values.
+/// The most results of a driver function.
 const MOST_RESULTS: usize = 1000;
 
-/// How many assertions held, by what they are, and how many were left out, by why.
+/// The number of assertions that held, by kind, and the number left out, by reason.
 #[derive(Default)]
 struct Counts {
     held: BTreeMap<&'static str, u64>,
@@ -62,10 +63,11 @@ impl Counts {
     }
 }
 
-/// Why older scripts refuse what is allowed with more than one memory or table.
+/// Reasons for which older scripts reject modules that are valid with more than one memory or
+/// table.
 const SUPERSEDED: [&str; 2] = ["multiple ", "zero byte expected"];
 
-/// What a call must come to.
+/// The expected outcome of a call.
 enum Expected<'a> {
     Anything,
     Returns(&'a [WastRet<'a>]),
@@ -84,7 +86,7 @@ struct Guest<'a> {
     bytes: Vec<u8>,
     program: Program,
     steps: Vec<Step<'a>>,
-    /// Why no more is known of its state: what was left out has changed it.
+    /// Why its state is no longer known: something left out has changed it.
     lost: Option<&'static str>,
 }
 
@@ -98,9 +100,9 @@ fn options() -> RecordOptions {
     }
 }
 
-/// A module that needs no others.
+/// Parses a module that needs no others.
 fn guest<'a>(bytes: &[u8], registered: &Registered<'_>) -> Known<'a> {
-    // What is not supported goes first: it has a name.
+    // Unsupported features come first, because they have a name.
     let parsed = |bytes: &[u8]| {
         Program::parse(bytes).map_err(|error| match error {
             ParseError::Unsupported { feature, .. } => feature.to_string(),
@@ -135,7 +137,7 @@ fn run(path: &Path, text: &str, counts: &mut Counts) {
     let mut named: HashMap<String, usize> = HashMap::new();
     let mut registered: HashMap<&str, usize> = HashMap::new();
     let mut offered = Registered::new();
-    // What the modules are first, because that changes them.
+    // Encode the modules first, because encoding changes them.
     let mut modules = Vec::new();
     for directive in &mut directives {
         modules.push(match directive {
@@ -281,7 +283,7 @@ fn run(path: &Path, text: &str, counts: &mut Counts) {
     }
 }
 
-/// [`guest`]; what is left out changes those that it is linked with.
+/// Like [`guest`]; a module that is left out makes the state of the modules linked with it unknown.
 fn linked<'a>(
     bytes: Result<Vec<u8>, String>,
     guests: &mut [Known<'_>],
@@ -296,7 +298,7 @@ fn linked<'a>(
     made
 }
 
-/// Modules that are linked with one that is left out.
+/// Marks the modules that are linked with one that is left out.
 fn lose(guests: &mut [Known<'_>], registered: &HashMap<&str, usize>, bytes: &[u8]) {
     for module in imported(bytes) {
         let at = registered.get(module.as_str());
@@ -311,7 +313,7 @@ struct Used<'a> {
     module: Option<&'a str>,
     name: &'a str,
     arguments: &'a [WastArg<'a>],
-    /// It is a global, which is read.
+    /// Whether it is a global that is read.
     reads: bool,
 }
 
@@ -348,7 +350,7 @@ impl<'a> Used<'a> {
     }
 }
 
-/// The global that a module exports by a name.
+/// Returns the global that a module exports under a name.
 fn global(bytes: &[u8], name: &str) -> Option<u32> {
     Parser::new(0).parse_all(bytes).find_map(|payload| {
         let Ok(Payload::ExportSection(exports)) = payload else {
@@ -397,7 +399,8 @@ fn add<'a>(
     }
 }
 
-/// Records the calls of a guest: those that return together, and each that traps with those before it.
+/// Records the calls of a guest: those that return all in one run, and each that traps with the
+/// calls before it.
 fn check(name: &str, guest: &Guest<'_>, counts: &mut Counts) {
     let steps = &guest.steps;
     let returns = |step: &Step<'_>| !matches!(step.expected, Expected::Traps(_));
@@ -452,7 +455,7 @@ fn check(name: &str, guest: &Guest<'_>, counts: &mut Counts) {
         let Expected::Traps(message) = step.expected else {
             continue;
         };
-        // The command line gets one module for each way to trap.
+        // Keep one module for each kind of trap, for the command line.
         let keeps = seen.insert(message);
         let before = steps[..i].iter().filter(|step| returns(step));
         let mut calls = Vec::from_iter(before.map(|step| call(step, false)));
@@ -462,7 +465,7 @@ fn check(name: &str, guest: &Guest<'_>, counts: &mut Counts) {
     }
 }
 
-/// Records calls of which the last one must trap.
+/// Records calls, the last of which must trap.
 fn traps(
     place: &str,
     guest: &Guest<'_>,
@@ -501,7 +504,7 @@ fn traps(
     }
 }
 
-/// Writes a module down for the command line.
+/// Saves a module for the command line.
 fn keep(place: &str, bytes: &[u8]) {
     if let Some(folder) = std::env::var_os("AFTERIMAGE_SUITE_MODULES") {
         let file = format!("{}.wasm", place.replace([':', '/'], "-"));
@@ -519,7 +522,7 @@ fn recorded(guest: &Guest<'_>, calls: &[Call]) -> Result<Recording, String> {
     recorded.map_err(|error| error.to_string())
 }
 
-/// Compares the results of calls with what they must be.
+/// Compares the results of calls with the script.
 fn compare(
     name: &str,
     guest: &Guest<'_>,
@@ -552,9 +555,9 @@ fn compare(
     }
 }
 
-/// Runs a recording again by the machine, which compares every branch, call and result with it.
+/// Re-runs a recording on the machine, which compares every branch, call and result with it.
 fn machine(place: &str, recording: &Recording, counts: &mut Counts) {
-    // That many locals are refused (docs/LIMITS.md).
+    // A function with this many locals is rejected (docs/LIMITS.md).
     let log = recording.file.log().expect("a log");
     let machine = Machine::new(&recording.program, &recording.bytes, log);
     if let Err(error @ MachineError::TooDeep) = machine {
@@ -600,7 +603,7 @@ fn follow(recording: &Recording) -> Result<(), String> {
     }
 }
 
-/// The scripts in a folder, sorted.
+/// Collects the scripts in a folder.
 fn scripts(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
@@ -629,7 +632,7 @@ fn webassembly() {
         scripts(&folder, &mut found);
     }
     assert!(!found.is_empty(), "no scripts in {folder:?}");
-    // The longest ones first, by two threads: more would need more memory than CI has.
+    // Longest first, on two threads; more would exceed CI's memory.
     found.sort_by_key(|path| std::fs::metadata(path).map_or(0, |data| data.len()));
     let scripts = found.len();
     let left = Mutex::new(found);

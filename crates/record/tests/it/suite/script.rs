@@ -1,4 +1,4 @@
-//! Scripts of the test suite: modules, calls, and what they must come to.
+//! Scripts of the test suite: modules, calls and expected outcomes.
 
 use afterimage_trace::RawValue;
 use wasm_encoder::{HeapType, Instruction};
@@ -17,7 +17,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// `None` of what only a host can give.
+    /// Converts an argument; returns `None` if only a host could provide it.
     pub fn of(argument: &WastArg<'_>) -> Option<Self> {
         let WastArg::Core(argument) = argument else {
             return None;
@@ -88,7 +88,7 @@ fn is_vector(value: u128, pattern: &V128Pattern) -> bool {
     }
 }
 
-/// Whether a result is what the script says.
+/// Whether a result matches the script.
 pub fn fits(value: RawValue, expected: &WastRet<'_>) -> bool {
     let WastRet::Core(expected) = expected else {
         return false;
@@ -110,7 +110,7 @@ fn is(value: RawValue, expected: &WastRetCore<'_>) -> bool {
     }
 }
 
-/// Whether a run that ended like this fits the message of a script.
+/// Whether an ending matches the message of a script.
 pub fn trap_fits(ending: &str, message: &str) -> bool {
     let words: &[(&str, &[&str])] = &[
         (

@@ -1,4 +1,4 @@
-//! Sections of a module, to which entries are added.
+//! The sections of a module, for adding entries.
 
 use wasm_encoder::Encode;
 use wasmparser::Parser;
@@ -11,24 +11,24 @@ pub const MEMORY: u8 = 5;
 pub const GLOBAL: u8 = 6;
 pub const EXPORT: u8 = 7;
 pub const CODE: u8 = 10;
-/// Sections in the order in which they stand in a module.
+/// Section ids in module order.
 const ORDER: [u8; 13] = [1, 2, 3, 4, 5, 13, 6, 7, 8, 9, 12, 10, 11];
 
-/// Where entries are added.
+/// Which end of a section to add to.
 #[derive(Clone, Copy)]
 pub enum Side {
     First,
     Last,
 }
 
-/// A module's sections without the custom ones.
+/// A module's sections, except custom ones.
 pub struct Sections {
     header: Vec<u8>,
     sections: Vec<(u8, Vec<u8>)>,
 }
 
 impl Sections {
-    /// Those of a valid module.
+    /// Reads the sections of a valid module.
     pub fn of(bytes: &[u8]) -> Self {
         let mut sections: Vec<(u8, Vec<u8>)> = Vec::new();
         for payload in Parser::new(0).parse_all(bytes) {
@@ -36,7 +36,7 @@ impl Sections {
                 sections.push((id, bytes[range].to_vec()));
             }
         }
-        // Custom sections say nothing that matters here.
+        // Custom sections do not matter here.
         sections.retain(|(id, _)| *id != 0);
         Self {
             header: bytes[..8].to_vec(),

@@ -1,4 +1,4 @@
-//! Asking a trace, and comparing what it says with what was written down.
+//! Queries a trace and compares its answers with the naive record.
 
 use std::convert::Infallible;
 use std::ops::RangeInclusive;
@@ -14,8 +14,9 @@ use super::naive::{Details, Executed, Made, Naive, Wrote};
 pub type Trace<'a> = WholeTrace<'a, InMemory, InEpochs>;
 type Failure = TraceError<Infallible, Infallible>;
 
-/// Compares all that was written down of the chosen executions of a part of the run, by their positions. Where that is a part only, questions that lead out of it may be refused,
-/// values may not; but those of functions that are left out may.
+/// Compares everything recorded about the chosen executions in a window of the run. In a partial
+/// window, questions that lead out of it may be refused, but values may not. Values of functions
+/// that are left out may be refused.
 pub fn compare(
     trace: &Trace<'_>,
     naive: &Naive<'_>,
@@ -49,7 +50,7 @@ struct Comparison<'a, 't> {
 }
 
 impl Comparison<'_, '_> {
-    /// What a question gave, unless it led out of the window.
+    /// Returns an answer, or `None` if the question led out of the window.
     fn answer<T>(&self, answer: Result<T, Failure>, what: impl FnOnce() -> String) -> Option<T> {
         match answer {
             Ok(answer) => Some(answer),
@@ -93,7 +94,7 @@ impl Comparison<'_, '_> {
             }
             let value = value.unwrap_or_else(|error| panic!("{}: {error}", told()));
             let i = match register as usize {
-                // The trace has a register for each operator that is a constant.
+                // The trace has a register for each constant operator.
                 i if constants.contains(&register) => {
                     let known = &details.low[i.min(code.variables as usize)..details.first];
                     assert!(known.contains(&value.0), "{}", told());
@@ -147,7 +148,7 @@ impl Comparison<'_, '_> {
         self.call(executed, code, &place);
     }
 
-    /// What the execution calls, and gets for it.
+    /// Compares an execution's host call, or the call's results.
     fn call(&self, executed: &Executed, code: &NodeCode, place: &dyn Fn(&str) -> String) {
         use afterimage_machine::NodeEnd;
         let instance = executed.instance;
@@ -167,7 +168,8 @@ impl Comparison<'_, '_> {
         }
     }
 
-    /// Whether a register is known to hold a vector: upper halves of other values are anything.
+    /// Whether a register is known to hold a vector; the upper halves of other values are
+    /// undefined.
     fn vector(&self, code: &NodeCode, details: &Details, register: u32) -> bool {
         let (by, inst) = match code.source(register) {
             Operand::Constant(_) => return code.wide_constants.iter().any(|c| c.0 == register),
@@ -216,7 +218,7 @@ impl Comparison<'_, '_> {
         }
     }
 
-    /// The writers of so many bytes.
+    /// Returns the writers of `length` bytes.
     fn bytes(&self, readings: &[Reading], length: usize) -> Vec<Writer> {
         let mut writers = Vec::new();
         for reading in readings {
@@ -248,7 +250,7 @@ impl Comparison<'_, '_> {
         writers
     }
 
-    /// A definition is earlier than its use.
+    /// Checks that a definition precedes its use.
     fn earlier(&self, source: &Source, time: u64) {
         match source {
             Source::Result { instance, .. }
@@ -260,7 +262,7 @@ impl Comparison<'_, '_> {
         }
     }
 
-    /// A value is the same at both ends of a dependence.
+    /// Checks that a value is the same at both ends of a dependence.
     fn same(&self, source: &Source, details: &Details, variable: u32) {
         if let Source::Result { instance, inst } = *source {
             let compiled = self.trace.compiled(instance.node).expect("a node");
@@ -282,7 +284,7 @@ fn vector(code: Code) -> bool {
     }
 }
 
-/// Whether the instruction of a register, if it is one, was executed.
+/// Whether the register's instruction was executed, if it has one.
 fn happened(details: &Details, code: &NodeCode, register: u32) -> bool {
     let inst = register.checked_sub(code.first_result());
     let stopped = details.stopped.unwrap_or(usize::MAX);

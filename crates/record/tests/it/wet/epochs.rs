@@ -15,7 +15,7 @@ use crate::harness::Recording;
 use crate::stored::Stored;
 
 impl InEpochs {
-    /// Builds windows, with about so many numbers in an epoch.
+    /// Builds windows, with epochs of about `epoch` numbers.
     pub fn build(
         recording: &Recording,
         stored: &Stored,
@@ -25,7 +25,7 @@ impl InEpochs {
         Self::without(recording, stored, windows, epoch, LeftOut::NOTHING)
     }
 
-    /// Builds windows without some functions.
+    /// Builds windows that leave out some functions.
     pub fn without(
         recording: &Recording,
         stored: &Stored,
@@ -72,7 +72,7 @@ impl InEpochs {
         all
     }
 
-    /// How many there are.
+    /// Returns the number of epochs.
     pub fn count(&self) -> usize {
         self.epochs.len()
     }

@@ -1,4 +1,4 @@
-//! Every guest's trace, built in several ways and compared with what was written down.
+//! Builds every guest's trace in several ways and compares it with the naive record.
 
 use std::collections::HashMap;
 use std::slice::from_ref;
@@ -14,19 +14,20 @@ use super::naive::Naive;
 use crate::harness::Recording;
 use crate::stored::Stored;
 
-/// Of runs with more executions of nodes than this only some are compared, of all parts of the run.
+/// In runs with more executions of nodes, only a sample from all parts is compared.
 const MANY: usize = 600;
-/// Of runs with no more all dependences are gone through forward, too.
+/// In runs with at most this many, all dependences are also checked forward.
 const FEW: usize = 100;
-/// Of runs with more blocks not everything is written down: it would not fit into memory.
+/// Runs with more blocks are not recorded in full, for lack of memory.
 const MOST_BLOCKS: u64 = 1_000_000;
-/// Of how many executions of a real program what they did is compared, and of how many what uses their values.
+/// For a real program: the number of executions whose effects are compared, and the number whose
+/// uses are.
 const BACKWARD: usize = 10_000;
 const FORWARD: usize = 500;
 /// Longer runs are built fewer times.
 const LONG: usize = 200_000;
 
-/// The run's whole execution trace says what happened, however it is cut into epochs and windows.
+/// Checks that the run's whole execution trace is right, however it is cut into epochs and windows.
 pub fn agree(recording: &Recording, stored: &Stored) {
     let mut cursor = stored.path.cursor();
     let mut nodes = 0;
@@ -68,7 +69,7 @@ pub fn agree(recording: &Recording, stored: &Stored) {
         check(&epochs(from_ref(window), 1 + nodes / 20), window.clone());
     }
     check(&epochs(&windows, 1 + nodes / 20), whole.clone());
-    // One half of the functions, and the other: of the whole run, and of a window.
+    // Each half of the functions, over the whole run and over a window.
     for (odd, window) in [(0, &whole), (1, &windows[1])] {
         let odd = (nodes as u32 + odd) % 2;
         let functions = recording.program.functions.iter();
@@ -81,7 +82,7 @@ pub fn agree(recording: &Recording, stored: &Stored) {
     }
 }
 
-/// What a real program did and what used it, of many executions, with everything written down.
+/// For a real program, compares the effects and uses of many executions with a full naive record.
 pub fn agree_on_many(recording: &Recording, stored: &Stored) {
     if stored.path.length() > MOST_BLOCKS {
         println!(
@@ -108,7 +109,7 @@ pub fn agree_on_many(recording: &Recording, stored: &Stored) {
     forward::compare(&trace, &naive, &whole, some(FORWARD));
 }
 
-/// Which executions of a run are compared: all, or those at its ends and some in between.
+/// Chooses the executions to compare: all, or those near both ends and some in between.
 fn chosen(nodes: usize) -> impl Fn(usize) -> bool {
     move |at| {
         let near_an_end = at < MANY / 4 || at + MANY / 4 > nodes;
@@ -117,7 +118,7 @@ fn chosen(nodes: usize) -> impl Fn(usize) -> bool {
     }
 }
 
-/// Executions are counted and found forwards and backwards alike.
+/// Checks that executions are counted and found alike in both directions.
 fn orders(stored: &Stored, naive: &Naive<'_>) {
     let mut cursor = stored.path.cursor();
     cursor.seek(stored.path.length()).expect("a position");

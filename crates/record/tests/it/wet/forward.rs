@@ -1,4 +1,5 @@
-//! Forward is backward reversed: whoever names a definition as what it depends on is found among its uses, and nobody else.
+//! Forward is backward reversed: the uses of a definition are exactly the executions that depend on
+//! it.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -8,20 +9,20 @@ use afterimage_wet::{Definition, Instance, TraceError, Writer};
 use super::compare::Trace;
 use super::naive::{Executed, Made, Naive};
 
-/// A variable or an instruction of an execution, and how many bytes.
+/// A variable or instruction of an execution, and a number of bytes.
 type Use = (u64, u32, u64);
 
-/// What was written down, the other way round.
+/// The naive record, reversed.
 #[derive(Default)]
 struct Reversed {
-    /// The executions that begin with the value in a variable that they read.
+    /// The executions that begin with this value in a variable that they read.
     held: HashMap<Definition, Vec<Use>>,
     /// The instructions that read what was written.
     read: HashMap<Definition, Vec<Use>>,
 }
 
-/// Compares the uses of everything that was executed in the window and is `chosen`, by its position in the run, with all dependences of
-/// what was written down, reversed. All executions must have been written down.
+/// Compares the uses of the `chosen` executions in the window with all recorded dependences,
+/// reversed. All executions must have been recorded.
 pub fn compare(
     trace: &Trace<'_>,
     naive: &Naive<'_>,
@@ -60,13 +61,13 @@ pub fn compare(
             }
         }
         for definition in definitions {
-            // Whether an exception is caught is not known outside of the window.
+            // Outside of the window it is unknown whether an exception is caught.
             let Some(held) = held(trace, definition, whole) else {
                 continue;
             };
             let expected = reversed.held.get(&definition).unwrap_or(&nothing);
             match definition {
-                // What the callee made: its uses are among those of what made it.
+                // The value comes from the callee: its uses belong to the execution that made it.
                 Definition::After { .. } if expected.is_empty() => {
                     if whole {
                         passed_on(trace, naive, instance, &held);
@@ -84,7 +85,7 @@ pub fn compare(
     }
 }
 
-/// Whatever holds what a call gave holds what the callee returned.
+/// Every holder of a call's result also holds the callee's returned value.
 fn passed_on(trace: &Trace<'_>, naive: &Naive<'_>, call: Instance, held: &[Use]) {
     let made = |time: u64, variable: u32| {
         let at = naive.executed.partition_point(|of| of.instance.time < time);
@@ -124,7 +125,7 @@ fn held(trace: &Trace<'_>, definition: Definition, whole: bool) -> Option<Vec<Us
         }
         marks.push((found.len(), holders.mark()));
     }
-    // From each mark on it is the same again.
+    // From each mark on, the results are the same.
     let step = 1 + marks.len() / 4;
     for (skipped, mark) in marks.iter().step_by(step).skip(1) {
         holders.go(mark).expect("a position");

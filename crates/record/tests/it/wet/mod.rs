@@ -1,6 +1,7 @@
-//! Whole execution traces answer as if everything had been written down.
+//! Whole execution traces answer as if everything had been recorded.
 //!
-//! Whatever a guest does, a recorder that writes everything down uncompressed, and the trace built by the crate under test, say the same.
+//! Whatever a guest does, a naive uncompressed record of everything agrees with the trace built by
+//! the code under test.
 
 mod compare;
 mod epochs;

@@ -1,4 +1,5 @@
-//! A recorder that writes everything down: all registers of all executions, and who wrote each byte, global and variable last.
+//! A recorder of everything: all registers of all executions, and the last writer of each byte,
+//! global and variable.
 
 use std::collections::HashMap;
 
@@ -13,7 +14,7 @@ use afterimage_wet::Instance;
 use crate::harness::Recording;
 use crate::stored::Stored;
 
-/// Where the value of a variable comes from. Executions are told by their position in the run.
+/// The origin of a variable's value. Executions are identified by their position in the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Made {
     Constant(u64),
@@ -30,13 +31,13 @@ pub enum Made {
         call: usize,
         index: u32,
     },
-    /// A reference to what it threw, or a value that it threw again.
+    /// A reference to the exception that it threw, or a rethrown value.
     Thrown {
         by: usize,
     },
 }
 
-/// Who wrote a byte or a global.
+/// The writer of a byte or global.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wrote {
     Initial,
@@ -49,34 +50,35 @@ pub struct Executed {
     pub instance: Instance,
     /// The last of its blocks.
     pub last: u64,
-    /// Which call of the host it ends with.
+    /// The host call that it ends with.
     pub host_call: Option<u64>,
-    /// What the call gave that it ends with.
+    /// The results of the call that it ends with.
     pub results: Option<Vec<GlobalBits>>,
-    /// The rest; of long runs not of all.
+    /// The details, which long runs keep only for some executions.
     pub details: Option<Details>,
 }
 
-/// What is kept of some executions only.
+/// The part that is recorded only for some executions.
 #[derive(Default)]
 pub struct Details {
     /// The variables when it began.
     pub variables: Vec<Made>,
-    /// Per read of memory or a global: who wrote each byte, or the global.
+    /// For each read of memory or a global: the writer of each byte, or of the global.
     pub reads: Vec<(usize, Vec<Wrote>)>,
-    /// Per instruction that takes something of a table or a size, and without one the call at the end: who set each element, or the size.
+    /// For each instruction that takes a table element or a size: who set it. Without an
+    /// instruction, for the call at the end.
     pub taken: Vec<(Option<usize>, Vec<Wrote>)>,
-    /// All registers of the machine, which has one for equal constants.
+    /// All registers of the machine, which has one register for equal constants.
     pub low: Vec<u64>,
-    /// The first of them that an instruction gives.
+    /// The first register that holds a result.
     pub first: usize,
     /// The upper halves; empty if there are none.
     pub high: Vec<u64>,
-    /// How many instructions were executed, if not all.
+    /// The number of executed instructions, if the node was stopped.
     pub stopped: Option<usize>,
 }
 
-/// How large something is.
+/// The size of a memory or table.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Size {
     Table(u32),
@@ -87,9 +89,9 @@ struct Frame {
     variables: Vec<Made>,
     /// Its last execution.
     last: usize,
-    /// That one ends with a call after which nothing follows.
+    /// Whether that ends with a call whose results are returned.
     returns: bool,
-    /// How many values it returns.
+    /// The number of values it returns.
     results: usize,
 }
 
@@ -99,25 +101,25 @@ pub struct Naive<'a> {
     lengths: Vec<u64>,
     time: u64,
     counts: Vec<u64>,
-    /// Which executions are kept in detail.
+    /// Which executions to keep in detail.
     keep: Box<dyn Fn(usize) -> bool>,
     pub executed: Vec<Executed>,
     frames: Vec<Frame>,
-    /// Arguments or results on their way.
+    /// Arguments or results in transit.
     given: Vec<Made>,
     returned: Vec<GlobalBits>,
     memory: HashMap<(u32, u64), Wrote>,
     globals: HashMap<u32, Wrote>,
-    /// Elements of tables, and sizes of tables and memories.
+    /// Table elements, and the sizes of tables and memories.
     elements: HashMap<(u32, u64), Wrote>,
     sizes: HashMap<Size, Wrote>,
-    /// How many elements tables have before the run.
+    /// The initial lengths of tables.
     lengths_of_tables: Vec<u64>,
-    /// Of the node at hand: which instructions write the bytes of a value.
+    /// In the current node: which instructions write the bytes of a value.
     stores: Vec<bool>,
-    /// It ended with a call that has not begun.
+    /// Whether it ended with a call that has not begun.
     calls: bool,
-    /// It throws what a reference refers to.
+    /// Whether it throws the exception of a reference.
     rethrows: bool,
     host_calls: u64,
 }
@@ -174,7 +176,8 @@ impl<'a> Naive<'a> {
         naive
     }
 
-    /// The first instructions of a node were executed: what they do to tables and sizes. With `ends`, so was its end.
+    /// Handles the effects of a node's first `count` instructions on tables and sizes, and with
+    /// `ends` those of its end.
     fn elsewhere(&mut self, code: &NodeCode, count: usize, low: &[u64], ends: bool) {
         let of = |register: Register| low[register as usize];
         for (i, inst) in code.insts[..count].iter().enumerate() {
@@ -237,7 +240,7 @@ impl<'a> Naive<'a> {
         }
     }
 
-    /// Who set elements. Not of one that there is not: a call through it traps.
+    /// Returns who set these elements, except missing ones: a call through them traps.
     fn elements_of(&self, table: u32, first: u64, count: u64) -> Vec<Wrote> {
         let wrote = |element| {
             let initial = element < self.lengths_of_tables[table as usize];
@@ -272,7 +275,7 @@ impl<'a> Naive<'a> {
         }
     }
 
-    /// Variables of the innermost activation change.
+    /// Changes variables of the innermost activation.
     fn set(&mut self, first: u32, made: impl Iterator<Item = Made>) {
         let variables = &mut self.frames.last_mut().expect("an activation").variables;
         for (i, made) in (first as usize..).zip(made) {
@@ -283,7 +286,7 @@ impl<'a> Naive<'a> {
         }
     }
 
-    /// A call of the innermost activation has returned.
+    /// Handles the return of a call of the innermost activation.
     fn arrive(&mut self, first: u32, count: u32, given: Vec<Made>) {
         assert_eq!(given.len(), count as usize);
         self.set(first, given.into_iter());
@@ -464,7 +467,7 @@ impl Observer for Naive<'_> {
         let by = self.at();
         let mut got = std::mem::take(&mut self.given);
         match self.rethrows {
-            // A reference stands for all that the exception carries.
+            // A reference represents all values of the exception.
             true => got = vec![Made::Thrown { by }; count as usize + 1],
             false => {
                 got.truncate(count as usize);
@@ -472,7 +475,7 @@ impl Observer for Naive<'_> {
             }
         }
         self.set(first, got.iter().copied());
-        // If the handler is the function's own label, it returns what is caught.
+        // If the handler is the function's own label, the function returns what is caught.
         self.given = got;
         let results = self.frames.last().expect("an activation").results;
         self.given.truncate(results);

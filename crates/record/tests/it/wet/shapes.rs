@@ -1,4 +1,4 @@
-//! Guests made for what is hard to tell: definitions far away, exceptions, long chains.
+//! Guests with difficult dependences: distant definitions, exceptions, long chains.
 
 use super::follow::agree;
 use crate::guests::record_run;
@@ -12,8 +12,8 @@ fn check(text: &str, args: &[&str]) {
     agree(&recording, &Stored::of(&recording));
 }
 
-/// Variables are looked for 64 nodes back; what is further is stored. The boundary is crossed in both directions, in activations in a row and
-/// in activations within each other.
+/// Variables are searched for 64 nodes back; anything further away is stored. These guests cross
+/// the boundary in both directions, in consecutive and in nested activations.
 #[test]
 fn definitions_at_the_boundary() {
     check(
@@ -143,7 +143,7 @@ fn results_through_activations() {
     );
 }
 
-/// Values that hang together by thousands of steps: the builder has to keep some on the way.
+/// Values connected by thousands of steps: the builder must store some in between.
 #[test]
 fn chains() {
     for body in [
@@ -156,7 +156,7 @@ fn chains() {
              (local.set $p (i32.load offset=32768 (local.get $p)))
              (br_if $m (local.tee $i (i32.sub (local.get $i) (i32.const 1)))))
            (i64.extend_i32_u (local.get $p))"#,
-        // What is copied is copied on, a step further each time, and overlaps.
+        // Copies are copied again, one step further each time, with overlap.
         r#"(i64.store (i32.const 0) (i64.const 0x1122334455667788))
            (memory.fill (i32.const 12) (i32.const 7) (i32.const 9))
            (memory.init $d (i32.const 20) (i32.const 2) (i32.const 5))
@@ -175,7 +175,7 @@ fn chains() {
              (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (local.get $n))))
            (v128.store (i32.const 9000) (local.get $v))
            (i64.add (i64.load offset=3 (i32.const 9000)) (i64x2.extract_lane 1 (local.get $v)))"#,
-        // Through memory and globals.
+        // Values that flow through memory and globals.
         r#"(loop $l
              (i64.store (i32.const 4090) (i64.add (i64.load (i32.const 4090)) (global.get $g)))
              (global.set $g (i64.rotl (i64.load (i32.const 4092)) (i64.const 3)))

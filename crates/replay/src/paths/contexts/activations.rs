@@ -1,4 +1,4 @@
-//! Distinct activations: what they execute themselves and how often they call others, in no order.
+//! Distinct activations: their own executions and the numbers of their calls, in no order.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -34,8 +34,8 @@ struct Activation {
     same: Option<u32>,
 }
 
-/// What happens in an activation: it executes a block itself, one was left out, or a part of it. A
-/// number, because there are many.
+/// An event in an activation: it executes a block itself, a block was left out, or a part of it
+/// occurs. A number, because there are many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct What(u32);
 
@@ -59,17 +59,17 @@ impl What {
 /// An event in an activation, and how often it happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Item {
-    /// What it is.
+    /// The event.
     pub what: What,
-    /// The inlined functions in which it happens. [`ChainId::INHERITED`] for what comes before the
-    /// first block of a stretch: it has the chain of the block before the stretch.
+    /// The inlined functions in which it happens. The chain. [`ChainId::INHERITED`] is used before
+    /// the first block of a stretch: it means the chain of the block before the stretch.
     /// [`ChainId::ITSELF`] for a stretch in which nothing inherits.
     pub chain: ChainId,
-    /// How often it happens.
+    /// The number of times it happens.
     pub times: u64,
 }
 
-/// What an activation, or a stretch of one, does, while it is read in order.
+/// The work of an activation, or of a stretch of one, while it is read in order.
 #[derive(Debug)]
 pub(super) struct Doing {
     pub items: Vec<Item>,
@@ -101,7 +101,7 @@ impl Doing {
                 });
             };
             match item.chain {
-                // The first time they follow what was before, then themselves.
+                // The first repetition follows the earlier block; later ones follow themselves.
                 ChainId::INHERITED => match last {
                     Some(last) if more > 0 && last != self.last => {
                         push(self.last, 1);
@@ -212,12 +212,12 @@ impl Activations {
         u64::from(self.all[id as usize].begins)
     }
 
-    /// How many activations begin in it, itself included.
+    /// Returns the number of activations that begin in it, including itself.
     pub fn calls(&self, id: u32) -> u64 {
         self.all[id as usize].calls
     }
 
-    /// What happens in it, parts ascending.
+    /// Returns its events, parts ascending.
     pub fn items(&self, id: u32) -> &[Item] {
         let Activation { start, len, .. } = self.all[id as usize];
         &self.items[start..start + len as usize]

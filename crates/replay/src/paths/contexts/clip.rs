@@ -16,13 +16,13 @@ use crate::paths::grammar::checked;
 /// stretches, but they take half as much memory again.
 const ITEMS: usize = 2;
 
-/// What a rule or a node stands for.
+/// The facts about a rule or a node.
 #[derive(Clone, Debug, Default)]
 struct Facts {
     length: u64,
-    /// What happens in the activation around it: its range of [`Clip::items`].
+    /// The events in the surrounding activation: its range of [`Clip::items`].
     items: Range<usize>,
-    /// The chain of the last block of the activation around it, if there is one.
+    /// The chain of the last block of the surrounding activation, if any.
     last: Option<ChainId>,
 }
 
@@ -43,9 +43,9 @@ struct Clip<'a, S> {
     open: Vec<Open>,
 }
 
-/// The activations of a window, and what the host does in it. For calls inside more than `depth`
-/// others that are open at the beginning of the window, it does not matter which inlined functions
-/// made them.
+/// Collects the activations of a window, and the host's actions in it. For calls inside more than
+/// `depth` others that are open at the beginning of the window, it does not matter which inlined
+/// functions made them.
 pub(super) fn collect<S: Segments>(
     path: &WholePath<S>,
     window: Window,
@@ -133,9 +133,9 @@ impl<S: Segments> Clip<'_, S> {
         self.add(&[self.item(What::of_part(id), 1)], None, 1);
     }
 
-    /// The chain of what happens before the first known block.
+    /// The chain of events before the first known block.
     fn unknown(&self) -> ChainId {
-        // Where nothing is inlined, nothing can be inherited.
+        // If nothing is inlined, nothing can be inherited.
         match self.inlining.is_empty() {
             true => ChainId::ITSELF,
             false => ChainId::INHERITED,
@@ -161,7 +161,7 @@ impl<S: Segments> Clip<'_, S> {
         }
     }
 
-    /// What each node stands for. Linear.
+    /// Computes the facts of each node. Linear.
     fn nodes(&mut self) {
         for (_, node) in self.path.nodes() {
             let mut items = Vec::new();
@@ -175,7 +175,7 @@ impl<S: Segments> Clip<'_, S> {
         }
     }
 
-    /// What happens in some blocks of a node, or in `left_out` that were left out, and the chain of
+    /// Returns the events in some blocks of a node, or in `left_out` omitted ones, and the chain of
     /// the last block.
     fn blocks(
         &self,
@@ -234,7 +234,7 @@ impl<S: Segments> Clip<'_, S> {
         self.items.truncate(nodes);
     }
 
-    /// What each rule stands for. Linear.
+    /// Computes the facts of each rule. Linear.
     fn rules(&mut self, segment: &Segment) -> PrimaryMap<RuleId, Facts> {
         let grammar = &segment.grammar;
         let mut rules = PrimaryMap::with_capacity(grammar.rules.len());

@@ -33,7 +33,7 @@ pub struct Inlinee {
     pub raw: String,
     /// Its name for display.
     pub name: String,
-    /// Where it is declared.
+    /// The place of its declaration.
     pub declared: Option<Location>,
     /// A place of its code. Some compilers leave out where a function of a library is declared.
     pub place: Option<Location>,
@@ -55,8 +55,8 @@ pub struct Inlining {
 }
 
 impl Inlining {
-    /// What the debug information says about the blocks of a path. `module` is what the program was
-    /// parsed from. O(operators of the functions that were executed · log).
+    /// Reads the debug information about the blocks of a path. `module` is the source of the
+    /// program. O(operators of the functions that were executed · log).
     ///
     /// # Errors
     /// If the module's bytes are not those of the program.
@@ -107,7 +107,7 @@ impl Inlining {
         &self.functions[id.0 as usize]
     }
 
-    /// Whether nothing that was executed was inlined.
+    /// Whether no executed code was inlined.
     pub(super) fn is_empty(&self) -> bool {
         self.blocks.is_empty()
     }

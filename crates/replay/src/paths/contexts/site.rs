@@ -5,7 +5,7 @@ use afterimage_wpp::{Cursor, PathError, Segments, WholePath};
 
 use super::inlining::{ChainId, Inlining};
 
-/// How many consecutive activations to examine. Calls follow each other without a block of the
+/// The number of consecutive activations to examine. Calls follow each other without a block of the
 /// caller in between after tail calls, or if that block was left out.
 const STEPS: usize = 100_000;
 

@@ -46,13 +46,13 @@ impl SymbolFacts {
         }
     }
 
-    /// Whether the activation around it executes all of it.
+    /// Whether the surrounding activation executes all of it.
     pub(super) fn is_own(&self) -> bool {
         self.calls == 0 && self.left_out == 0
     }
 
-    /// The facts of this and what follows it. Numbers saturate only in rules that are never
-    /// executed.
+    /// Returns the facts of this and the next symbol together. Numbers saturate only in rules that
+    /// are never executed.
     fn then(self, next: Self) -> Self {
         let length = self.length.saturating_add(next.length);
         let (lead, trail) = match (self.is_own(), next.is_own()) {
@@ -97,7 +97,7 @@ impl SymbolFacts {
     }
 }
 
-/// What is known of a symbol.
+/// Returns the known facts about a symbol.
 pub(super) fn known(
     symbol: Symbol,
     rules: &PrimaryMap<RuleId, SymbolFacts>,
@@ -110,7 +110,7 @@ pub(super) fn known(
     }
 }
 
-/// What is known of each rule. Linear.
+/// Returns the known facts about each rule. Linear.
 pub(super) fn rules(
     segment: &Segment,
     nodes: &PrimaryMap<NodeId, Node>,

@@ -14,7 +14,7 @@ use crate::paths::grammar::{checked, executions};
 pub struct CallLengths {
     /// By the binary logarithm of the length, rounded down.
     counts: [u64; 64],
-    /// Those that begin or end outside the window, or in another segment of the path.
+    /// Calls that begin or end outside the window, or in another segment of the path.
     across: u64,
 }
 
@@ -130,22 +130,21 @@ impl CallLengths {
         whole
     }
 
-    /// How many calls have at least 2^`log` blocks, or an unknown number.
+    /// Returns the number of calls with at least 2^`log` blocks, or an unknown number.
     pub fn at_least(&self, log: u32) -> u64 {
         let counts = self.counts.iter().skip(log as usize);
         counts.fold(self.across, |sum, &count| sum.saturating_add(count))
     }
 
-    /// The smallest power of two such that at most `most` calls have that many blocks; 2^63 if
-    /// there is none.
+    /// Returns the smallest power of two such that at most `most` calls have that many blocks; 2^63
+    /// if there is none.
     pub fn resolution(&self, most: u64) -> u64 {
         let fits = (0..63).find(|&log| self.at_least(log) <= most);
         1 << fits.unwrap_or(63)
     }
 }
 
-/// Adds a task for the part of a symbol in a range, if there is one. The symbol begins after `at`
-/// blocks.
+/// Adds a task for the part of a symbol in a range, if any. The symbol begins after `at` blocks.
 fn push(
     tasks: &mut Vec<(Symbol, Range<u64>)>,
     symbol: Symbol,

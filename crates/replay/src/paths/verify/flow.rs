@@ -1,4 +1,5 @@
-//! Checks that each step can follow the one before: within activations, into them and out of them.
+//! Checks that each step can follow the previous one: within activations, into them and out of
+//! them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,12 +22,12 @@ struct Open {
     last: Option<Last>,
 }
 
-/// Walks over the segments, and keeps what is needed between them.
+/// Walks over the segments, and keeps the state needed between them.
 pub(super) struct Flow<'n, 'a> {
     pub nodes: &'n Nodes<'a>,
     /// The open activations, the host first.
     open: Vec<Open>,
-    /// How often an exception came out of the call at a node's end.
+    /// The number of exceptions from the call at a node's end.
     pub thrown: HashMap<NodeId, u64>,
     /// The nodes for whose call the path does not always show whether it returned.
     pub unclear: HashSet<NodeId>,

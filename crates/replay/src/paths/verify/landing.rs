@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-/// What can be executed first after a vertex is reached, without another node in between.
+/// The nodes that can be executed first after a vertex is reached, without another node in between.
 #[derive(Debug, Default)]
 pub(super) struct Landing {
     /// Blocks.
@@ -41,7 +41,7 @@ impl<'a> Landings<'a> {
                 .is_ok()
     }
 
-    /// What can follow a vertex.
+    /// Returns the possible nodes after a vertex.
     pub fn of(&self, function: FuncId, vertex: BlockId) -> Rc<Landing> {
         let mut known = self.known.borrow_mut();
         let landing = known.entry((function, vertex)).or_insert_with(|| {

@@ -1,4 +1,4 @@
-//! What the program says about each node.
+//! The program's facts about each node.
 
 use std::collections::HashMap;
 
@@ -20,9 +20,9 @@ pub(super) enum NodeEnd {
     /// It ends with a call.
     Calls {
         callee: Callee,
-        /// Where the call returns to; `None` if out of the function.
+        /// The block where the call returns; `None` if it returns out of the function.
         returns: Option<BlockId>,
-        /// Where an exception from the call goes.
+        /// The block where an exception from the call goes.
         throws: Option<BlockId>,
     },
     /// The run ends here.
@@ -39,7 +39,7 @@ pub(super) struct Nodes<'a> {
     pub landings: Landings<'a>,
     /// Whether something was left out of the path.
     pub partial: bool,
-    /// What the host may call.
+    /// The functions that the host may call.
     pub callable: EntitySet<FuncId>,
     /// The types of imports that a table may hold.
     imports: Vec<TypeId>,
@@ -127,7 +127,7 @@ impl<'a> Nodes<'a> {
     }
 }
 
-/// The edges by their ends; one of those with the same ends.
+/// The edges by their ends; only one for each pair of ends.
 type Edges = HashMap<(BlockId, BlockId), EdgeId>;
 
 fn edges_of(cfg: &Cfg) -> Edges {

@@ -1,9 +1,9 @@
-//! Summarizes what a stretch of one activation looks like from outside.
+//! Summarizes the view from outside of a stretch of one activation.
 
 use afterimage_ids::{FuncId, NodeId};
 use afterimage_program::Callee;
 
-/// How an activation may have ended, as far as the path shows.
+/// The possible ends of an activation that the path shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Outcome {
     /// It may have returned.
@@ -48,7 +48,7 @@ impl Outcome {
     }
 }
 
-/// What happens first.
+/// The first event.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum First {
     Node(NodeId),
@@ -57,7 +57,7 @@ pub(super) enum First {
     Call(FuncId, Option<(Outcome, NodeId)>),
 }
 
-/// What happened last.
+/// The last event.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Last {
     /// The last node; `None` if there are only calls.
@@ -126,7 +126,7 @@ impl Span {
 }
 
 impl Last {
-    /// What is last after `next` follows.
+    /// Returns the last event after `next` follows.
     pub fn then(self, next: Self) -> Self {
         match next.node {
             Some(_) => next,

@@ -63,7 +63,7 @@ impl Canvas {
         }
     }
 
-    /// Sets the last writer of a range, whatever was known before.
+    /// Sets the last writer of a range, and overwrites earlier knowledge.
     #[inline]
     pub fn over(&mut self, range: Range, wrote: Wrote) {
         let common = self.common(range);
@@ -100,7 +100,7 @@ impl Canvas {
         self.bytes[position] = wrote;
     }
 
-    /// All bytes, in parts. Bytes without a known writer count as written by nobody.
+    /// All bytes, in parts. Bytes without a known writer count as unwritten.
     pub fn parts(&self) -> Vec<Part> {
         let mut address = self.range.address;
         let groups = self.bytes.chunk_by(|a, b| a == b).map(|group| {

@@ -1,4 +1,4 @@
-//! Why it is unknown what the host read.
+//! Why a host read is unknown.
 
 use afterimage_machine::MachineError;
 use afterimage_trace::TraceError;
@@ -10,7 +10,7 @@ use crate::paths::PathFileError;
 use crate::steps::StepsError;
 use crate::values::ValuesError;
 
-/// Why it is unknown who wrote what the host read.
+/// Why the writer of a host read is unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum HostReadsError {
     /// The whole execution trace cannot be read.

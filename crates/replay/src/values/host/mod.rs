@@ -1,8 +1,8 @@
-//! What the host read from memory when the guest called it: who wrote it, and in reverse, which
-//! host calls read what was written.
+//! The host's reads of memory when the guest called it: who wrote the bytes and, in reverse, which
+//! host calls read written bytes.
 //!
 //! The log says which bytes each call read. Their last writers are not among the labels of the
-//! whole execution trace. The index of checkpoints gives them as far as it reaches; beyond that,
+//! whole execution trace. The index of checkpoints contains them as far as it reaches; beyond that,
 //! the run is followed.
 
 mod canvas;
@@ -30,10 +30,10 @@ use super::{Instance, Origin, RecordedValues};
 use crate::paths::FileSegments;
 use crate::steps::Run;
 
-/// How many bytes are examined together.
+/// The number of bytes examined together.
 const CHUNK: u64 = 1 << 18;
 
-/// What the host read from memory.
+/// The host's reads of memory.
 ///
 /// The first question goes through the log once. After that, memory is some hundred bytes for every
 /// few hundred host calls, plus that for following the run.
@@ -56,8 +56,8 @@ pub struct HostPart {
 }
 
 impl<'v, 'a> HostReads<'v, 'a> {
-    /// The reads in a recording. `run` says how to follow it; it has the checkpoints of `file`, if
-    /// there are any.
+    /// The reads in a recording. `run` determines how to follow it; it has the checkpoints of
+    /// `file`, if there are any.
     pub fn new(
         values: &'v RecordedValues<'a>,
         run: Run<'a, FileSegments>,
@@ -78,8 +78,9 @@ impl<'v, 'a> HostReads<'v, 'a> {
         self.values
     }
 
-    /// Who wrote what the host read in the call that ends an execution: the first `limit` parts in
-    /// the order of reading, and the number of further parts. Empty if it ends with no host call.
+    /// Returns the writers of the host's reads in the call that ends an execution: the first
+    /// `limit` parts in the order of reading, and the number of further parts. Empty if it ends
+    /// with no host call.
     ///
     /// Near-linear in the bytes read, and bounded by following the run once for each 256 KiB of
     /// them.
@@ -267,7 +268,7 @@ impl<'v, 'a> HostReads<'v, 'a> {
 
     /// Passes the last writers of bytes before a moment to `told`, part by part in the order of
     /// addresses. With `only`, bytes written by executions that do not begin with this block may be
-    /// reported as written by nobody.
+    /// reported as unwritten.
     fn written(
         &self,
         range: Range,

@@ -65,8 +65,8 @@ impl Calls<'_, '_> {
 }
 
 impl HostReads<'_, '_> {
-    /// Whether the stored output is complete and agrees with the log and the path. Returns what is
-    /// wrong, if anything.
+    /// Whether the stored output is complete and agrees with the log and the path. Returns the
+    /// fault, if any.
     ///
     /// # Errors
     /// If the recording is damaged otherwise.

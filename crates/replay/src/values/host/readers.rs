@@ -1,4 +1,4 @@
-//! Finds the host calls that read what was written, in the order of time.
+//! Finds the host calls that read written bytes, in the order of time.
 
 use std::collections::VecDeque;
 
@@ -19,7 +19,7 @@ pub(in crate::values) struct HostUse {
     pub range: Range,
 }
 
-/// What was written.
+/// The written bytes.
 struct Written {
     by: Wrote,
     /// The time at which the execution that wrote it begins.
@@ -30,26 +30,25 @@ struct Written {
     first_call: u64,
 }
 
-/// Bytes that may still be what was written.
+/// Bytes that may still have the written value.
 #[derive(Clone, Copy)]
 struct Piece {
     range: Range,
-    /// They still are when the execution that begins with this block does.
+    /// They still have it when the execution that begins with this block starts.
     until: u64,
-    /// They still are at the call that ends the execution that begins with this block; 0 if none is
-    /// known.
+    /// They still have it at the call that ends the execution that begins with this block; 0 if
+    /// none is known.
     called: u64,
-    /// None of them is any more when the execution that begins with this block does.
+    /// None of them has it any longer when the execution that begins with this block starts.
     lost: u64,
 }
 
-/// Iterates over the host calls that read what was written before others overwrote it, in the order
+/// Iterates over the host calls that read written bytes before others overwrote them, in the order
 /// of time.
 ///
-/// The log says which calls read some of the bytes. The index of checkpoints says whether these are
-/// still the same: it is asked for the times of such calls. If there are many, it is asked for
-/// times further and further away, and between them: O(log time) questions for each part of what
-/// was written.
+/// The log says which calls read some of the bytes. The index of checkpoints shows whether these
+/// are still the same; it is queried for the times of the calls. If there are many, it is queried
+/// at growing distances, and then in between: O(log time) queries for each written part.
 pub(in crate::values) struct HostReaders<'h, 'a> {
     host: &'h HostReads<'h, 'a>,
     written: Option<Written>,
@@ -59,7 +58,7 @@ pub(in crate::values) struct HostReaders<'h, 'a> {
 /// The current position.
 #[derive(Clone, Default)]
 struct At {
-    /// What may still be read, ascending.
+    /// The bytes that may still be read, ascending.
     pieces: Vec<Piece>,
     /// The next call to look at.
     call: u64,
@@ -93,7 +92,7 @@ impl<'h, 'a> HostReaders<'h, 'a> {
         }
     }
 
-    /// How many readers there are from here on. Does not move.
+    /// Returns the number of remaining readers. Does not move.
     pub fn count(&mut self) -> Result<u64, HostReadsError> {
         let here = self.at.clone();
         let mut count = 0;
@@ -164,8 +163,8 @@ impl<'h, 'a> HostReaders<'h, 'a> {
         Ok(true)
     }
 
-    /// The bytes of a range that are still what was written when an execution calls the host. The
-    /// others are no longer searched for.
+    /// Returns the bytes of a range that still have the written value when an execution calls the
+    /// host. The others are no longer searched for.
     fn alive(&mut self, range: Range, visit: Visit) -> Result<Vec<Range>, HostReadsError> {
         let touched = touched(&self.at.pieces, range);
         let (mut left, mut alive) = (Vec::new(), Vec::new());
@@ -195,8 +194,8 @@ impl<'h, 'a> HostReaders<'h, 'a> {
         Ok(alive)
     }
 
-    /// The parts of a piece that are still what was written when an execution calls the host,
-    /// ascending.
+    /// Returns the parts of a piece that still have the written value when an execution calls the
+    /// host, ascending.
     fn decide(&self, piece: Piece, visit: Visit) -> Result<Vec<Piece>, HostReadsError> {
         let (here, mut alive, mut work) = (visit.start, Vec::new(), vec![piece]);
         while let Some(piece) = work.pop() {
@@ -240,7 +239,7 @@ impl<'h, 'a> HostReaders<'h, 'a> {
             .filter(|&start| start > here && start < piece.lost))
     }
 
-    /// The bytes of a range in parts, each with whether it is what was written.
+    /// Splits the bytes of a range into parts, each with whether it has the written value.
     fn ours(&self, range: Range, moment: Moment) -> Result<Vec<(Range, bool)>, HostReadsError> {
         let Some(written) = &self.written else {
             return Ok(Vec::new());
@@ -260,7 +259,7 @@ impl<'h, 'a> HostReaders<'h, 'a> {
 }
 
 impl Written {
-    /// What a definition wrote to memories; `None` if nothing.
+    /// Returns the bytes that a definition wrote to memories; `None` if there are none.
     fn of(
         host: &HostReads<'_, '_>,
         definition: Definition,

@@ -74,7 +74,7 @@ impl<'a> CallTimes<'a> {
         })
     }
 
-    /// How many calls the guest makes before a block.
+    /// Returns the number of calls that the guest makes before a block.
     pub fn before(&self, time: u64) -> Result<u64, HostReadsError> {
         Ok(match self {
             Self::Counted(all) => all.rank(time.saturating_sub(1))?,

@@ -15,7 +15,8 @@ use crate::paths::FileSegments;
 use crate::steps::{Follower, Paused, Run, StepsError};
 use crate::values::{RecordedValues, ValuesError};
 
-/// How many executions in an interval are asked what they wrote before the interval is followed.
+/// The number of executions in an interval whose writes are looked up before the interval is
+/// followed.
 const FEW: usize = 8;
 
 /// The moment of a question.
@@ -62,11 +63,11 @@ impl<'a> Writers<'a> {
         }
     }
 
-    /// The last writers of the bytes of a range before a moment. Memory and time: O(bytes), a look
-    /// at the index for each, and what is followed.
+    /// The last writers of the bytes of a range before a moment. Memory and time: O(bytes), an
+    /// index look-up for each, and the followed part of the run.
     ///
     /// With `only`, bytes written by executions that do not begin with this block may be reported
-    /// as written by nobody; nothing is followed for them.
+    /// as unwritten; nothing is followed for them.
     pub fn last(
         &mut self,
         values: &RecordedValues<'a>,
@@ -286,7 +287,7 @@ fn before_stretch(
     Ok(())
 }
 
-/// The contents of a memory range; `None` if the memory does not have all of it.
+/// Returns the contents of a memory range; `None` if the memory does not have all of it.
 fn bytes(paused: &Paused<'_>, range: Range) -> Result<Option<Vec<u8>>, CheckpointError> {
     let memory = paused.inside.state.memories.get(range.memory as usize);
     let place = memory.and_then(|memory| memory.range(range.address, range.length).ok());
@@ -326,8 +327,8 @@ fn asked(
 }
 
 /// The writes of an execution: of its instructions and, with `host`, of the host call at its end.
-/// Returns whether they are known; at the end of the run, and where no values are kept, they may
-/// not be.
+/// Returns whether they are known; at the end of the run, and without stored values, they may not
+/// be.
 fn own(
     values: &RecordedValues<'_>,
     visit: Visit,
@@ -380,14 +381,14 @@ fn wrote(
     Ok(())
 }
 
-/// Notes who writes bytes.
+/// Records the writers of bytes.
 struct Watch<'c> {
     canvas: &'c mut Canvas,
     /// When the current node began.
     start: u64,
     /// The number of host calls so far.
     calls: u64,
-    /// Whether the host call at the end of the current node is not to be noted.
+    /// Whether to ignore the host call at the end of the current node.
     is_last: bool,
     is_over: bool,
 }

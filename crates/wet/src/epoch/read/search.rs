@@ -36,7 +36,7 @@ pub(crate) struct Sought {
 }
 
 impl Sought {
-    /// Whether a number of a stream may be the one sought, as far as the stream shows.
+    /// Whether a number of a stream may be the sought one, judged from the stream alone.
     fn fits(&self, ages: bool, execution: u64, value: u64) -> bool {
         // The host's calls are always stored by their numbers.
         if !ages || self.target == Target::Host {

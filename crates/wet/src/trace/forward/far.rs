@@ -43,7 +43,7 @@ where
             if self.cursor.depth() == depth {
                 return Ok(());
             }
-            // It is in another activation of the function, which this one has called.
+            // The execution is in another activation of the function, called from this one.
             self.skip(depth)?;
             match self.cursor.visit() {
                 Some(visit) if visit.start <= end => from = visit.start,

@@ -15,7 +15,7 @@ use crate::trace::{Compiled, Epochs, Failure, Instance, TraceError};
 enum Given {
     /// These, by their positions, ascending.
     These(Vec<u32>),
-    /// All results: the value is what the call returned.
+    /// All results: the value is the call's result.
     All,
 }
 
@@ -38,7 +38,7 @@ enum Thrown {
 }
 
 impl Thrown {
-    /// The positions among what a handler receives.
+    /// Returns the positions among the values that a handler receives.
     fn positions(&self, caught: Caught) -> Vec<u32> {
         match self {
             Self::Nothing => Vec::new(),
@@ -58,7 +58,8 @@ impl<'a, S: Segments, E: Epochs> Holders<'_, 'a, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// Begins with what an execution passed on at its end: results of its call, or what it threw.
+    /// Begins with the values that an execution passed on at its end: results of its call, or
+    /// thrown values.
     pub(super) fn after(&mut self, instance: Instance) -> Result<(), Failure<S, E>> {
         let Some(frame) = self.frames.last() else {
             return Ok(());
@@ -143,8 +144,8 @@ where
             return Ok(());
         };
         let first = self.trace.compiled(visit.node)?;
-        // Callers are found again when something is returned to them. At the bottom, only those
-        // that hold something themselves are kept.
+        // Callers are found again when something is returned to them. At the bottom, keep only
+        // activations that hold the value themselves.
         if self.frames.len() == 1 && self.frames[0].held.is_empty() {
             self.frames.clear();
         }
@@ -161,8 +162,8 @@ where
     }
 
     /// Called when the innermost activation's callee has ended, by an exception or otherwise, or
-    /// when the activation itself has thrown. The cursor is at what follows. `given` is what it
-    /// received; `thrown` are the parts of its own exception that are the followed value.
+    /// when the activation itself has thrown. The cursor is at the next execution. `given` is what
+    /// it received; `thrown` holds the parts of its own exception that are the followed value.
     fn settle(&mut self, given: Given, thrown: &Thrown) -> Result<(), Failure<S, E>> {
         let trace = self.trace;
         let Some(landed) = self.cursor.visit() else {
@@ -233,7 +234,8 @@ where
         Ok(stack.last().is_some_and(|last| last.entered < landed.start))
     }
 
-    /// Called when the innermost activation's callee has ended: it passed on nothing of the value.
+    /// Call this when the callee of the innermost activation has ended and passed on nothing of the
+    /// value.
     pub(super) fn settle_without(&mut self) -> Result<(), Failure<S, E>> {
         self.settle(Given::These(Vec::new()), &Thrown::Nothing)
     }

@@ -1,4 +1,4 @@
-//! The way forward: finds the uses of what an execution produced.
+//! The way forward: finds the uses of an execution's results.
 //!
 //! It is the exact reverse of [`WholeTrace::source`], [`WholeTrace::reading`],
 //! [`WholeTrace::copied`] and [`WholeTrace::taken`]: an execution uses a definition if these name
@@ -39,9 +39,9 @@ pub enum Definition {
         /// Its position.
         inst: usize,
     },
-    /// What followed an execution: the results of the call at its end, whoever returned them; the
-    /// host's writes in that call; for a throw, the reference to the exception; for a rethrow, also
-    /// all its values.
+    /// The effects after an execution: the results of the call at its end, whichever function
+    /// returned them, and the host's writes in that call. For a throw, the reference to the
+    /// exception; for a rethrow, also all its values.
     After {
         /// The execution.
         instance: Instance,
@@ -63,7 +63,8 @@ impl<'a, S: Segments, E: Epochs> WholeTrace<'a, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// The executions that begin while variables hold what was defined, in the order of time.
+    /// Returns the executions that begin while variables hold the defined value, in the order of
+    /// time.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.

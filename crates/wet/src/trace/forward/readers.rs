@@ -20,13 +20,13 @@ pub struct ReadBy {
     pub inst: usize,
     /// The node.
     pub node: NodeId,
-    /// The number of bytes; 0 for everything that it reads.
+    /// The number of bytes; 0 means everything that it reads.
     pub length: u64,
 }
 
 /// The number of blocks examined first.
 const NEAR: u64 = 1 << 12;
-/// Within this many blocks, the path is walked to see what was executed.
+/// Within this many blocks, the path is walked to find the executed nodes.
 const WALKED: u64 = 1 << 16;
 /// The approximate number of uses found at once.
 const MANY: usize = 1 << 12;
@@ -138,7 +138,7 @@ where
         self.at = time;
     }
 
-    /// The stretches without stored data, from the definition as far as was searched.
+    /// Returns the stretches without stored data, from the definition to the end of the search.
     pub fn unknown(&self) -> &[RangeInclusive<u64>] {
         &self.unknown
     }
@@ -332,7 +332,7 @@ where
         Ok(rank(stretch.first - 1)? + 1..rank(stretch.last)? + 1)
     }
 
-    /// What to search for in the labels of a node.
+    /// Returns the labels to search for in a node.
     fn sought_in(
         &self,
         stretch: Stretch,

@@ -1,4 +1,4 @@
-//! The result of closing a list by definition: whole levels, one after the other.
+//! The result of closing a list by definition: whole levels, one after another.
 
 use afterimage_ids::NodeId;
 use proptest::collection::vec;

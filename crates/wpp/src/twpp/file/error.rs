@@ -15,7 +15,7 @@ pub enum FileError {
     /// It was written by an unknown version.
     #[error("written in version {0} of the format, and this reads version {known}", known = super::layout::VERSION)]
     UnknownVersion(u32),
-    /// It ends before one of its parts does.
+    /// It ends in the middle of one of its parts.
     #[error("{0} is cut off")]
     Truncated(Part),
     /// A part does not match its checksum.

@@ -78,7 +78,7 @@ pub(super) fn lengths(bytes: &[u8]) -> Option<Lengths> {
     })
 }
 
-/// Reads the block of a function, except for the timestamps. On error, returns what is wrong.
+/// Reads the block of a function, except for the timestamps. On error, describes the fault.
 /// O(traces + bytes of dictionaries and path traces).
 pub(super) fn read(function: FuncId, bytes: &[u8]) -> Result<StoredTraces<'_>, &'static str> {
     let lengths = lengths(bytes).ok_or("its parts are longer than it is")?;

@@ -25,12 +25,12 @@ pub(super) struct Header {
     pub(super) calls_checksum: u32,
 }
 
-/// A directory entry: what a file says about a function.
+/// A directory entry: a file's data about a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DirectoryEntry {
     /// The function.
     pub function: FuncId,
-    /// Where its block begins, in bytes from the beginning of the file.
+    /// The start of its block, in bytes from the beginning of the file.
     pub offset: u64,
     /// The length of its block in bytes.
     pub length: u64,

@@ -31,7 +31,8 @@ pub struct FileSizes {
     pub traces: u64,
     /// Dictionaries of dynamic basic blocks.
     pub dictionaries: u64,
-    /// The path traces as pairs of a trace and a dictionary, and how many calls took each.
+    /// The path traces as pairs of a trace and a dictionary, and the number of calls that took
+    /// each.
     pub paths: u64,
 }
 

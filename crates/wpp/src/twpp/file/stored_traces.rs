@@ -7,8 +7,8 @@ use crate::twpp::compact::{CompactPath, FunctionTraces};
 use crate::twpp::dictionary::Dictionary;
 use crate::twpp::timestamped::TimestampedTrace;
 
-/// All path traces of a function in a file: what the paper extracts (Zhang and Gupta 2001, Table
-/// 4).
+/// All path traces of a function in a file: the data that the paper extracts (Zhang and Gupta 2001,
+/// Table 4).
 ///
 /// The timestamps stay in the file, in the form on which [`TimestampedTrace`] works. A trace is
 /// checked when it is requested, in one pass over its timestamps; [`Self::check`] checks all

@@ -26,7 +26,7 @@ pub struct CallPath {
 /// later segments, those in which it executes something are opened.
 ///
 /// # Errors
-/// If a segment cannot be read, or something of the call was left out of the path.
+/// If a segment cannot be read, or a part of the call was left out of the path.
 pub fn call_path<S: Segments>(
     path: &WholePath<S>,
     function: FuncId,
@@ -93,11 +93,11 @@ pub fn call_path<S: Segments>(
     }))
 }
 
-/// Where an activation begins in a segment.
+/// The beginning of an activation in a segment.
 struct Begin {
     /// The item of the root.
     item: usize,
-    /// The rule that stands for it, if it ends in the segment.
+    /// The rule that represents it, if it ends in the segment.
     rule: Option<RuleId>,
     /// The number of the segment's blocks executed before it.
     offset: u64,

@@ -30,8 +30,8 @@ pub struct PathCounts {
 ///
 /// Traces are distinguished by their lengths and 122-bit fingerprints with random keys. Among n
 /// traces of at most m blocks, two different ones are confused with a probability below n² m² /
-/// 2^121: for a million traces of a million blocks, one in 2^41. [`super::collect`] compares the
-/// traces themselves.
+/// 2^121. For a million traces of a million blocks, that is one in 2^41. [`super::collect`]
+/// compares the traces themselves.
 ///
 /// # Errors
 /// If a segment cannot be read.
@@ -71,7 +71,7 @@ pub fn count_paths<S: Segments>(
                     if times[id.as_u32() as usize] > 0 {
                         entry(&mut found, function).traces.insert(trace);
                     }
-                    // A caller's trace contains nothing of it.
+                    // A caller's trace contains none of its blocks.
                     Fingerprint::EMPTY
                 }
             });

@@ -17,7 +17,7 @@ pub(super) struct Fingerprint {
     powers: [u64; 2],
 }
 
-/// The two points. Chosen anew each time, so that nobody can construct colliding sequences.
+/// The two points. Chosen at random each time, so that nobody can construct colliding sequences.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Points([u64; 2]);
 

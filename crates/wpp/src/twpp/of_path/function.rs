@@ -12,19 +12,19 @@ use crate::twpp::path_table::PathTable;
 use crate::twpp::wpp::FunctionPaths;
 use crate::{Grammar, Node, Segments, Summary, WholePath};
 
-/// The unique path traces of one function, and how many calls took each (Zhang and Gupta 2001,
-/// section 3, Table 4).
+/// Returns the unique path traces of one function, and the number of calls that took each (Zhang
+/// and Gupta 2001, section 3, Table 4).
 ///
 /// Segments in which it is neither called nor executed are not opened. In the others, the rules
-/// that stand for its calls, and the parts of these, are each examined once, however often they
-/// occur. Their callees are stepped over. Each sequence of nodes found is expanded once. Time is
-/// linear in these segments' grammars at the first query, later in the function's own part of them,
-/// plus the blocks of the sequences. The traces are in the order in which they are found, which
-/// need not be that of time.
+/// that represent its calls, and their parts, are each examined once, however often they occur.
+/// Their callees are stepped over. Each sequence of nodes found is expanded once. Time is linear in
+/// these segments' grammars at the first query, later in the function's own part of them, plus the
+/// blocks of the sequences. The traces are in the order of discovery, which need not be the order
+/// of time.
 ///
 /// # Errors
-/// If a segment cannot be read, something of the function was left out of the path, or there are
-/// too many different traces.
+/// If a segment cannot be read, a part of the function was left out of the path, or there are too
+/// many different traces.
 pub fn function_paths<S: Segments>(
     path: &WholePath<S>,
     function: FuncId,
@@ -76,7 +76,7 @@ pub(super) fn calls_in(summary: &Summary, function: FuncId) -> u64 {
 struct PathsOfFunction {
     table: PathTable,
     own: OwnTraces,
-    /// The number of the unique trace for each sequence in `own` that a rule stands for.
+    /// The number of the unique trace for each sequence in `own` that a rule represents.
     numbers: FxHashMap<Sequence, u32>,
     /// For the trace of a rule; keeps its memory.
     scratch: PathBuilder,
@@ -89,7 +89,7 @@ impl PathsOfFunction {
         Ok(number)
     }
 
-    /// The calls that a rule of the segment stands for.
+    /// Adds the calls that a rule of the segment represents.
     fn add_rule(
         &mut self,
         grammar: &Grammar,

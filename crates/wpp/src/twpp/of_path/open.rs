@@ -25,16 +25,16 @@ impl Open {
         self.activations.is_empty()
     }
 
-    /// Skips a segment in which they execute nothing. Its summary says which of them end; returns
-    /// these, the innermost first.
+    /// Skips a segment in which they execute nothing. Its summary determines which of them end;
+    /// these are returned, innermost first.
     pub(super) fn pass(&mut self, summary: &Summary) -> impl Iterator<Item = PathBuilder> {
         let ended = |&(depth, _): &(u32, _)| depth < summary.kept;
         let kept = self.activations.partition_point(ended);
         self.activations.drain(kept..).rev().map(|(_, trace)| trace)
     }
 
-    /// Walks the root of a segment from an item on. Activations of `function` that begin there are
-    /// added; those that end are passed to `ended`.
+    /// Walks the root of a segment from an item on. Adds the activations of `function` that begin
+    /// there, and passes those that end to `ended`.
     pub(super) fn follow(
         &mut self,
         measured: &Measured,
@@ -84,7 +84,7 @@ pub(super) fn own_trace(
     walk(grammar, symbol, &mut Own { nodes, trace })
 }
 
-/// Like [`own_trace`], for a rule that stands for a whole activation.
+/// Like [`own_trace`], for a rule that represents a whole activation.
 pub(super) fn own_trace_of_call(
     grammar: &Grammar,
     call: RuleId,

@@ -1,5 +1,5 @@
-//! What the calls of a function execute themselves, as sequences that are found once however often
-//! they occur.
+//! The blocks that the calls of a function execute themselves, as sequences found once, however
+//! often they occur.
 
 use std::hash::BuildHasher;
 
@@ -11,9 +11,9 @@ use super::{Stop, whole};
 use crate::twpp::event::EventError;
 use crate::{Grammar, Kind, Node, Symbol};
 
-/// Longer stretches of a sequence become sequences themselves. So short ones are equal if their
-/// nodes are, whichever rules they come from, and long ones are not copied into every sequence that
-/// contains them.
+/// Longer stretches of a sequence become sequences themselves. So short sequences are equal if
+/// their nodes are, whichever rules they come from. Long ones are not copied into every sequence
+/// that contains them.
 const STRETCH: usize = 16;
 
 /// The own parts of grammars: calls are removed from the rules, and the rest is kept once for all
@@ -27,12 +27,12 @@ pub(super) struct OwnTraces {
     /// The symbols of all sequences. A rule's number here is that of a sequence.
     symbols: Vec<Symbol>,
     table: HashTable<u32>,
-    /// Where the rest of each rule of the segment is in `remains`, if the rule was examined in this
-    /// segment.
+    /// The place in `remains` of the rest of each rule of the segment, if the rule was examined in
+    /// this segment.
     rules: Vec<Remains>,
     remains: Vec<Symbol>,
     segment: u32,
-    /// Scratch space: the symbols found so far for the rules in progress, one after the other.
+    /// Scratch space: the symbols found so far for the rules in progress, one after another.
     found: Vec<Symbol>,
     frames: Vec<Frame>,
 }
@@ -64,7 +64,7 @@ struct Frame {
     /// The next symbol, and the end, in the grammar's symbols.
     next: u32,
     end: u32,
-    /// Where its found symbols begin.
+    /// The start of its found symbols.
     found: usize,
 }
 
@@ -124,7 +124,7 @@ impl OwnTraces {
 
     /// Reports the nodes of a sequence, in order.
     pub(super) fn expand(&self, sequence: Sequence, mut node: impl FnMut(NodeId)) {
-        // The rest of each sequence in progress, and how many more times it repeats.
+        // The rest of each sequence in progress, and the number of remaining repetitions.
         let mut open = vec![(self.sequences[sequence.0 as usize], sequence)];
         while let Some((left, of)) = open.last_mut() {
             if left.start == left.end {

@@ -19,7 +19,7 @@ pub(super) trait Visitor {
     fn called(&mut self, rule: RuleId) -> Result<(), Self::Error>;
 }
 
-/// What to do with a call.
+/// The treatment of a call.
 pub(super) enum Way {
     Into,
     Past,
@@ -31,7 +31,7 @@ struct Frame {
     /// The next symbol, and the end, in the grammar's symbols.
     next: u32,
     end: u32,
-    /// How many more times it is walked after this.
+    /// The number of remaining walks.
     again: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Sources of paths whose entropy is known, and a simple grammar builder.
+//! Sources of paths with known entropy, and a simple grammar builder.
 
 use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap};
 use afterimage_wpp::codec::NodeContext;
@@ -26,15 +26,16 @@ impl Random {
     }
 }
 
-/// Terminals, what the source knows to be their information in bits, and what is known of the nodes.
+/// Terminals, their information in bits according to the source, and the known properties of the
+/// nodes.
 pub struct Sample {
     pub path: Vec<u32>,
     pub bits: f64,
     pub contexts: Vec<NodeContext>,
 }
 
-/// Points with two to five paths each; the first path is taken with the probability `skew`, the others share the
-/// rest geometrically. Order 1. Points are visited as the paths lead.
+/// Points with two to five paths each; the first path is taken with the probability `skew`, the
+/// others share the rest geometrically. Order 1. Points are visited as the paths lead.
 pub fn markov(points: u32, skew: f64, length: usize, seed: u64) -> Sample {
     let mut random = Random(seed);
     let mut first = Vec::new();
@@ -82,8 +83,8 @@ pub fn markov(points: u32, skew: f64, length: usize, seed: u64) -> Sample {
     }
 }
 
-/// An interpreter: one path per operation; the interpreted program has basic blocks of operations that end with a
-/// branch of the given probability.
+/// An interpreter: one path per operation; the interpreted program has basic blocks of operations
+/// that end with a branch of the given probability.
 pub fn interpreter(operations: u32, skew: f64, length: usize, seed: u64) -> Sample {
     let mut random = Random(seed);
     let blocks: Vec<(Vec<u32>, [usize; 2])> = (0..80)
@@ -127,7 +128,7 @@ pub fn flat(path: &[u32]) -> Segment {
     }
 }
 
-/// What the builder makes of the path if every node is an iteration of one loop.
+/// Returns the builder's segment for the path if every node is an iteration of one loop.
 pub fn built(path: &[u32]) -> Segment {
     let mut builder = Builder::new(Limits {
         symbols: usize::MAX,
@@ -151,7 +152,7 @@ enum Statement {
     If(f64, Vec<Statement>, Vec<Statement>),
     /// Header, how often the body is executed, body.
     Loop(u32, Trips, Vec<Statement>),
-    /// The block behind the call, the callee.
+    /// The block after the call, and the callee.
     Call(u32, usize),
 }
 
@@ -180,11 +181,11 @@ pub struct Program {
     bits: f64,
     executed: u64,
     terminals: u64,
-    /// The run is stopped after so many terminals.
+    /// The number of terminals after which the run stops.
     length: u64,
 }
 
-/// What a run of a program is.
+/// A run of a program.
 pub struct ProgramRun {
     pub segment: Segment,
     pub contexts: Vec<NodeContext>,
@@ -195,8 +196,8 @@ pub struct ProgramRun {
     pub terminals: u64,
 }
 
-/// Runs a random program until so many paths were executed. Branches go one way with a probability of about `skew`,
-/// loops are regular with a probability of `regular`.
+/// Runs a random program until `length` paths were executed. Branches go one way with a probability
+/// of about `skew`, loops are regular with a probability of `regular`.
 pub fn program(skew: f64, regular: f64, length: u64, seed: u64) -> ProgramRun {
     let mut program = Program {
         functions: Vec::new(),

@@ -1,11 +1,11 @@
-//! Runs that are generated, and what is true of them by definition.
+//! Generated runs, and their properties by definition.
 
 use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap, RuleId};
 use afterimage_wpp::{Builder, Kind, Limits, Node, Root, Segment, Shape, Symbol};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// What the builder is told.
+/// The builder's input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     Node(NodeId, u64),
@@ -25,11 +25,11 @@ pub struct Run {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Activation {
     pub function: FuncId,
-    /// How many blocks were executed before it, plus 1.
+    /// The number of blocks executed before it, plus 1.
     pub entered: u64,
-    /// How many blocks were executed until it ended, if it did.
+    /// The number of blocks executed before it ended, if it did.
     pub ended: Option<u64>,
-    /// How many activations it is in.
+    /// The number of activations around it.
     pub depth: usize,
 }
 
@@ -90,7 +90,7 @@ impl Run {
         naive
     }
 
-    /// What the builder makes of it.
+    /// Returns the builder's segments for it.
     pub fn segments(&self, limit: usize) -> Vec<Segment> {
         let mut builder = Builder::new(Limits { symbols: limit });
         for (number, shape) in self.shapes.iter().enumerate() {
@@ -128,7 +128,7 @@ impl Run {
     }
 }
 
-/// The events that a segment stands for, by definition.
+/// Returns the events that a segment represents, by definition.
 pub fn expand(segment: &Segment) -> Vec<Event> {
     let mut events = Vec::new();
     for item in &segment.root {
@@ -240,7 +240,7 @@ impl Nodes {
                         Code::Loop(body)
                     }
                     Stmt::Either(one, other) => {
-                        // A branch begins no iteration, as far as the shapes say.
+                        // A branch begins no iteration, according to the shapes.
                         let one = self.number_inner(function, one, loops);
                         let other = self.number_inner(function, other, loops);
                         Code::Either(one, other)

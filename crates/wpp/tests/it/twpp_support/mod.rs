@@ -1,4 +1,4 @@
-//! Runs of random programs, and the slow, obvious ways to see what is in a run.
+//! Runs of random programs, and slow, obvious ways to analyse a run.
 
 use std::collections::HashMap;
 
@@ -11,9 +11,9 @@ use proptest::prelude::*;
 pub enum Item {
     Block(u8),
     Call(u8),
-    /// The next statements, so many, are repeated so often.
+    /// Repeats a number of the next statements a number of times.
     Loop(u8, u8),
-    /// Every second execution skips so many statements.
+    /// Every second execution skips this number of statements.
     Sometimes(u8),
     Return,
 }
@@ -28,10 +28,12 @@ fn item() -> impl Strategy<Value = Item> {
     ]
 }
 
-/// Calls from a greater depth are left out, or nearly all runs of recursive programs would be a descent.
+/// Calls from a greater depth are left out, or nearly all runs of recursive programs would be a
+/// descent.
 const DEEP: usize = 7;
 
-/// Runs of random programs, which may call recursively, and which end after at most so many events, wherever they are.
+/// Generates runs of random programs, which may call recursively. They end after at most `events`
+/// events, wherever they are.
 pub fn run(events: usize) -> impl Strategy<Value = Vec<Event>> {
     let body = prop::collection::vec(item(), 0..16);
     let program = prop::collection::vec(body, 4);
@@ -42,7 +44,8 @@ fn execute(program: &[Vec<Item>], times: usize, limit: usize) -> Vec<Event> {
     struct Frame {
         function: usize,
         next: usize,
-        /// The first statement of a loop, the one after it, and how often it still repeats.
+        /// The first statement of a loop, the statement after it, and the number of remaining
+        /// repetitions.
         loops: Vec<(usize, usize, u8)>,
     }
     let mut events = Vec::new();
@@ -121,7 +124,7 @@ pub fn collect(events: &[Event]) -> Wpp {
 pub struct NaiveCall {
     pub function: FuncId,
     pub blocks: Vec<BlockId>,
-    /// How many blocks the caller itself had executed.
+    /// The number of blocks that the caller itself had executed.
     pub position: usize,
     pub depth: usize,
     pub returned: bool,
@@ -157,7 +160,7 @@ pub fn naive_calls(events: &[Event]) -> Vec<NaiveCall> {
     calls
 }
 
-/// How many calls took each path trace, and how many of these never returned.
+/// The number of calls that took each path trace, and of these the number that never returned.
 pub type Uses = HashMap<(FuncId, Vec<BlockId>), (u64, u64)>;
 
 /// The unique path traces of a run.
@@ -172,8 +175,9 @@ pub fn naive_paths(calls: &[NaiveCall]) -> Uses {
     paths
 }
 
-/// The dynamic basic blocks of a path trace by definition: maximal chains in which every block but the last is followed, wherever it
-/// occurs, by the next one, and every block but the first preceded by the one before.
+/// Returns the dynamic basic blocks of a path trace by definition. These are maximal chains:
+/// wherever they occur, every block except the last is followed by the next, and every block except
+/// the first is preceded by the previous one.
 pub fn naive_dynamic_blocks(trace: &[BlockId]) -> Vec<Vec<BlockId>> {
     let continues = |a: BlockId, b: BlockId| {
         let followed = (0..trace.len())
