@@ -14,9 +14,10 @@ use crate::filters::FilterArguments;
 use crate::lens::{self, session, stoppable};
 use crate::output::say;
 
-/// Prepare a recording, so that later questions are fast
+/// Prepare a recording so that later questions are fast
 ///
-/// It makes counts, the path or all values, by re-executing the run. Commands that need a lens build it by themselves; this builds it beforehand.
+/// It re-executes the run and adds counts, the path or all values. Other commands build the lens
+/// they need by themselves; `build` does it beforehand.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -29,10 +30,10 @@ Examples:
   afterimage build --lens paths --start 'parse#3' --stop 'parse#4' app.aft
   afterimage build --lens paths --start app.c:42#1000 app.aft")]
 pub(crate) struct Arguments {
-    /// What to add
+    /// The lens to build
     #[arg(long)]
     lens: Lens,
-    /// Build it anew, even if the recording has it
+    /// Build it again even if the recording has it
     #[arg(long)]
     again: bool,
     /// The recording
@@ -46,9 +47,9 @@ pub(crate) struct Arguments {
 /// What can be added to a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Lens {
-    /// The whole path of the run: which blocks were executed, in order
+    /// The whole path of the run: which blocks ran, in order
     Paths,
-    /// The whole execution trace: every value, address and dependence, too
+    /// The whole execution trace: also every value, address and dependence
     Full,
 }
 
