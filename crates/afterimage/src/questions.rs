@@ -414,7 +414,8 @@ impl Session {
             // To build the values takes many times as long as the run did, and nobody asked for that.
             if early::is_long(self)? && !check::is_built(self, Needs::Values) {
                 bail!(
-                    "what this long run printed can be told when its values are built: afterimage build --lens full {}",
+                    "this run is long; to show what it printed, build its values: afterimage \
+                     build --lens full {}",
                     pasted(self.at())
                 );
             }

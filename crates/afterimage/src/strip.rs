@@ -165,7 +165,7 @@ fn rewritten(
     let before = length();
     if !is_bare || file.ignored_bytes() > 0 {
         // This fails if the file cannot be written, or unknown bytes follow the recording.
-        let lost = "nothing can be dropped from the recording";
+        let lost = "nothing can be removed from the recording";
         append(at, file, lost, monitor, &AtomicBool::new(false))?;
     }
     if !is_bare {

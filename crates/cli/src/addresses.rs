@@ -69,7 +69,7 @@ enum Format {
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let file = &arguments.report.file;
     if arguments.format == Format::Bin && !arguments.each {
-        bail!("--format bin is for --all --each");
+        bail!("--format bin works only with --all --each");
     }
     let form = match arguments.format {
         Format::Text => Form::Text,

@@ -65,7 +65,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let is_there = !arguments.again && has_path(recording)?;
     match arguments.filters.given() {
         Some(option) if is_there => bail!(
-            "{}: the recording has a path already, so {option} changes nothing; build it anew with --again",
+            "{}: the recording already has a path, so {option} changes nothing; build the path \
+             again with --again",
             arguments.file.display()
         ),
         _ => {}
@@ -90,7 +91,7 @@ fn full(arguments: &Arguments, session: Session) -> Result<Exit> {
     let missing = missing_values(&session, &arguments.filters.filters(), arguments.again)?;
     let Some((kept, adds)) = missing else {
         say(format_args!(
-            "{} has these values already; --again builds them anew",
+            "{} already has these values; --again builds them again",
             at.display()
         ));
         return Ok(Exit::Success);

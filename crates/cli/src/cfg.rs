@@ -108,7 +108,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         .map(|mode| counters(&loaded, id, mode.into()));
     let counters = counters.transpose()?;
     if counters.is_some() && matches!(arguments.format, Format::Dot) {
-        bail!("--counters goes with the formats text and json");
+        bail!("--counters works only with --format text and json");
     }
     show(
         &arguments,

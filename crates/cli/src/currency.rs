@@ -81,11 +81,11 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     };
     query.check()?;
     if arguments.all && arguments.var.is_none() {
-        bail!("--all shows each stop for one variable: name it with --var");
+        bail!("--all shows each stop of one variable: name it with --var");
     }
     let one = matches!(split_occurrence(&arguments.at), Ok((_, Some(_))));
     if one && arguments.limit.is_some() {
-        bail!("--at {}: that is one stop: leave --limit out", arguments.at);
+        bail!("--at {}: that is one stop; leave out --limit", arguments.at);
     }
     let sources = arguments.sources.paths()?;
     let a = traced_whole(unoptimised)?.reading(sources.clone());

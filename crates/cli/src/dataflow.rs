@@ -96,20 +96,22 @@ impl Arguments {
         let is_csv = self.format == Format::Csv;
         if is_csv && lists {
             bail!(
-                "--paths and --instances are for text and JSON: comma-separated values have a row for what decided"
+                "--paths and --instances work for text and JSON; csv has one row for each thing \
+                 that decided"
             );
         }
         let found = query.answer(program)?;
         if found.rows.iter().any(|row| row.one.is_some()) {
             if is_csv {
                 bail!(
-                    "{}: comma-separated values are of all executions; of one, ask for text or JSON",
+                    "{}: csv covers all executions; for one, choose --format text or json",
                     found.at
                 );
             }
             if lists {
                 bail!(
-                    "{} is one execution: leave out --paths and --instances, or what is behind the #",
+                    "{} is one execution: leave out --paths and --instances, or the # and what \
+                     follows it",
                     found.at
                 );
             }

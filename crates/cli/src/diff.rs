@@ -112,18 +112,20 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let is_ranking = !arguments.pass.is_empty() || !arguments.fail.is_empty();
     if is_ranking && arguments.a.is_some() {
         bail!(
-            "give two recordings to compare them, or --pass and --fail to rank what tells these apart, not both"
+            "give either two recordings to compare, or --pass and --fail to rank what tells \
+             these apart"
         );
     }
     if is_ranking && arguments.slice {
-        bail!("--slice is for two recordings: --pass and --fail rank lines and values");
+        bail!("--slice works for two recordings; --pass and --fail rank lines and values");
     }
     if is_ranking && arguments.no_lines {
-        bail!("--no-lines is for two recordings; --pass and --fail rank lines");
+        bail!("--no-lines works for two recordings; --pass and --fail rank lines");
     }
     if arguments.pass.is_empty() != arguments.fail.is_empty() {
         bail!(
-            "--pass and --fail come together: name executions that were right with the one and executions that were wrong with the other"
+            "give --pass and --fail together: correct executions with --pass, failing ones with \
+             --fail"
         );
     }
     let fails = Vec::from_iter(arguments.fail.iter().map(|file| file.canonicalize().ok()));
@@ -133,7 +135,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     };
     if let Some(both) = arguments.pass.iter().find(is_both) {
         bail!(
-            "{} is given with --pass and with --fail: an execution was right or wrong, not both",
+            "{} is given with --pass and with --fail: an execution is either correct or failing",
             both.display()
         );
     }
@@ -144,13 +146,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         return Ok(Exit::Success);
     };
     if arguments.format == Format::Csv {
-        bail!("--format csv is for the lines that --pass and --fail tell apart");
+        bail!("--format csv works only with --pass and --fail");
     }
     if arguments.no_values {
-        bail!("--no-values is for what --pass and --fail tell apart");
+        bail!("--no-values works only with --pass and --fail");
     }
     if arguments.slice && arguments.format != Format::Text {
-        bail!("--slice writes text; for other formats, ask afterimage slice");
+        bail!("--slice writes only text; for other formats use afterimage slice");
     }
     let opened = |at| {
         let session = traced(at)?.looking_at(code.clone());
@@ -238,7 +240,7 @@ impl Arguments {
             ensure_values: &|session| lens::values(session).map(|_| ()),
         };
         if !write_slices(out, sessions, &questions()?, &shown)? {
-            say("--slice: the executions differ in nothing that a slice could be of");
+            say("--slice: the executions differ in nothing that can be sliced");
         }
         Ok(())
     }

@@ -98,7 +98,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if query.code != CodeFilter::All
         && let ExportFormat::Perfetto | ExportFormat::Firefox = query.format
     {
-        bail!("--code folds the calls of stacks: timelines (perfetto, firefox) show all calls");
+        bail!(
+            "--code does not work for timelines (perfetto, firefox), which show all calls; \
+            leave it out"
+        );
     }
     let output = ToFile(arguments.output.as_deref());
     let written = query.write(&session, &output);

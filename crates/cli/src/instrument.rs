@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         );
     }
     if arguments.standalone && arguments.mode != Placement::Quick {
-        bail!("--standalone is possible with --mode quick only");
+        bail!("--standalone works only with --mode quick");
     }
     let loaded = files::program(&arguments.program)?;
     let mode = match arguments.mode {

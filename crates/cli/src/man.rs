@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     clap_mangen::generate_to(crate::Cli::command(), &arguments.folder).with_context(|| {
         format!(
-            "{}: cannot write manual pages there; name a folder that can be written to",
+            "{}: cannot write manual pages there; name a folder that you can write to",
             arguments.folder.display()
         )
     })?;

@@ -66,7 +66,7 @@ formats!(Text, Json, Csv);
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if arguments.top.is_some() && arguments.format == Format::Csv {
-        bail!("--format csv has all statements: leave --limit out");
+        bail!("--format csv always has all statements: leave out --limit");
     }
     let (a, b) = (&arguments.a, &arguments.b);
     let sessions = [traced_whole(a)?, traced_whole(b)?];
@@ -82,7 +82,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         query,
         |[of_a, of_b]| {
             say(format_args!(
-                "the runs did not end alike: {} {}; {} {}",
+                "the runs ended differently: {} {}; {} {}",
                 a.display(),
                 of_a.words(),
                 b.display(),

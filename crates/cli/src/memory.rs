@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let session = lens::session(file)?;
     let name = || file.display().to_string();
     if arguments.all && arguments.at.is_some() && arguments.var.is_none() {
-        bail!("{}: --all shows the whole run, so leave --at out", name());
+        bail!("{}: --all shows the whole run: leave out --at", name());
     }
     let bytes = match (&arguments.var, arguments.address) {
         (Some(expression), _) => MemoryBytes::Variable(expression.clone()),

@@ -196,7 +196,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let open = |at: &Path| Ok(lens::session(at)?.reading(paths.clone()));
     let counted = match (&arguments.counters, files::kind(path)?) {
         (Some(dump), Kind::Program) => {
-            let why = "--counters reads what was counted elsewhere";
+            let why = "--counters reads counts from elsewhere";
             arguments.refuse_guest(why)?;
             nothing_runs(why, arguments.args.first())?;
             Counted::of_dump(dump, path, paths.clone())?
@@ -246,7 +246,7 @@ impl Arguments {
     /// Refuses options for a guest if none will run.
     fn refuse_guest(&self, why: &str) -> Result<()> {
         if let Some(option) = self.run.given() {
-            bail!("{why}, so nothing runs that {option} could be for");
+            bail!("{why}, so nothing runs that could use {option}");
         }
         Ok(())
     }
@@ -256,7 +256,10 @@ impl Arguments {
         let placement = match (self.mode, &self.weights) {
             (None, None) => return ask(None),
             (Some(ModeArgument::Feedback), None) => {
-                bail!("--mode feedback needs the counts of an earlier run: --weights FILE.aft")
+                bail!(
+                    "--mode feedback needs the counts of an earlier run: give them with \
+                    --weights FILE.aft"
+                )
             }
             (None | Some(ModeArgument::Feedback), Some(_)) => CounterPlacement::Feedback,
             (Some(ModeArgument::Quick), _) => CounterPlacement::Quick,

@@ -104,9 +104,7 @@ impl Arguments {
     fn embedding(&self, loaded: &Loaded) -> Result<Option<Embedding>> {
         if self.sources.is_empty() {
             if self.source_path.is_given() {
-                bail!(
-                    "--source-path says where the files of --sources are; nothing is embedded without that"
-                );
+                bail!("--source-path needs --sources, because only that embeds files");
             }
             return Ok(None);
         }
@@ -149,7 +147,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             let ours = args.iter().take_while(|arg| *arg != "--");
             if let Some(option) = ours.into_iter().find(|arg| is_own_option(arg)) {
                 say(format_args!(
-                    "{} stands after the program, so the guest gets it; our options go before the program (a -- right after the program says that this is meant)",
+                    "{} comes after the program, so the guest gets it; put our options before \
+                     the program (or -- right after the program, if you mean the guest)",
                     option.display()
                 ));
             }
@@ -158,14 +157,15 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     };
     let args = args.iter().map(|arg| {
         let text = arg.to_str().map(str::to_owned);
-        text.ok_or_else(|| anyhow!("argument {arg:?}: not UTF-8, which WASI asks for"))
+        text.ok_or_else(|| anyhow!("argument {arg:?}: not UTF-8, which WASI requires"))
     });
     let args = args.collect::<Result<Vec<_>>>()?;
     let loaded = files::program(program)?;
     let filter = arguments.filters.path(&loaded)?;
     if let (Some(option), None | Some(Lens::Counts)) = (arguments.filters.given(), arguments.lens) {
         bail!(
-            "{option} says what to keep of the path or of the values, which are made with --lens paths and --lens full"
+            "{option} selects what to keep of the path or values, so it needs --lens paths or \
+             --lens full"
         );
     }
     let path = match &arguments.output {
@@ -173,7 +173,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         None => {
             let stem = program
                 .file_stem()
-                .ok_or_else(|| anyhow!("name the output with -o"))?;
+                .ok_or_else(|| anyhow!("name the recording with -o"))?;
             PathBuf::from(stem).with_extension("aft")
         }
     };
@@ -270,7 +270,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             _ => "paths",
         };
         leave_last_words(format!(
-            "{} {}; {}: making the path was interrupted: the recording is complete, and what it lacks is made with: afterimage build --lens {lens} {}",
+            "{} {}; {}: making the path was interrupted, but the recording is complete; make \
+             what it lacks with: afterimage build --lens {lens} {}",
             program.display(),
             recorded.end.ending,
             path.display(),

@@ -70,7 +70,7 @@ formats! {
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if arguments.paths.is_some() && arguments.format == Format::Csv {
-        bail!("--paths is for text and JSON: comma-separated values have a row for each");
+        bail!("--paths works for text and JSON; csv has one row for each load or operator");
     }
     let session = lens::session(&arguments.report.file)?;
     check::places(&session, Needs::Path, arguments.function.as_deref())?;

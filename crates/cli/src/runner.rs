@@ -178,7 +178,8 @@ impl Tests<'_> {
         if run.is_failure() {
             let why = match run.ended {
                 Ended::Exited => format!(
-                    "the test ended the process before it had ended itself; see: afterimage trace --level call --last 20 {}\n",
+                    "the test ended the process before the test was over; see: afterimage trace \
+                     --level call --last 20 {}\n",
                     pasted(&recording)
                 ),
                 _ => explained(&recording)?,

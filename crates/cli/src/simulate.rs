@@ -142,7 +142,8 @@ impl Arguments {
         let is_live = files::recorder(&self.report.file, session.file()).is_some();
         if is_live && (self.at.is_some() || self.worst) {
             bail!(
-                "it is still being recorded, so no history can be kept in it yet; ask again when the program has ended, or without --at and --worst"
+                "it is still being recorded, so no history can be kept in it yet; ask again \
+                 when the program has ended, or without --at and --worst"
             );
         }
         with_names(session, |program| {
@@ -195,15 +196,16 @@ impl Arguments {
         let resolved = program.resolver().location(place)?;
         if resolved.occurrence.is_some() && !matches!(resolved.place, Place::Operator(..)) {
             bail!(
-                "--at {place}: histories are of the executions of instructions, and this is of a line or a function: leave out what is behind the # to see its instructions, and add it to one of these"
+                "--at {place}: only instructions have histories, and this is a line or a \
+                 function: leave out the # to list its instructions, then add it to one of them"
             );
         }
         if self.top.is_some() && resolved.occurrence.is_some() {
-            bail!("--at {place}: that is one execution: leave --limit out");
+            bail!("--at {place}: that is one execution; leave out --limit");
         }
         if self.top.is_some() && !matches!(self.format, Format::Text) {
             bail!(
-                "--limit shortens what --at writes as text; the other formats have the whole history"
+                "--limit only shortens the text of --at; the other formats have the whole history"
             );
         }
         Ok(resolved)
@@ -229,7 +231,8 @@ impl Arguments {
         write(self.report.output.as_deref(), false, |out| {
             if !matches!(self.format, Format::Text) {
                 bail!(
-                    "what one execution met is written as text; {place} without # has the whole history in the other formats"
+                    "the result of one execution is only written as text; {place} without # has \
+                     the whole history in the other formats"
                 );
             }
             simulate::outcomes(out, &scene, &histories, which, place)
@@ -239,13 +242,14 @@ impl Arguments {
     /// Writes the sites with most misses, simulation by simulation.
     fn worst(&self, program: NamedProgram<'_>, stored: &[StoredSimulation]) -> Result<()> {
         if matches!(self.format, Format::Csv) {
-            bail!("the worst are written as text or JSON; --by instruction has all as CSV");
+            bail!("--worst writes only text or JSON; --by instruction writes everything as CSV");
         }
         let scene = program.scene(self.report.style());
         let values = lens::values_if_built(program.session)?;
         if values.is_none() {
             say(format_args!(
-                "who made addresses and conditions is told if the recording has values: afterimage build --lens full {}",
+                "to see what computed addresses and conditions, build the values: afterimage \
+                 build --lens full {}",
                 shell_name(&self.report.file.display().to_string())
             ));
         }

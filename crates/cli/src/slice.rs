@@ -199,7 +199,8 @@ impl Arguments {
         }
         if self.at.is_none() && !self.trap {
             bail!(
-                "say what the slice is of: an execution of a place with --at, what ended the run with --trap, or a slice that was kept with --saved"
+                "choose what to slice: an execution of a place with --at, what ended the run \
+                 with --trap, or a kept slice with --saved"
             );
         }
         Ok(Wanted::Answer(self.query()))
@@ -209,16 +210,19 @@ impl Arguments {
     fn check(&self) -> Result<()> {
         let format = self.format;
         if self.annotate && format != Format::Text {
-            bail!("--annotate writes text; --format html has the same files, as a page");
+            bail!("--annotate writes only text; --format html has the same files as a page");
         }
         if self.limit.is_some() && format != Format::Text {
-            bail!("--limit is for rows of text; the other formats have everything");
+            bail!("--limit only applies to rows of text; the other formats have everything");
         }
         if self.by.is_some() && format == Format::Html {
-            bail!("--by says what a row of a table is; the page of --format html has whole files");
+            bail!(
+                "--by selects the rows of a table, but --format html has whole files; leave \
+                it out"
+            );
         }
         if self.chain && format != Format::Text {
-            bail!("--chain writes text; in other formats, afterimage why writes it");
+            bail!("--chain writes only text; for other formats use afterimage why");
         }
         Ok(())
     }
@@ -289,7 +293,8 @@ impl Arguments {
         };
         if edges.len() > MANY_EDGES {
             say(format_args!(
-                "the graph is of {} dependences between statements; if Graphviz takes too long for it, --depth, --thin and --chop make it smaller",
+                "the graph has {} dependences between statements; if that is too many for \
+                 Graphviz, narrow the slice with --depth, --thin or --chop",
                 grouped(edges.len() as u64)
             ));
         }
@@ -314,7 +319,8 @@ impl Arguments {
         if let Some(name) = &self.save {
             found.keep(name)?;
             say(format_args!(
-                "kept as {name:?}: {} statements; show it again with: afterimage slice {} --saved {}",
+                "kept as {name:?}: {} statements; show it again with: afterimage slice {} \
+                 --saved {}",
                 grouped(report.statements.len() as u64),
                 pasted(&self.report.file),
                 shell_word(name)
@@ -335,7 +341,7 @@ impl Arguments {
 /// Parses a name for a stored slice.
 fn name(text: &str) -> Result<String, String> {
     if text.chars().any(char::is_control) || text.is_empty() || text.len() > 255 {
-        Err("a name has 1 to 255 bytes, and no control characters".to_owned())
+        Err("a name must have 1 to 255 bytes, and no control characters".to_owned())
     } else {
         Ok(text.to_owned())
     }

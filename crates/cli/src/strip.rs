@@ -89,11 +89,12 @@ fn stripped(at: &Path, inputs: bool) -> Result<Exit> {
             (false, _) => "the path stays; there were no counts",
         };
         tell(format_args!(
-            "{file}: {what}, and the program with its debug information; the run cannot be repeated any more"
+            "{file}: {what}, and the program with its debug information; the run can no longer \
+             be repeated"
         ));
     }
     match before == after {
-        true => tell(format_args!("{file}: there is nothing to drop")),
+        true => tell(format_args!("{file}: there is nothing to remove")),
         false => tell(format_args!(
             "{file}: now {}, was {}",
             size(after),

@@ -221,17 +221,17 @@ fn check(arguments: &Arguments) -> Result<()> {
     }
     let steps = arguments.over || arguments.into.is_some() || arguments.code.is_given();
     if steps && arguments.level != Level::Line {
-        bail!("--over, --into and --code step by lines: they go with --level line");
+        bail!("--over, --into and --code need --level line");
     }
     if arguments.function.is_some() && (arguments.over || arguments.into.is_some()) {
-        bail!("--function shows the lines of one function: it goes without --over and --into");
+        bail!("--function shows the lines of one function: leave out --over and --into");
     }
     if arguments.level == Level::Line && arguments.format == Format::Bin {
         bail!("--level line has no binary form: choose --format text or json");
     }
     let tree = arguments.level == Level::Call && arguments.function.is_none();
     if arguments.depth.is_some() && !tree {
-        bail!("--depth limits a tree of calls: it goes with --level call, and without --function");
+        bail!("--depth limits a tree of calls: use it with --level call, and without --function");
     }
     Ok(())
 }

@@ -102,7 +102,7 @@ enum Format {
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let file = &arguments.report.file;
     if arguments.format == Format::Bin && !arguments.each {
-        bail!("--format bin is for --loads --each");
+        bail!("--format bin works only with --loads --each");
     }
     if arguments.loads {
         // The values of loads are found by following the run, however far that is.

@@ -55,7 +55,7 @@ fn repaired(from: &Path, to: &Path) -> Result<()> {
         };
         let kept = match lost.kept {
             0 => "left out".into(),
-            kept => format!("cut behind {}", counted(kept as u64, "chunk")),
+            kept => format!("cut off after {}", counted(kept as u64, "chunk")),
         };
         say(format_args!(
             "{}: section {which} is {kept}: {}",
@@ -65,13 +65,13 @@ fn repaired(from: &Path, to: &Path) -> Result<()> {
     }
     if found.unread > 0 {
         say(format_args!(
-            "{}: {} at its end cannot be told to be part of it",
+            "{}: {} at its end cannot be assigned to it",
             name(),
             counted(found.unread, "byte")
         ));
     }
     say(format_args!(
-        "{} has {} as they were",
+        "{} contains {} unchanged",
         to.display(),
         counted(found.whole, "section")
     ));

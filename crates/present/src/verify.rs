@@ -232,7 +232,7 @@ fn text(out: &mut dyn Write, d: &VerifyReport) -> Result<(), PresentError> {
     } else if d.ignored_bytes > 0 {
         writeln!(
             out,
-            "{} behind the last complete state {} ignored",
+            "{} after the last complete state {} ignored",
             counted(d.ignored_bytes, "byte"),
             if d.ignored_bytes == 1 { "is" } else { "are" }
         )?;

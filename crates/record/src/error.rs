@@ -76,7 +76,7 @@ pub enum RecordError {
     #[error("the engine cannot be set up: {0}")]
     Engine(String),
     /// The engine does not compile the module.
-    #[error("the engine does not compile the module: {0}")]
+    #[error("the engine cannot compile the module: {0}")]
     Compile(String),
     /// The module cannot be instantiated.
     #[error("the module cannot be instantiated: {0}")]
@@ -103,11 +103,12 @@ pub enum RecordError {
     #[error("the path that was written cannot be followed: {0}")]
     Regenerate(#[from] afterimage_paths::RegenerateError),
     /// A chunk of words is none.
-    #[error("what the live run wrote of its path is damaged")]
+    #[error("the path that the run wrote is damaged")]
     Words,
     /// The words of a path do not lead to where the file says that they do.
     #[error(
-        "what was written of the path does not lead to where the file says that it does: to t={said}, where it leads to t={found}, or to other activations"
+        "the path that the run wrote does not lead where the file says: to t={said}, but to \
+         t={found}, or to other activations"
     )]
     Moment {
         /// By the file.
@@ -136,7 +137,7 @@ pub enum RecordError {
     #[error("the memory of the counters is too small for them")]
     NoCounters,
     /// Two things to measure in one live run.
-    #[error("one lens at a time can be made during the run")]
+    #[error("only one lens can be built during the run")]
     OneLens,
     /// A re-execution did something that the recording did not.
     #[error("the re-execution differs from the recording at event {event}: {what}")]
@@ -148,7 +149,8 @@ pub enum RecordError {
     },
     /// The stop clock shows something else at the end than the recording says.
     #[error(
-        "the stop clock shows {found} at the end of the re-execution, and the recording says {said}"
+        "the stop clock shows {found} at the end of the re-execution, but the recording says \
+         {said}"
     )]
     Clock {
         /// What the recording says.
@@ -157,9 +159,7 @@ pub enum RecordError {
         found: u64,
     },
     /// The time limit came before the program was compiled.
-    #[error(
-        "compiling it took longer than the time limit, so nothing was run; give a longer --timeout"
-    )]
+    #[error("compilation took longer than the time limit, so nothing ran; give a longer --timeout")]
     CompileTimeout,
     /// A re-execution was stopped from outside.
     #[error("it was interrupted")]
@@ -181,7 +181,7 @@ pub enum RecordError {
     #[error("a snapshot of the re-execution does not fit the program: {0}")]
     Snapshot(#[from] MachineError),
     /// The place where a run ended cannot be found in the program.
-    #[error("the engine reports the guest at {0}, which is no place in the program")]
+    #[error("the engine reports the guest at {0}, which is not a place in the program")]
     UnknownPlace(String),
     /// The engine has no stack where the guest ended: it found no room to write it down.
     #[error(

@@ -111,7 +111,7 @@ impl State {
     pub fn push(&mut self, chunk: ChunkEntry, limit: u64) -> Result<(), &'static str> {
         let header = &chunk.header;
         if chunk.offset < self.chunks_end || chunk.offset > limit || chunk.end() > limit {
-            return Err("it lies outside the chunks' place");
+            return Err("it lies outside the area of the chunks");
         }
         if header.kind == Kind::INDEX {
             return Err("an index lists itself");

@@ -75,7 +75,7 @@ impl Finder<'_, '_> {
         let mut users = DepsUsers::default();
         let values = self.scene.values;
         let instance = values.at(block.time)?;
-        let instance = instance.context("an execution that is not there")?;
+        let instance = instance.context("an execution that does not exist")?;
         let function = self.scene.traced.program().function(block.function);
         let function = function.context("a function that the program does not have")?;
         let ops = &function.cfg.blocks[block.block].ops;
@@ -154,13 +154,13 @@ impl Finder<'_, '_> {
         }
         if let Some(left_out) = host.values().left_out(instance.time) {
             users.unknown.push(format!(
-                "who read it in functions that were left out is not known: values were kept without {}",
+                "reads in functions that were left out are not known: values were kept without {}",
                 left_out.words
             ));
         }
         for gap in uses.unknown() {
             users.unknown.push(format!(
-                "who read it from t={} to t={} is not known: values were not kept there",
+                "reads from t={} to t={} are not known: no values were kept there",
                 grouped(*gap.start()),
                 grouped(*gap.end())
             ));

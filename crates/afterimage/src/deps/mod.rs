@@ -59,7 +59,7 @@ impl DepsQuery {
 
     pub(crate) fn answer(&self, scene: &Scene<'_, '_>) -> Result<DepsReport> {
         if !(1..=Self::DEEPEST).contains(&self.depth) {
-            bail!("a depth is from 1 to {}", Self::DEEPEST);
+            bail!("the depth must be from 1 to {}", Self::DEEPEST);
         }
         let (traced, values) = (scene.traced, scene.values);
         let place = (scene.names, scene.source());

@@ -45,9 +45,9 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     let end = traced.file().end()?;
     let end = end.context("how the run ended is not in the recording")?;
     let (how, code) = match &end.ending {
-        Ending::Returned => bail!("the run was not killed: it returned; ask with --at or --stdout"),
+        Ending::Returned => bail!("the run returned and was not killed; ask with --at or --stdout"),
         Ending::Interrupted { .. } | Ending::HostError { .. } => bail!(
-            "the run {}: no value is to blame; see: afterimage state --at end {}",
+            "the run {}: no value caused that; see: afterimage state --at end {}",
             end.ending,
             pasted(traced.at())
         ),

@@ -19,7 +19,7 @@ use crate::why::{Held, Start};
 fn end_of(scene: &Scene<'_, '_>, (function, block): CodeBlock) -> Result<OpId> {
     let code = scene.traced.program().function(function);
     let end = code.and_then(|code| code.cfg.blocks.get(block));
-    let end = end.context("a block that is not there")?;
+    let end = end.context("a block that does not exist")?;
     // A loop may begin with a block without operators.
     Ok(if end.ops.is_empty() {
         end.ops.end

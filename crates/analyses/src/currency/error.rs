@@ -25,7 +25,8 @@ pub enum CurrencyError<E: std::error::Error + 'static> {
     Damaged(u64),
     /// The runs called the host in different ways.
     #[error(
-        "the two runs did not do the same: {}, so their moments do not correspond; both have to run on the same input",
+        "the two runs differ: {}, so their moments do not correspond; record both on the same \
+         input",
         parted(*number, a.as_deref(), b.as_deref())
     )]
     Apart {
@@ -38,7 +39,8 @@ pub enum CurrencyError<E: std::error::Error + 'static> {
     },
     /// The line is executed too often.
     #[error(
-        "the line is executed more than {0} times between two calls that both runs make, which is too often to compare them"
+        "the line is executed more than {0} times between two calls that both runs make, which \
+         is too often for a comparison"
     )]
     TooMany(usize),
 }

@@ -114,10 +114,10 @@ pub enum PositionError<E: Error + 'static> {
         nearest: u64,
     },
     /// No number follows `t=`.
-    #[error("\"{0}\" is no time: write a number of executed blocks, from t=1 to t={1}")]
+    #[error("\"{0}\" is not a time: write a number of executed blocks, from t=1 to t={1}")]
     Time(String, u64),
     /// It is not a percentage.
-    #[error("\"{0}\" is no part of the run: write 0% to 100%, with at most nine decimals")]
+    #[error("\"{0}\" is not a share of the run: write 0% to 100%, with at most nine decimals")]
     Percent(String),
     /// The place was never reached.
     #[error("{what} was never {happened}")]
@@ -151,7 +151,7 @@ pub enum PositionError<E: Error + 'static> {
     )]
     Unreachable(OrigOffset),
     /// Arrivals are counted by line.
-    #[error("\"{0}\" names a column, but arrivals are counted by line: leave the column out")]
+    #[error("\"{0}\" names a column, but arrivals are counted by line: leave out the column")]
     Column(String),
     /// The path does not determine the arrivals.
     #[error(

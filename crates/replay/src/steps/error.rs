@@ -43,7 +43,7 @@ pub enum StepsError<E: Error + 'static> {
     Statement(FuncId, OpId),
     /// The run executed more distinct operators, path by path, than can be numbered.
     #[error(
-        "the run executed more than {0} different operators, path by path, of the kind that is asked about"
+        "the run executed more than {0} different operators of the requested kind, path by path"
     )]
     Sites(u32),
     /// The statements were sketched from another run.

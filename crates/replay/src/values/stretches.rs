@@ -288,7 +288,7 @@ impl MakeStretch for Stretches {
             }
         };
         let writers = self.global_writers().get(global as usize);
-        let writers = writers.ok_or(Damaged("a global that is not there"))?;
+        let writers = writers.ok_or(Damaged("a global that does not exist"))?;
         for earlier in (0..position).rev() {
             let mut nodes = self.summary(earlier)?.node_counts.iter();
             let nodes_of = self.path.nodes();

@@ -235,7 +235,7 @@ impl Followed<'_> {
         if same {
             Ok(())
         } else {
-            Err("ValuesIndex: it says other than what following the run gives".to_owned())
+            Err("ValuesIndex: it differs from what following the run gives".to_owned())
         }
     }
 
@@ -306,7 +306,8 @@ fn compare(
     match stored {
         Ok(stored) if stored == epoch => Ok(()),
         Ok(_) => Err(format!(
-            "ValuesEpoch: the epoch that begins after t={before} is not what following the run gives"
+            "ValuesEpoch: the epoch that begins after t={before} differs from what following \
+             the run gives"
         )),
         Err(error) => Err(format!("ValuesEpoch: after t={before}: {error}")),
     }
@@ -322,7 +323,7 @@ fn compare_checkpoint(file: &TraceFile, nodes: u32, vertex: &Vertex) -> Result<b
         Ok(None) => Ok(false),
         Ok(Some(true)) => Ok(true),
         Ok(Some(false)) => Err(format!(
-            "ValuesCheckpoints: those up to t={} are not what following the run gives",
+            "ValuesCheckpoints: those up to t={} differ from what following the run gives",
             vertex.end()
         )),
         Err(error) => Err(format!(

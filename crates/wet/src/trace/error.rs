@@ -55,10 +55,13 @@ fn outside(time: u64, kept: &[(u64, u64)], without: Option<&str>) -> String {
     let kept = Vec::from_iter(kept.iter().map(text)).join(", ");
     match without {
         None => format!(
-            "values were kept {kept} only, and this needs one of t={time}; the rest: afterimage build --lens full"
+            "values were kept {kept} only, and this needs one of t={time}; for the rest: \
+             afterimage build --lens full"
         ),
         Some(without) => format!(
-            "values were kept without {without}, {kept}, and this needs one of a function that was left out, of t={time}; to have them, build the values anew: afterimage build --lens full --again"
+            "values were kept without {without}, {kept}, and this needs one of a function that \
+             was left out, of t={time}; to have them, build the values again: afterimage build \
+             --lens full --again"
         ),
     }
 }

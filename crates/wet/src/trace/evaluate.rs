@@ -107,7 +107,7 @@ where
             }
         }
         let value = known.values.get(&wanted).copied();
-        value.ok_or(TraceError::Damaged("a value that is not there"))
+        value.ok_or(TraceError::Damaged("a value that does not exist"))
     }
 
     /// Computes a value from known ones. `None` if something is missing.
@@ -283,7 +283,7 @@ where
         match writer {
             super::Writer::Initial => {
                 let global = self.initial.globals.get(inst.immediate as usize);
-                let global = global.ok_or(TraceError::Damaged("a global that is not there"))?;
+                let global = global.ok_or(TraceError::Damaged("a global that does not exist"))?;
                 Ok(Some(*global))
             }
             super::Writer::Host { .. } => Err(TraceError::Damaged("a value that was not kept")),

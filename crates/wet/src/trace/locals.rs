@@ -52,7 +52,7 @@ where
                 };
             };
             let visit = cursor.seek(found.time).map_err(TraceError::Path)?;
-            let visit = visit.ok_or(TraceError::Damaged("an execution that is not there"))?;
+            let visit = visit.ok_or(TraceError::Damaged("an execution that does not exist"))?;
             before = visit.start;
             if cursor.depth() > depth {
                 // Nothing since this inner activation began is of ours.

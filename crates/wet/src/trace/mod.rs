@@ -380,7 +380,7 @@ where
         };
         let named = self.instance(node, number)?;
         let named = named.filter(|instance| instance.time <= at);
-        named.ok_or(TraceError::Damaged("an execution that is not there"))
+        named.ok_or(TraceError::Damaged("an execution that does not exist"))
     }
 
     /// The host's actions.

@@ -33,7 +33,7 @@ pub enum CheckError {
         names: RuleId,
     },
     /// The root names a rule that does not exist.
-    #[error("the root names {0}, which there is not")]
+    #[error("the root names {0}, which does not exist")]
     UnknownRule(RuleId),
     /// A node that does not exist.
     #[error("{0} is not known")]

@@ -220,7 +220,7 @@ impl<'v, 'a> HostReads<'v, 'a> {
     /// The execution of a node that begins with a block.
     fn visit(&self, start: u64) -> Result<Visit, HostReadsError> {
         let visit = self.run.path.cursor().seek(start)?;
-        let damaged = HostReadsError::Damaged("an execution that is not there");
+        let damaged = HostReadsError::Damaged("an execution that does not exist");
         visit.filter(|visit| visit.start == start).ok_or(damaged)
     }
 
@@ -229,7 +229,7 @@ impl<'v, 'a> HostReads<'v, 'a> {
     /// # Errors
     /// If the recording is damaged, or the host made the call itself.
     pub fn caller_of(&self, call: u64) -> Result<Instance, HostReadsError> {
-        let damaged = HostReadsError::Damaged("an execution that is not there");
+        let damaged = HostReadsError::Damaged("an execution that does not exist");
         let visit = self.caller(call)?;
         self.values.at(visit.start)?.ok_or(damaged)
     }
@@ -308,10 +308,10 @@ impl<'v, 'a> HostReads<'v, 'a> {
             Wrote::Nothing => Origin::Initial,
             Wrote::Host { call } => Origin::Host { call },
             Wrote::Guest { start, inst } => {
-                let missing = HostReadsError::Damaged("an execution that is not there");
+                let missing = HostReadsError::Damaged("an execution that does not exist");
                 let instance = self.values.at(start)?.ok_or(missing)?;
                 let compiled = self.values.compiled(instance.node)?;
-                let missing = HostReadsError::Damaged("an instruction that is not there");
+                let missing = HostReadsError::Damaged("an instruction that does not exist");
                 let inst = compiled.code.insts.get(inst as usize).ok_or(missing)?;
                 Origin::Operator {
                     instance,

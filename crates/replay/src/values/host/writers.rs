@@ -154,7 +154,7 @@ impl<'a> Writers<'a> {
             let mut left = Written::new();
             for (start, positions) in written {
                 let visit = self.run.path.cursor().seek(start)?;
-                let missing = HostReadsError::Damaged("an execution that is not there");
+                let missing = HostReadsError::Damaged("an execution that does not exist");
                 let visit = visit.filter(|visit| visit.start == start).ok_or(missing)?;
                 if !asked(values, visit, &positions, canvas)? {
                     left.insert(start, positions);
@@ -266,7 +266,7 @@ fn before_stretch(
     canvas: &mut Canvas,
 ) -> Result<(), HostReadsError> {
     let range = canvas.range();
-    let missing = HostReadsError::Damaged("an execution that is not there");
+    let missing = HostReadsError::Damaged("an execution that does not exist");
     let at = values.at(time)?.ok_or(missing)?;
     for position in canvas.unknown() {
         let place = Place::Byte {
@@ -351,7 +351,7 @@ fn wrote(
     canvas: &mut Canvas,
     host: bool,
 ) -> Result<(), HostReadsError> {
-    let missing = HostReadsError::Damaged("an execution that is not there");
+    let missing = HostReadsError::Damaged("an execution that does not exist");
     let instance = values.at(visit.start)?.ok_or(missing)?;
     let mut ranges = Vec::new();
     let compiled = values.compiled(instance.node)?;
