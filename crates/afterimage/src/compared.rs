@@ -43,7 +43,7 @@ pub fn compare<R>(
     if by_name && query.by == By::Line {
         bail!(
             "{} and {} record different programs, whose lines cannot be matched by number; \
-             choose --by function, or ask: afterimage diff {} {}",
+             choose --by function, or use: afterimage diff {} {}",
             a.name().display(),
             b.name().display(),
             pasted(a.name()),

@@ -248,7 +248,7 @@ impl Counted {
         let place = || other.name.display().to_string();
         if !self.is_same_program(&other) {
             bail!(
-                "{}: its program is not that of {}; only counts of the same program can be \
+                "{}: records another program than {}; only counts of the same program can be \
                  added up",
                 place(),
                 self.name.display()
@@ -338,7 +338,7 @@ impl Profiled<'_> {
         match (self.note(), format) {
             (None, _) | (_, Format::Text | Format::Json) => Ok(()),
             (Some(note), _) => {
-                bail!("{note}; this format cannot say so: choose --format text or json")
+                bail!("{note}; this format cannot express that: choose --format text or json")
             }
         }
     }

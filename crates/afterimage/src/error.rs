@@ -213,6 +213,6 @@ mod tests {
         let session = SessionError::new("r.aft".as_ref(), Reason::Gone("path"));
         let error = anyhow::Error::from(session).context("r.aft");
         let told = QuestionError::from(error).to_string();
-        assert_eq!(told, "r.aft: the path that was built is not there");
+        assert_eq!(told, "r.aft: the path that was just built is missing");
     }
 }

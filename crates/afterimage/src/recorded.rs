@@ -6,8 +6,8 @@ use afterimage_trace::{Interrupter, RawValue};
 /// A remark for a recording that may name another operator than the one that trapped, or none.
 pub fn remark(uncertain: &Uncertain, asked: Option<Interrupter>) -> String {
     let what = if uncertain.in_block {
-        "the recording may name the wrong operator as the one that trapped: one that takes the \
-         value of the load that did"
+        "the recording may name the wrong operator: not the load that trapped, but one that \
+         uses its value"
     } else {
         "the engine does not report where it trapped, so the recording ends there as if it had \
          been cut off"

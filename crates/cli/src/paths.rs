@@ -52,7 +52,8 @@ pub(crate) struct Arguments {
     /// Write long traces in full
     #[arg(long, requires = "function", conflicts_with_all = ["hot", "find"])]
     whole: bool,
-    /// Order of the functions [default: calls]
+    /// Show only the first N functions, traces, paths or occurrences [default: 25 for text; for
+    /// JSON, 1000 occurrences and all else]
     #[arg(long, conflicts_with_all = ["function", "hot", "find"])]
     sort: Option<Order>,
     /// Show only the first N functions, traces, paths or occurrences [default: 25 for text; for

@@ -71,7 +71,7 @@ formats!(Text, Json);
 
 fn depth(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(0) => Err("0 shows nothing; give a number from 1 on".to_owned()),
+        Ok(0) => Err("--depth 0 shows nothing; give a number from 1 on".to_owned()),
         Ok(depth) => Ok(depth),
         Err(_) => Err("give a number from 1 on".to_owned()),
     }

@@ -65,7 +65,7 @@ fn repaired(from: &Path, to: &Path) -> Result<()> {
     }
     if found.unread > 0 {
         say(format_args!(
-            "{}: {} at its end cannot be assigned to it",
+            "{}: the origin of {} at its end is unknown",
             name(),
             counted(found.unread, "byte")
         ));

@@ -381,7 +381,8 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
         match object.address() {
             Some(address) => self.data_range_of(address, bytes, &wanted.name),
             None => Ok(refused(&format!(
-                "{} is not in memory here, so its writes cannot be watched; ask why {} in the console",
+                "{} is not in memory here, so its writes cannot be watched; ask why {} in the \
+                 console",
                 wanted.name, wanted.name
             ))),
         }

@@ -355,7 +355,7 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
             Handle::Object { number, object, .. } => self.parts(number, &object, 0..1 << 16)?.0,
         };
         let found = opened.into_iter().find(|one| one.name == name);
-        let found = found.with_context(|| format!("there is no {name} there"))?;
+        let found = found.with_context(|| format!("{name} does not exist there"))?;
         Ok(match found.object {
             Some(object) => sized(known, object),
             None => Err(found.value),

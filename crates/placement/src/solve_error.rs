@@ -97,7 +97,8 @@ pub enum SolveError {
     Uncoupled(FuncId),
     /// An indirect call of a type that no function has reached a function.
     #[error(
-        "the counters contradict each other: an indirect call reached a function of a type that none has"
+        "the counters contradict each other: an indirect call reached a function type that no \
+         function has"
     )]
     UncalledType,
     /// The run's end names an impossible frame.
@@ -110,7 +111,8 @@ pub enum SolveError {
     },
     /// A standalone plan derives these frames itself.
     #[error(
-        "the plan is standalone: it derives the activations in {block} of {function} itself, none may be given"
+        "the plan is standalone: it derives the activations in {block} of {function} itself, so \
+         none may be given"
     )]
     UnexpectedFrame {
         /// The function.

@@ -249,7 +249,7 @@ impl MemoryReport {
             Some(call) if step.t < call.first_t => {
                 format!("not yet in this call; before it {text}")
             }
-            Some(call) if step.t > call.last_t => "no more in this call".to_owned(),
+            Some(call) if step.t > call.last_t => "not again in this call".to_owned(),
             _ => text,
         }
     }

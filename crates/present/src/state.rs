@@ -117,7 +117,7 @@ fn frame_text(out: &mut dyn Write, frame: &Frame) -> Result<(), PresentError> {
     if !frame.inlined.is_empty() {
         let inlined = frame.inlined.iter().map(|name| plain(name));
         let inlined = Vec::from_iter(inlined).join(", in ");
-        writeln!(out, "    inside of {inlined}, inlined")?;
+        writeln!(out, "    inside {inlined}, inlined")?;
     }
     Ok(())
 }

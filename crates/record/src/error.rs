@@ -185,7 +185,7 @@ pub enum RecordError {
     UnknownPlace(String),
     /// The engine has no stack where the guest ended: it found no room to write it down.
     #[error(
-        "not enough memory to tell where the guest stood at its end; allow this process more of it"
+        "not enough memory to find where the guest was at its end; give this process more memory"
     )]
     NoBacktrace,
     /// The same stack overflow cannot be found again.

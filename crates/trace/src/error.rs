@@ -57,8 +57,8 @@ pub enum TraceError {
     /// Data may follow the last complete state: what is there is not the remains of an interrupted
     /// addition.
     #[error(
-        "damage hides what is in the trace file from {at} on ({bytes} bytes), so nothing is \
-         added, which would remove that; write a copy of everything that is intact with: \
+        "damage hides what is in the trace file from {at} on ({bytes} bytes); an addition would \
+         remove that, so nothing was added; write a copy of everything that is intact with: \
          afterimage verify --repair -o COPY.aft FILE.aft"
     )]
     Hidden {

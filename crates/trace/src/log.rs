@@ -406,9 +406,11 @@ impl LogReader {
             return Ok(false);
         }
         if self.section.first() != self.events {
-            return Err(
-                self.malformed(0, "the events before this chunk are not as many as it says")
-            );
+            return Err(self.malformed(
+                0,
+                "the number of events before this chunk differs from what it \
+                    says",
+            ));
         }
         Ok(true)
     }

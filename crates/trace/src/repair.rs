@@ -154,7 +154,7 @@ fn choose(all: &mut [FoundSection]) -> Result<()> {
             Some(it) if it.is_sound() => {}
             Some(it) => {
                 return Err(match it.section.chunks.get(it.intact) {
-                    Some(chunk) => chunk.damaged("its bytes are not what was written"),
+                    Some(chunk) => chunk.damaged("its bytes differ from what was written"),
                     None => TraceError::Cut(kind),
                 });
             }

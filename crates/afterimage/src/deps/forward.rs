@@ -77,7 +77,7 @@ impl Finder<'_, '_> {
         let instance = values.at(block.time)?;
         let instance = instance.context("an execution that does not exist")?;
         let function = self.scene.traced.program().function(block.function);
-        let function = function.context("a function that the program does not have")?;
+        let function = function.context("a function that is not in the program")?;
         let ops = &function.cfg.blocks[block.block].ops;
         for op in ops.start.as_u32()..ops.end.as_u32() {
             let op = OpId::from_u32(op);
@@ -249,12 +249,12 @@ impl Finder<'_, '_> {
     /// A block that was let run.
     fn block(&self, block: &Controlled) -> Result<BlockRun> {
         let function = self.scene.traced.program().function(block.function);
-        let function = function.context("a function that the program does not have")?;
+        let function = function.context("a function that is not in the program")?;
         let ops = &function.cfg.blocks[block.block].ops;
         let (first, end) = (ops.start.as_u32(), ops.end.as_u32());
         let offsets = self.index.offsets(function);
         let offsets = offsets.get(first as usize..end as usize);
-        let offsets = offsets.context("a block that the program does not have")?;
+        let offsets = offsets.context("a block that is not in the program")?;
         let statements = self.scene.types.statements(function.id);
         let statements = statements.map_or(0, |ssa| {
             let all = ssa.statements.values();

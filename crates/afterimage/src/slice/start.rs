@@ -217,7 +217,7 @@ fn of_trap(scene: &Scene<'_, '_>, thin: bool) -> Result<SliceStart> {
     let taken = taken.filter_map(|k| criteria::of_operand(&execution, &compiled.code, k));
     let operators = Operators::new(&loaded.program, &loaded.bytes, scene.source());
     let operator = operators.get(function, op)?;
-    let operator = operator.context("an operator that the program does not have")?;
+    let operator = operator.context("an operator that is not in the program")?;
     let ending = match traced.trap()? {
         Some(trapped) => trapped.why,
         None => end.ending.to_string(),

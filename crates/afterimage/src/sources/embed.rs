@@ -334,7 +334,7 @@ mod tests {
         let changes: [(&dyn Fn(), &str); 5] = [
             (&goes, "No such file"),
             (&is_linked, "symbolic links"),
-            (&is_folder, "no file any more"),
+            (&is_folder, "no longer a file"),
             (&grows, "larger than 64 MiB"),
             (&its_folder_is_linked, "Not a directory"),
         ];

@@ -18,7 +18,7 @@ pub enum MovedError {
     #[error("write OLD=NEW: the beginning of paths in the program, and where those files are")]
     NoEquals,
     /// Nothing precedes the `=`.
-    #[error("OLD is empty; write the beginning of paths in the program")]
+    #[error("OLD is empty; write the beginning of the paths in the program")]
     NoOld,
     /// Nothing follows it.
     #[error("NEW is empty; write a folder or a file, or . for the current folder")]

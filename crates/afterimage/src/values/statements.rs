@@ -394,7 +394,7 @@ impl<'a> Asked<'_, 'a> {
         let effect = self.types.effect(self.values, execution, site.op)?;
         let trap = self.trap_at(site, execution).map(|trap| trap.why.clone());
         // If the recording has no end, this is unknown.
-        let unfinished = || "the recording ends before it is done".to_owned();
+        let unfinished = || "the recording ends before it finishes".to_owned();
         let trapped = trap.or_else(|| effect.trapped.then(unfinished));
         let Effect {
             values, accesses, ..

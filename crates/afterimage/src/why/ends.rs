@@ -28,7 +28,7 @@ pub fn none(kind: &'static str, what: String) -> WhyEnd {
 
 /// The way leads out of the part of the run with stored values.
 pub fn outside(why: &str) -> WhyEnd {
-    none("unknown", format!("what is not known: {why}"))
+    none("unknown", format!("unknown: {why}"))
 }
 
 /// Describes an end.
@@ -121,7 +121,7 @@ pub fn end(teller: &Teller<'_, '_>, end: End) -> Result<WhyEnd> {
                 let time = scene.host.caller_of(call)?.time;
                 let (name, call, time) = (harmless(&import.name), grouped(call), grouped(time));
                 end.remark = Some(format!(
-                    "{name} gave it, call {call} of the host, at t={time}"
+                    "{name} returned it in call {call} of the host, at t={time}"
                 ));
             }
             end

@@ -21,7 +21,7 @@ pub enum CurrencyError<E: std::error::Error + 'static> {
     #[error(transparent)]
     Module(#[from] ProfileError),
     /// The activations do not follow from the path.
-    #[error("the path is damaged: what is executed at t={0} is in no activation")]
+    #[error("the path is damaged: what ran at t={0} is in no activation")]
     Damaged(u64),
     /// The runs called the host in different ways.
     #[error(

@@ -121,7 +121,7 @@ fn functions_behind_an_inserted_byte_have_no_lines_and_no_variables() {
     sandbox.write("two.wasm", module);
     sandbox.ok("record -o two.aft two.wasm");
     let told = sandbox.ok("profile two.aft").stderr;
-    assert!(told.contains("does not belong to their code"), "{told}");
+    assert!(told.contains("does not match their code"), "{told}");
     let last = all.last().unwrap()["function"]["index"].as_u64().unwrap();
     let before = Vec::from_iter(imported..changed);
     let behind = Vec::from_iter(changed..=last);
@@ -154,7 +154,7 @@ fn functions_behind_an_inserted_byte_have_no_lines_and_no_variables() {
         let option = if command == "trace" { "--from" } else { "--at" };
         let ran = sandbox.run(&format!("{command} two.aft {option} {at}"));
         assert_ne!(ran.code, Some(0), "{command}");
-        let why = "does not belong to their code";
+        let why = "does not match their code";
         let said = ran.stderr.lines().last().unwrap_or_default();
         assert!(
             said.contains("app.rs") && said.contains(why),
@@ -196,7 +196,7 @@ fn lines_behind_a_real_rewriter_are_right_or_refused() {
         assert_eq!(known["app"].get(&source), Some(&count), "{source}");
     }
     let told = sandbox.ok("profile new.aft").stderr;
-    let refused = told.contains("does not belong to their code");
+    let refused = told.contains("does not match their code");
     assert!(refused || own("new") == own("app"), "{told}");
 }
 

@@ -93,7 +93,7 @@ fn no_report_replaces_a_program_in_text_form() {
     ];
     for (name, text) in programs {
         sandbox.write(name, text);
-        let part = format!("{name} is a module, which no report replaces");
+        let part = format!("{name} is a module, which no report may replace");
         for format in ["text", "pprof"] {
             let words = format!("profile hello.aft --format {format} -o {name}");
             sandbox.refused(&words, 125, &[&part]);

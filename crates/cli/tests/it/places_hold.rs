@@ -197,7 +197,7 @@ const REFUSALS: &[&str] = &[
     "no operator begins",
     "unexpected argument",
     "there is no statement",
-    "is no place",
+    "not a place",
     "panicked",
 ];
 
@@ -275,7 +275,7 @@ fn check(sandbox: &Sandbox, own: &str, function: &str, line: &str, more: &[&str]
         let refused = !says_why && REFUSALS.iter().any(|refusal| stderr.contains(refusal));
         let aimless = stderr.contains("has no statement")
             && !stderr.contains("ask about")
-            && !stderr.contains("nor has its function one");
+            && !stderr.contains("and so does all of its function");
         if refused || aimless {
             wrong.push(format!("{command}{text}: {stderr}"));
         }

@@ -178,7 +178,7 @@ fn kind(scene: &StepScene<'_>, a: &Step, b: &Step) -> String {
             format!("{} returned another value", import(f))
         }
         (What::HostWrite(f, x), What::HostWrite(_, y)) if x.address == y.address => {
-            format!("{} gave other bytes", import(f))
+            format!("{} wrote other bytes", import(f))
         }
         (What::HostWrite(f, _), What::HostWrite(..)) => format!("{} wrote elsewhere", import(f)),
         (What::HostRead(f, x), What::HostRead(_, y)) if x == y => {

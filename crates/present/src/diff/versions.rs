@@ -99,7 +99,9 @@ fn suspicious(
     }
     let other = plain(report.a.name);
     let head = format!(
-        "suspects: other operators in functions that have the same ones otherwise, and what takes the same and gives from the beginning what nothing like it in {other} gives (right versions have a few, too)"
+        "suspects: operators that differ in otherwise equal functions, and statements with \
+         equal inputs whose output, from the beginning, is one that no similar statement in \
+         {other} gives (correct versions have a few, too)"
     );
     writeln!(out, "\n{}", style.paint(Paint::Bold, &head))?;
     let mut table = Table::new(&[

@@ -34,7 +34,7 @@ pub enum PathFileError {
     Directory(CodecError),
     /// A node that the program does not have.
     #[error(
-        "the directory of the path names a block that the program does not have: {function}, {block}"
+        "the directory of the path names a block that is not in the program: {function}, {block}"
     )]
     NoSuchBlock {
         /// The function.

@@ -33,7 +33,8 @@ pub enum PatternTextError {
     Form(String),
     /// It does not name the function of the blocks.
     #[error(
-        "\"{0}\" does not say whose blocks these are: name the function, with --function or as in main:{0}"
+        "\"{0}\" does not name the function of these blocks: name it with --function or as in \
+         main:{0}"
     )]
     Whose(String),
     /// It names no function, or several.

@@ -47,7 +47,7 @@ pub enum NumberError {
 fn kept(nearest: Option<u64>) -> String {
     match nearest {
         Some(nearest) => format!("which kept call {nearest} nearest to it"),
-        None => "which kept none".to_owned(),
+        None => "which kept no call".to_owned(),
     }
 }
 

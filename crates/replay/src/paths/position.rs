@@ -155,12 +155,14 @@ pub enum PositionError<E: Error + 'static> {
     Column(String),
     /// The path does not determine the arrivals.
     #[error(
-        "the arrivals at {0} cannot be told apart: a call there may return or throw to the same block; write another line, or a time"
+        "the arrivals at {0} cannot be distinguished: a call there may return or throw to the \
+         same block; write another line, or a time"
     )]
     Ambiguous(String),
     /// Code was left out of the path.
     #[error(
-        "the path lacks code of functions with {0}, so executions of it cannot be counted; write a time, or build the whole path with `afterimage build --lens paths --again`"
+        "the path lacks code of functions with {0}, so executions there cannot be counted; \
+         write a time, or build the whole path with `afterimage build --lens paths --again`"
     )]
     LeftOut(String),
     /// The call was left out of the path.

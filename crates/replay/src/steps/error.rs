@@ -47,7 +47,7 @@ pub enum StepsError<E: Error + 'static> {
     )]
     Sites(u32),
     /// The statements were sketched from another run.
-    #[error("the run that is followed is not the one whose statements were sketched")]
+    #[error("the run being followed differs from the one whose statements were sketched")]
     OtherRun,
     /// More nodes were executed than can be counted.
     #[error("the run is too long to be counted")]

@@ -161,7 +161,7 @@ impl Stretches {
         }
         let program = &self.module.program;
         let own = program.function(function);
-        let own = own.ok_or(Damaged("a function that the program does not have"))?;
+        let own = own.ok_or(Damaged("a function that is not in the program"))?;
         let body = Body::read(program, &self.module.bytes, own)?;
         // A handler may be further out.
         let mut edges = own.cfg.edges.values();

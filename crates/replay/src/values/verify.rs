@@ -95,7 +95,7 @@ pub fn verify_values(
         report.findings.push(finding);
     }
     if report.findings.is_empty() && seen.len() < vertices {
-        let finding = "ValuesCheckpoints: there are some that following the run does not give";
+        let finding = "ValuesCheckpoints: some do not occur when the run is followed";
         report.findings.push(finding.to_owned());
     }
     if let Some(epochs) = epochs.filter(|_| report.findings.is_empty()) {
@@ -154,14 +154,15 @@ fn other_stack(
     if said.len() != found.len() {
         let (found, said) = (found.len(), said.len());
         return Some(format!(
-            "{found} functions are open at the end, and the recording says {said}"
+            "{found} functions are open at the end, but the recording says {said}"
         ));
     }
     let differs = found.iter().position(|found| said.next() != Some(*found));
     let at = differs?;
     let (function, block) = found[at];
     Some(format!(
-        "function {at} of the stack at the end is {function}, in {block}, and the recording says another place"
+        "function {at} of the stack at the end is {function}, in {block}, but the recording has \
+         another place"
     ))
 }
 

@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named() {
-        assert!(error("perceptron").contains("bimodal, gshare and tage"));
+        assert!(error("perceptron").contains("bimodal, gshare or tage"));
         assert!(error("gshare:size=3").contains("bits, history, targets"));
         assert!(error("gshare:bits=25").contains("from 1 to 24"));
         assert!(error("gshare:bits=many").contains("from 1 to 24"));

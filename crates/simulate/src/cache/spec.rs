@@ -138,7 +138,7 @@ mod tests {
     fn what_is_wrong_is_named() {
         let error = |text: &str| text.parse::<LevelSpec>().expect_err(text).to_string();
         assert!(error("32k,8").contains("as in 32k,8,64"));
-        assert!(error("32k,8,48").contains("power of two of bytes"));
+        assert!(error("32k,8,48").contains("power of two"));
         assert!(error("32k,8,2").contains("from 4"));
         assert!(error("1t,8,64").contains("number of bytes"));
         assert!(error("0,8,64").contains("whole number of lines"));

@@ -135,7 +135,7 @@ where
                     Step::Source(Source::Zero) => Ok(Some((0, 0))),
                     Step::Source(Source::Returned { instance, index }) => {
                         let result = self.host_result(instance, index)?;
-                        let unknown = TraceError::Damaged("a result that the host did not give");
+                        let unknown = TraceError::Damaged("a result that the host did not return");
                         result.map(Some).ok_or(unknown)
                     }
                     // Its readers have stored it; but it need not have been read.
@@ -277,7 +277,7 @@ where
         position: usize,
         known: &mut ComputedValues,
     ) -> Result<Option<Bits>, Failure<S, E>> {
-        let unknown = TraceError::Damaged("a global that nobody wrote");
+        let unknown = TraceError::Damaged("a global that nothing wrote");
         let reading = self.reading(instance, position)?;
         let writer = reading.first().ok_or(unknown)?.writer;
         match writer {

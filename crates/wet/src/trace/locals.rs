@@ -79,7 +79,7 @@ where
         if let Some(known) = self.setters.borrow().get(&key) {
             return Ok(Rc::clone(known));
         }
-        let unknown = TraceError::Damaged("a function that the program does not have");
+        let unknown = TraceError::Damaged("a function that is not in the program");
         let defined = self.program.function(function).ok_or(unknown)?;
         let sets = |operator: &Operator<'_>| match *operator {
             Operator::LocalSet { local_index } | Operator::LocalTee { local_index } => {

@@ -219,7 +219,7 @@ fn the_directory_must_agree_with_the_blocks() {
     ];
     let bytes = write(&Twpp::compact(collect(&events)));
     let part = Part::Function(FuncId::from_u32(4));
-    let what = "its calls are not those of the directory";
+    let what = "its calls differ from those of the directory";
     // The number of path traces, and the number of calls.
     for field in [4, 24] {
         let mut other = bytes.clone();
@@ -262,7 +262,7 @@ fn no_more_calls_are_open_than_there_are() {
     assert_eq!(bytes[begin..begin + one.len()], one);
     bytes[begin..begin + one.len()].copy_from_slice(&two);
     forge(&mut bytes);
-    let what = "more calls are open than there are";
+    let what = "more calls are open than exist";
     assert_eq!(
         read_all(&bytes),
         Err(FileError::Malformed(Part::Calls, what))

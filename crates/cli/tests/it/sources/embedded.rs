@@ -176,10 +176,7 @@ fn what_cannot_be_embedded_is_named() {
         assert_eq!(ran.code, Some(134));
     }
     fs::remove_file(sandbox.path("src/count.wat")).unwrap();
-    let parts = [
-        "no source file of the program lies there",
-        "1 was not found",
-    ];
+    let parts = ["no source file of the program is there", "1 was not found"];
     sandbox.refused(&format!("{RECORD} --sources src count.wasm 3"), 125, &parts);
     let large = fs::File::create(sandbox.path("src/count.wat")).unwrap();
     large.set_len((64 << 20) + 1).unwrap();
@@ -350,7 +347,7 @@ fn without_inputs_counts_and_path_stay_and_no_secret() {
     );
     let info = sandbox.ok("info given.aft").stdout;
     assert!(
-        info.contains("that was stripped, and its run cannot be repeated"),
+        info.contains("it was stripped, and the run cannot be repeated"),
         "{info}"
     );
     for words in [

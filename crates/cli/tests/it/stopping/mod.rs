@@ -459,7 +459,7 @@ fn looking_for_what_trapped_is_interrupted_and_the_recording_stays() {
         assert_eq!(ran.code, Some(134), "{ran:?}");
         assert!(ran.stderr.contains("was interrupted"), "{ran:?}");
         if placed {
-            assert!(ran.stderr.contains("may be one that takes"), "{ran:?}");
+            assert!(ran.stderr.contains("not the load that trapped"), "{ran:?}");
             is_exact(&sandbox, "late.aft", "trapped: memory access out of bounds");
         } else {
             assert!(ran.stderr.contains("has no end"), "{ran:?}");

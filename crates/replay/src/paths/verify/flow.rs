@@ -144,10 +144,11 @@ impl<'n, 'a> Flow<'n, 'a> {
             let block = block.map_or_else(|| "no block".to_owned(), |block| block.to_string());
             let said = match stop {
                 Some(stop) if !partial => format!(" in {}, {}", stop.function, stop.block),
-                _ => " nowhere there".to_owned(),
+                _ => " elsewhere".to_owned(),
             };
             let text = format!(
-                "activation {depth}, from outside, ends in {function}, {block}, but by END{said}"
+                "activation {depth}, from outside, ends in {function}, {block}, but END has \
+                 it{said}"
             );
             report.find(PathRule::Stack, text);
         }

@@ -156,7 +156,7 @@ fn end(
         } else {
             continue;
         };
-        let text = format!("{id} of {name}: {block}, number {i} of it, {what}");
+        let text = format!("{id} of {name}: {block}, its block number {i}, {what}");
         report.find(PathRule::Edges, text);
         return NodeEnd::Unknown;
     }

@@ -193,7 +193,7 @@ impl<'v, 'a> HostReads<'v, 'a> {
     /// # Errors
     /// If the recording is damaged.
     pub fn caller_at(&self, time: u64) -> Result<Instance, HostReadsError> {
-        let damaged = HostReadsError::Damaged("a call of the host that nobody made");
+        let damaged = HostReadsError::Damaged("a host call that was never made");
         self.values.at(time)?.ok_or(damaged)
     }
 
@@ -236,7 +236,7 @@ impl<'v, 'a> HostReads<'v, 'a> {
 
     /// The execution that ends with a call by the guest.
     fn caller(&self, call: u64) -> Result<Visit, HostReadsError> {
-        let damaged = || HostReadsError::Damaged("a call of the host that nobody made");
+        let damaged = || HostReadsError::Damaged("a host call that was never made");
         let of_guest = self.host()?.of_guest(call).ok_or_else(damaged)?;
         let time = self.times()?.get(of_guest)?.ok_or_else(damaged)?;
         let visit = self.run.path.cursor().seek(time)?;

@@ -171,7 +171,7 @@ impl<'a> Writers<'a> {
         self.follow(values, Some(interval), Moment::Start(behind), &mut seen)?;
         for position in written.into_values().flatten() {
             if seen.get(position).is_none() {
-                return Err(HostReadsError::Damaged("a write that is none"));
+                return Err(HostReadsError::Damaged("a write that writes nothing"));
             }
             canvas.set(position, seen.get(position));
         }

@@ -43,7 +43,7 @@ pub(super) fn check(twpp: &Twpp) -> Result<(), &'static str> {
     }
     let open = twpp.calls.open_calls();
     if open.len() as u64 != twpp.calls.open() {
-        return Err("more calls are open than there are");
+        return Err("more calls are open than exist");
     }
     for id in open {
         let k = place(id).ok_or("a call takes a path trace that does not exist")?;
