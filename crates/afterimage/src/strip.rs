@@ -80,7 +80,7 @@ fn stripped(at: &Path, monitor: &dyn Monitor) -> Result<Stripped, Reason> {
     }
     let meta = file.meta()?;
     if meta.is_without_inputs() {
-        let without = "what the program was given was stripped".to_owned();
+        let without = "the program's input was stripped".to_owned();
         return Err(Reason::NotAgain(without));
     }
     let engine = meta.engine;

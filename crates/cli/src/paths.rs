@@ -52,12 +52,11 @@ pub(crate) struct Arguments {
     /// Write long traces in full
     #[arg(long, requires = "function", conflicts_with_all = ["hot", "find"])]
     whole: bool,
-    /// Show only the first N functions, traces, paths or occurrences [default: 25 for text; for
-    /// JSON, 1000 occurrences and all else]
+    /// Order of the functions [default: calls]
     #[arg(long, conflicts_with_all = ["function", "hot", "find"])]
     sort: Option<Order>,
     /// Show only the first N functions, traces, paths or occurrences [default: 25 for text; for
-    /// JSON all, but 1000 occurrences]
+    /// JSON 1000 occurrences, otherwise all]
     #[arg(long = "limit", alias = "top", value_name = "N")]
     top: Option<usize>,
     /// Output format

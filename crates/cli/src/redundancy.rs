@@ -43,8 +43,8 @@ pub(crate) struct Arguments {
     /// Report only this function
     #[arg(long, value_name = "FUNCTION")]
     function: Option<String>,
-    /// Show only the N with the most redundant executions [default: 20 for text on standard output;
-    /// otherwise all, with results by path for 20]
+    /// Show only the N with the most redundant executions [default: 20 for text on standard output,
+    /// all otherwise; results by path cover 20]
     #[arg(long = "limit", alias = "top", value_name = "N", value_parser = entries)]
     top: Option<u64>,
     /// For each, show the N most frequent ways: the Ball–Larus path on which it was redundant, and

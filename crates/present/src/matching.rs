@@ -201,7 +201,7 @@ pub fn match_text(
     let hint = if report.names_used {
         "function names were a hint"
     } else {
-        "names were not used"
+        "function names were not used"
     };
     let head = format!(
         "of {} that {b} executed, {} ({}) correspond to a statement of {a}; {hint}",

@@ -36,7 +36,7 @@ pub enum StepsError<E: Error + 'static> {
     #[error(transparent)]
     Module(#[from] ProfileError),
     /// A function's body cannot be read.
-    #[error("the module does not have the body of {0}")]
+    #[error("the module lacks the body of {0}")]
     NoBody(FuncId),
     /// A statement is unknown to the machine.
     #[error("{0}, {1} is a statement, but the machine has no instruction for it")]

@@ -213,7 +213,7 @@ where
         let write = write.ok_or(TraceError::Damaged("a write that does not exist"))?;
         // The builder stores values that would need more.
         if source.copies > MOST_COPIES {
-            return Err(TraceError::Damaged("copies of too many copies"));
+            return Err(TraceError::Damaged("too many nested copies"));
         }
         let copies = self.copies(instance, write)?;
         let copies = copies.ok_or(TraceError::Damaged("a copy of nothing"))?;

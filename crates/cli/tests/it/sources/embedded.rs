@@ -374,7 +374,7 @@ fn without_inputs_counts_and_path_stay_and_no_secret() {
         ];
         sandbox.refused(words, 125, &said);
     }
-    let said = ["what the program was given was stripped"];
+    let said = ["the program's input was stripped"];
     sandbox.refused("strip given.aft", 125, &said);
     // What is gone stays gone.
     sandbox.ok("strip --inputs given.aft");
