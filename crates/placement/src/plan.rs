@@ -124,8 +124,8 @@ pub enum PlanError {
     FeedbackOfAnotherFunction(FuncId),
     /// The earlier run was of another program.
     #[error(
-        "the counts are not from this program: it defines {expected} functions, the counts have \
-         {found}"
+        "the counts are not from this program: it defines {expected} functions, but the counts \
+         have {found}"
     )]
     FeedbackOfAnotherProgram {
         /// Functions of the program.

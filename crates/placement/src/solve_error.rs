@@ -33,7 +33,8 @@ impl fmt::Display for Counted {
 pub enum SolveError {
     /// The plan is for another program.
     #[error(
-        "the plan is not for this program: it defines {expected} functions, the plan has {found}"
+        "the plan is not for this program: it defines {expected} functions, but the plan has \
+         {found}"
     )]
     ForeignProgram {
         /// Functions of the program.
@@ -50,7 +51,7 @@ pub enum SolveError {
         place: Counted,
     },
     /// The number of counters differs from the number that the plan placed.
-    #[error("the plan has {expected} counters, {found} are given")]
+    #[error("the plan has {expected} counters, but {found} are given")]
     CounterCount {
         /// Counters of the plan.
         expected: usize,

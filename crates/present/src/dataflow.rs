@@ -88,7 +88,7 @@ impl FactScene<'_> {
             None => Ok(String::new()),
         };
         let (what, op) = match (decider, self.fact) {
-            (None, Fact::Reaching) => ("what the call began with", None),
+            (None, Fact::Reaching) => ("the value at the start of the call", None),
             (None, Fact::LastUse | Fact::Places { ahead: true, .. }) => {
                 ("nothing up to the call's end", None)
             }

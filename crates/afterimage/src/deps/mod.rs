@@ -386,7 +386,7 @@ impl Finder<'_, '_> {
             Controller::Host => return Ok((Dependence::new(role, DependsOn::HostCall), None)),
             Controller::Branch { time, block } => (time, function, Some(block)),
             Controller::Call { time } | Controller::Throw { time } => {
-                let caller = values.at(time)?.context("a call at no time")?;
+                let caller = values.at(time)?.context("a call without a time")?;
                 let node = &values.path().nodes()[caller.node];
                 (time, node.function, node.blocks.last().copied())
             }

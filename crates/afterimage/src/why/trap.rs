@@ -329,7 +329,7 @@ fn beyond(scene: &Scene<'_, '_>, death: &Death) -> Result<String> {
 /// block's call. Also returns the value that decided the branch that led there.
 fn told(scene: &Scene<'_, '_>, time: u64, op: Option<OpId>) -> Result<(WhyFrame, Option<Value>)> {
     let walk = scene.walk();
-    let instance = scene.values.at(time)?.context("a call at no time")?;
+    let instance = scene.values.at(time)?.context("a call without a time")?;
     let op = match op {
         Some(op) => Some(op),
         None => last_of(scene, instance, time),

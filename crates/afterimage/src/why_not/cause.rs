@@ -154,7 +154,10 @@ fn stood(scene: &Scene<'_, '_>, time: u64) -> Result<Option<WhyNotEnd>> {
         return Ok(None);
     };
     let block = |call: &Call| -> Result<CodeBlock> {
-        let instance = scene.values.at(call.time)?.context("a call at no time")?;
+        let instance = scene
+            .values
+            .at(call.time)?
+            .context("a call without a time")?;
         let blocks = &scene.values.path().nodes()[instance.node].blocks;
         let block = blocks.get((call.time - instance.time) as usize);
         Ok((call.function, *block.context("a call in no block")?))

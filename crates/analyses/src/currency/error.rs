@@ -48,10 +48,10 @@ pub enum CurrencyError<E: std::error::Error + 'static> {
 fn parted(number: u64, a: Option<&str>, b: Option<&str>) -> String {
     let call = |what: Option<&str>| match what {
         Some(name) => format!("{name} in"),
-        None => "none in".to_owned(),
+        None => "no call in".to_owned(),
     };
     format!(
-        "the host's call {number} is {} the unoptimised one and {} the optimised one",
+        "host call {number} is {} the unoptimised run and {} the optimised one",
         call(a),
         call(b)
     )

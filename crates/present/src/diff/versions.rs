@@ -106,7 +106,7 @@ fn suspicious(
     writeln!(out, "\n{}", style.paint(Paint::Bold, &head))?;
     let mut table = Table::new(&[
         ("t", Right),
-        ("wrong from it", Right),
+        ("wrong after", Right),
         ("source", Left),
         ("in B", Left),
         ("function", Left),

@@ -58,7 +58,7 @@ where
         }
         let own = follower.machine.snapshot()?;
         let Some(own) = own.filter(|own| own.time == time) else {
-            return wrong("is at no moment between two paths");
+            return wrong("is not between two paths");
         };
         let (stored, opened) = match snapshots.snapshot(number) {
             Ok(found) => found,

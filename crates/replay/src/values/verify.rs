@@ -132,7 +132,7 @@ fn open_calls(
         let mut cursor = path.cursor();
         let mut open = Vec::new();
         for call in &found {
-            let visit = cursor.seek(call.time)?.ok_or("a call at no time")?;
+            let visit = cursor.seek(call.time)?.ok_or("a call without a time")?;
             let blocks = &path.nodes()[visit.node].blocks;
             let block = blocks.get((call.time - visit.start) as usize);
             open.push((call.function, *block.ok_or("a call in no block")?));

@@ -191,7 +191,10 @@ fn open(lens: &CountsLens, end: Option<&End>, report: &mut Report) {
         .filter(|frame| frame.standing != Standing::NotEntered)
         .count() as u64;
     if total != frames {
-        let text = format!("COUNTS has {total} open activations, END {frames} frames entered");
+        let text = format!(
+            "COUNTS has {total} open activations, but END has {frames} entered \
+            frames"
+        );
         report.find(Rule::Open, text);
     }
 }
