@@ -73,7 +73,7 @@ impl FactScene<'_> {
     /// The fact, as a verb phrase.
     fn holds(&self) -> &'static str {
         match self.fact {
-            Fact::Available => "its result is available already",
+            Fact::Available => "its result is already available",
             Fact::Reaching => "",
             Fact::LastUse => "it is the last use of its local's value",
             Fact::Places { ahead: false, .. } => "it holds",

@@ -125,7 +125,7 @@ impl SliceQuery {
         if self.chop.is_some() && is_forward {
             Some("a chop is part of a backward slice")
         } else if self.chop.is_some() && self.depth.is_some() {
-            Some("a chop has no depth")
+            Some("a chop takes no depth")
         } else if self.about == SliceAbout::Trap && (is_forward || !is_full) {
             Some("nothing depends on what killed the program, and its slice is by executions")
         } else if self

@@ -120,7 +120,7 @@ fn done(replaced: &ReplacedReport, [name_a, name_b]: [&str; 2], other: &str) -> 
     match b.otherwise {
         None => executed,
         Some(_) if b.first.as_ref().is_some_and(Otherwise::is_of_constants) => executed,
-        Some(0) => format!("{executed}, where {other} would have given the same each time"),
+        Some(0) => format!("{executed}, where {other} would have given the same value each time"),
         Some(times) => format!(
             "{executed}, where {other} would have given another value {}",
             counted(times, "time")

@@ -60,7 +60,7 @@ impl FromStr for LevelSpec {
         let lines = size / line;
         if lines > MOST_LINES {
             return Err(wrong(&format!(
-                "it has {lines} lines, and at most {MOST_LINES} can be simulated"
+                "it has {lines} lines, but at most {MOST_LINES} can be simulated"
             )));
         }
         let ways = match ways.trim() {
