@@ -254,7 +254,7 @@ fn of_one(
     )?;
     writeln!(
         out,
-        "it was executed at t={}, as block {} of its call",
+        "it was executed at t={}, at step {} of its call",
         grouped(one.time),
         grouped(one.step),
     )?;

@@ -362,7 +362,7 @@ fn maker(side: &Side<'_, '_>, seen: &Seen) -> Result<Maker> {
         }
         StepBack::End(End::Zero | End::Memory(_) | End::Global(_)) => Maker::Beginning,
         StepBack::End(End::Host { .. } | End::Returned { .. } | End::Argument { .. }) => {
-            Maker::Unknown("the host returned it")
+            Maker::Unknown("the host provided it")
         }
         StepBack::End(End::Segment { .. }) => Maker::Unknown("it was copied from a data segment"),
         StepBack::End(End::Open(_)) => Maker::Unknown("the call did not return"),

@@ -246,17 +246,17 @@ fn what_is_to_be_called_is_not_there() {
     sandbox.refused(
         "record --invoke add library.wat 1 x",
         125,
-        &["\"x\" is no i64"],
+        &["\"x\" is not of type i64"],
     );
     sandbox.refused(
         "record --invoke add library.wat 4294967296 1",
         125,
-        &["\"4294967296\" is no i32"],
+        &["\"4294967296\" is not of type i32"],
     );
     sandbox.refused(
         "record --invoke add library.wat 1.5 1",
         125,
-        &["\"1.5\" is no i32"],
+        &["\"1.5\" is not of type i32"],
     );
     assert_eq!(sandbox.names(), ["library.wat"]);
     let ran = sandbox.run("record --invoke add library.wat -1 -0x10");
@@ -615,19 +615,19 @@ fn options_that_the_guest_gets_are_said() {
     for (words, said) in [
         (
             "record --force hello.wat -o y.aft",
-            Some("-o stands after the program"),
+            Some("-o comes after the program"),
         ),
         (
             "record --force hello.wat x -q",
-            Some("-q stands after the program"),
+            Some("-q comes after the program"),
         ),
         (
             "record --force hello.wat --output=y.aft",
-            Some("--output=y.aft stands after the program"),
+            Some("--output=y.aft comes after the program"),
         ),
         (
             "record --force hello.wat --lens paths",
-            Some("--lens stands after the program"),
+            Some("--lens comes after the program"),
         ),
         ("record --force hello.wat -x --oh -", None),
         ("record --force hello.wat -- -o y.aft", None),
@@ -673,6 +673,6 @@ fn a_quiet_recording_that_fails_says_why() {
         assert!(ran.stderr.contains(said), "{ran:?}");
         assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
     }
-    sandbox.refused("record -q traps.wat", 125, &["traps.aft exists already"]);
+    sandbox.refused("record -q traps.wat", 125, &["traps.aft already exists"]);
     sandbox.refused("record -q nowhere.wat", 127, &["nowhere.wat"]);
 }

@@ -164,7 +164,7 @@ fn functions_behind_an_inserted_byte_have_no_lines_and_no_variables() {
     let ran = sandbox.run(&format!("values two.aft --at app::{moved} --var n"));
     assert_ne!(ran.code, Some(0), "{ran:?}");
     let said = ran.stderr.lines().last().unwrap_or_default();
-    let why = format!("does not belong to the code of app::{moved}:");
+    let why = format!("does not match the code of app::{moved}:");
     assert!(said.contains(&why), "{said}");
 }
 

@@ -212,8 +212,8 @@ fn what_cannot_be_compared_is_refused() {
     let compare = "profile 100.aft --compare 200.aft";
     for (words, part) in [
         ("--by block", "--by function or --by line"),
-        ("--format lcov", "--compare has no lcov"),
-        ("--format html", "--compare has no html"),
+        ("--format lcov", "--compare cannot write lcov"),
+        ("--format html", "--compare cannot write html"),
         ("--limit 0x", "--limit"),
     ] {
         let ran = sandbox.run(&format!("{compare} {words}"));

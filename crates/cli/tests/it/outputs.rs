@@ -113,13 +113,13 @@ fn an_existing_recording_is_kept_unless_force() {
     sandbox.refused(
         "record hello.wat",
         125,
-        &["hello.aft exists already", "--force", "-o"],
+        &["hello.aft already exists", "--force", "-o"],
     );
     sandbox.write("precious.txt", "not a recording");
     sandbox.refused(
         "record -o precious.txt hello.wat",
         125,
-        &["precious.txt exists already"],
+        &["precious.txt already exists"],
     );
     assert_eq!(sandbox.read("hello.aft"), before);
     assert_eq!(sandbox.read("precious.txt"), b"not a recording");

@@ -83,7 +83,7 @@ fn conditions_hit_counts_and_log_points() {
     client.go("continue");
     let said = client.said();
     assert!(
-        said.contains("no condition holds: looked at 8 executions"),
+        said.contains("no condition holds: tested 8 executions"),
         "{said}"
     );
     lines(

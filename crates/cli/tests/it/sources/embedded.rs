@@ -145,7 +145,7 @@ fn what_cannot_be_embedded_is_named() {
         125,
         &parts,
     );
-    let parts = ["--sources file: this is no folder"];
+    let parts = ["--sources file: not a folder"];
     sandbox.refused(
         &format!("{RECORD} --sources file count.wasm 3"),
         125,

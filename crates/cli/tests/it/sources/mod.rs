@@ -36,7 +36,7 @@ fn record(sandbox: &Sandbox, path: &str, out: &str) {
     assert_eq!(ran.code, Some(134), "{ran:?}");
 }
 
-const MISSING: &str = "afterimage: sources not at hand: /build/app/src/count.wat; say where they are with --source-path OLD=NEW\n";
+const MISSING: &str = "afterimage: sources not found: /build/app/src/count.wat; say where they are with --source-path OLD=NEW\n";
 
 #[test]
 fn sources_that_were_moved_are_found_by_every_command_that_shows_them() {
@@ -153,7 +153,7 @@ fn the_standard_library_is_taken_only_of_the_same_commit() {
     };
     let is_missing = |ran: &Ran| {
         assert_eq!(ran.code, Some(0), "{ran:?}");
-        !ran.stdout.contains(LINE) && ran.stderr.contains("sources not at hand: /rustc/")
+        !ran.stdout.contains(LINE) && ran.stderr.contains("sources not found: /rustc/")
     };
     assert!(is_missing(&ask()), "a commit that is not known");
     let manifest = |commit: &str| {
@@ -203,7 +203,7 @@ fn what_is_no_place_of_sources_is_refused() {
     sandbox.write(".afterimage.toml", "source-path = [\"/build=nowhere\"]");
     let missing = sandbox.ok("why a.aft --trap").stderr;
     assert!(
-        missing.contains("not at hand: /build/count.wat;"),
+        missing.contains("not found: /build/count.wat;"),
         "{missing}"
     );
 }
@@ -213,7 +213,7 @@ fn a_name_that_is_not_at_hand_drives_no_terminal() {
     let sandbox = Sandbox::new();
     record(&sandbox, "/build/\u{1b}[2J\u{202e}a\nb.wat", "a.aft");
     let missing = sandbox.ok("why a.aft --trap").stderr;
-    let said = "sources not at hand: /build/\\u{1b}[2J\\u{202e}a b.wat;";
+    let said = "sources not found: /build/\\u{1b}[2J\\u{202e}a b.wat;";
     assert!(missing.contains(said), "{missing}");
     assert_eq!(missing.lines().count(), 1);
 }
