@@ -246,7 +246,7 @@ fn rounds_that_changed_places_are_told_by_what_they_gave() {
         }
         let text = sandbox.ok(&format!("{words}#1")).stdout;
         let says = match why {
-            "differs" => "something else than at the one that has the same number: 13 and not 4",
+            "differs" => "another value than at the arrival with the same number: 13, not 4",
             "alike" => "do not show which is which",
             _ => "SUM is ",
         };
@@ -478,7 +478,7 @@ fn what_cannot_be_asked_is_refused() {
         &format!("{plain} --at app.rs:11:5 --var x"),
         &["leave out the column"],
     );
-    refused(&format!("{plain} --at work --var x"), &["no source line"]);
+    refused(&format!("{plain} --at work --var x"), &["not a source line"]);
     refused(
         &format!("{plain} --at app.rs:11#99 --var x"),
         &["in the optimised run", "8 times"],

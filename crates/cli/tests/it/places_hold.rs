@@ -427,7 +427,7 @@ fn the_declaration_of_a_function_is_its_entry() {
             (function.code, &function.stdout),
             "{command}"
         );
-        let said = "app.c:6 has no code, but declares push: the function is meant";
+        let said = "app.c:6 has no code, but declares push: using that function";
         assert_eq!(
             line.stderr.matches(said).count(),
             1,

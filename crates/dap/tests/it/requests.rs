@@ -267,7 +267,7 @@ fn variables_are_opened_part_by_part() {
     );
     client.go("next");
     let gone = client.refused("variables", json!({ "variablesReference": 77 }));
-    assert!(gone.contains("gone on"), "{gone}");
+    assert!(gone.contains("moved since"), "{gone}");
 }
 
 #[test]
@@ -298,7 +298,7 @@ fn the_console_has_our_own_commands() {
     assert!(slice.starts_with("what amount = "), "{slice}");
     assert!(slice.contains(SOURCE), "{slice}");
     let when = client.console("when round == 9");
-    assert!(when.contains("looked at 7 executions"), "{when}");
+    assert!(when.contains("tested 7 executions"), "{when}");
     client.stopped();
     assert_eq!(client.console("round"), "9");
     client.console("when-before round == 4");
@@ -306,7 +306,7 @@ fn the_console_has_our_own_commands() {
     assert_eq!(client.console("round"), "4");
     let never = json!({ "expression": "when round == 99", "context": "repl" });
     let never = client.refused("evaluate", never);
-    assert!(never.contains("looked at 15 executions"), "{never}");
+    assert!(never.contains("tested 15 executions"), "{never}");
     assert!(client.console("help").contains("goto MOMENT"));
     let origins = client.done("afterimage/origins", json!({ "expression": "amount" }));
     assert!(!origins["entries"].as_array().unwrap().is_empty());

@@ -207,7 +207,7 @@ fn an_unknown_version_and_another_file_are_named() {
     let message = FileError::UnknownVersion(2).to_string();
     assert_eq!(
         message,
-        "written in version 2 of the format, and this reads version 1"
+        "written in version 2 of the format, but this program reads 1"
     );
 }
 

@@ -100,7 +100,7 @@ fn nothing_outside_the_roots_is_embedded() {
         let (text, ran) = embeds(path);
         assert_eq!(text, None, "{path}");
         assert_eq!(ran.code, Some(125), "{path}: {ran:?}");
-        let said = "--sources: no source file of the program lies there; 1 is in other folders, and 0 were not found";
+        let said = "--sources: no source file of the program is there; 1 is in other folders, and 0 were not found";
         assert!(ran.stderr.contains(said), "{path}: {ran:?}");
     }
     // Links that lead out: a file, a folder.
@@ -295,12 +295,12 @@ fn info_says_what_a_recording_tells() {
     given(&sandbox);
     let info = sandbox.ok("info given.aft").stdout;
     for said in [
-        "\nMind before sharing it: whoever gets this file learns\n",
+        "\nBefore you share this file: whoever gets it learns\n",
         "\n  1 argument\n",
         "\n  1 variable with its value\n",
         "\n  1 name of a folder\n",
         "\n  11 bytes read from standard input\n",
-        "\n  10 bytes read from a file (its path is known with `afterimage build --lens full`)\n",
+        "\n  10 bytes read from a file (`afterimage build --lens full` finds its path)\n",
         "\n  4,096 bytes written to standard output\n",
         ", without debug information\n",
     ] {

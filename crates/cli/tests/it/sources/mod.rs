@@ -70,7 +70,7 @@ fn sources_that_were_moved_are_found_by_every_command_that_shows_them() {
     }
     // The report lists them itself.
     let annotated = sandbox.ok("profile a.aft --annotate");
-    let listed = "\nNot at hand; say where they are with --source-path OLD=NEW:\n";
+    let listed = "\nSources not found; say where they are with --source-path OLD=NEW:\n";
     assert!(annotated.stdout.contains(listed), "{annotated:?}");
     assert_eq!(annotated.stderr, "");
     let moved = sandbox.ok("profile a.aft --annotate --source-path /build/app/src/=here/src/");
@@ -122,7 +122,7 @@ fn relative_paths_are_looked_for_here_and_beside_the_recording() {
     fs::create_dir_all(sandbox.path("src")).unwrap();
     fs::rename(sandbox.path("a.aft"), sandbox.path("far/a.aft")).unwrap();
     let missing = sandbox.ok("why far/a.aft --trap").stderr;
-    assert!(missing.contains("not at hand: src/count.wat;"), "{missing}");
+    assert!(missing.contains("not found: src/count.wat;"), "{missing}");
     sandbox.write("far/src/count.wat", TEXT);
     let found = sandbox.ok("why far/a.aft --trap");
     assert!(found.stdout.contains(LINE), "{found:?}");

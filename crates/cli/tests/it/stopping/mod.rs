@@ -515,7 +515,7 @@ fn who_is_stopped_while_the_guest_is_compiled_says_that_nothing_ran() {
         assert!(ran.stderr.contains(says), "{ran:?}");
         assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
     };
-    let interrupted = "slow.wasm: nothing is recorded, because the guest had not begun";
+    let interrupted = "slow.wasm: nothing was recorded, because the guest had not begun";
     for (name, code, ending) in [
         (Signal::INT, 130, "stopped by Ctrl-C"),
         (Signal::TERM, 143, "stopped by"),
@@ -529,6 +529,6 @@ fn who_is_stopped_while_the_guest_is_compiled_says_that_nothing_ran() {
         ends(ended(child), code, ending, interrupted);
     }
     let ran = sandbox.run("record --force --timeout 0.1 slow.wasm");
-    let says = "slow.wasm: compiling it took longer than the time limit, so nothing was run";
+    let says = "slow.wasm: compilation took longer than the time limit, so nothing ran";
     ends(ran, 124, "stopped by the time limit", says);
 }
