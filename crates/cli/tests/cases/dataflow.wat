@@ -31,10 +31,10 @@
 ;; ! afterimage: path of 38 executed blocks in 21 bytes
 ;; $ afterimage dataflow run.aft --fact available:@0x4e#5
 ;; | @0x4e i32.load  in f  #5 of 9: its result is already available: no; nothing since the call began
-;; | it was executed at t=20, as block 2 of its call
+;; | it was executed at t=20, at step 2 of its call
 ;; $ afterimage dataflow run.aft --fact available:@0x4e#last
 ;; | @0x4e i32.load  in f  #9 of 9: its result is already available: yes; available from @0x6c i32.load
-;; | it was executed at t=34, as block 14 of its call
+;; | it was executed at t=34, at step 14 of its call
 ;; $ afterimage dataflow run.aft --fact available:@0x4e#10
 ;; ! afterimage: run.aft: @0x4e#10: it was executed 9 times
 ;; = 125
