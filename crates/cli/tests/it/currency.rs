@@ -478,7 +478,10 @@ fn what_cannot_be_asked_is_refused() {
         &format!("{plain} --at app.rs:11:5 --var x"),
         &["leave out the column"],
     );
-    refused(&format!("{plain} --at work --var x"), &["not a source line"]);
+    refused(
+        &format!("{plain} --at work --var x"),
+        &["not a source line"],
+    );
     refused(
         &format!("{plain} --at app.rs:11#99 --var x"),
         &["in the optimised run", "8 times"],

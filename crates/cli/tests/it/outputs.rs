@@ -258,8 +258,7 @@ fn counts_that_cannot_be_kept_are_reported_all_the_same() {
     ));
     assert_eq!(full.code, Some(0), "{full:?}");
     assert!(
-        full.stderr
-            .contains("cannot keep the counts in some.aft: "),
+        full.stderr.contains("cannot keep the counts in some.aft: "),
         "{full:?}"
     );
     assert_eq!(sandbox.read("some.aft"), before);

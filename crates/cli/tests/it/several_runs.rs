@@ -122,8 +122,9 @@ fn only_recordings_of_one_program_are_added() {
     let other = PROGRAM.replace("i32.const 5", "i32.const 55");
     sandbox.wasm("other.wasm", &other);
     sandbox.ok("record -o other.aft --invoke run other.wasm 3");
-    let parts =
-        ["other.aft: records another program than 3.aft; only counts of the same program can be added up"];
+    let parts = [
+        "other.aft: records another program than 3.aft; only counts of the same program can be added up",
+    ];
     sandbox.refused("profile 3.aft other.aft", 125, &parts);
     let parts = [
         "other.wasm is a program among recordings",

@@ -141,7 +141,8 @@ fn it_is_said_that_versions_were_recorded_otherwise() {
     sandbox.ok("record -o a.aft a.wasm");
     sandbox.ok("record -o b.aft b.wasm more");
     let ran = sandbox.run("diff a.aft b.aft");
-    let said = "the runs had different inputs: the program's own name (a.wasm, b.wasm), and the arguments";
+    let said =
+        "the runs had different inputs: the program's own name (a.wasm, b.wasm), and the arguments";
     assert!(ran.stderr.contains(said), "{ran:?}");
 }
 
