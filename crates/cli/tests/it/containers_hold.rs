@@ -354,7 +354,7 @@ fn what_else_libcxx_has_is_what_the_program_prints() {
             "round = { 1, <damaged, or not yet made: its links form a circle> }",
             "cut = { 3, <damaged, or not yet made: a link leads to nothing> }",
             "lost_text = { <damaged, or not yet made: its text is outside the memory> }",
-            "lost_owner = { <damaged, or not yet made: its owners are not counted> }",
+            "lost_owner = { <damaged, or not yet made: it has no count of its owners> }",
             "lost_function = { <damaged, or not yet made: it neither has a target nor lacks one> }",
             "lost_span = { <damaged, or not yet made: its elements are outside the memory> }",
         ],

@@ -137,7 +137,7 @@ fn requests_at_the_wrong_time_and_unknown_ones() {
     assert!(
         client
             .refused("fly", json!({}))
-            .contains("fly is not known here")
+            .contains("fly is not supported")
     );
     assert!(
         client

@@ -147,6 +147,6 @@ mod tests {
         assert!(error("32k,5,64").contains("sets of 5"));
         assert!(error("64g,8,64").contains("can be simulated"));
         let order = CacheSpec::new(level("1m,16,64"), Some(level("32k,8,64")));
-        assert!(order.expect_err("order").to_string().contains("exchange"));
+        assert!(order.expect_err("order").to_string().contains("swap"));
     }
 }
