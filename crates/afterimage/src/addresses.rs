@@ -110,7 +110,7 @@ fn sum_up(program: NamedProgram<'_>, at: Option<&str>) -> Result<AddressStats> {
     let found = at.map(|at| Accesses::find(program, at, None)).transpose()?;
     if let Some(found) = found.as_ref().filter(|found| found.is_one) {
         bail!(
-            "{} names one execution, of which there is nothing to sum up",
+            "{} is one execution, so there is nothing to summarise",
             found.at
         );
     }
@@ -273,7 +273,7 @@ impl<'t, 'a> Accesses<'t, 'a> {
         let resolved = program.resolver().location(at)?;
         let sites = sites(program, at, &resolved.place)?;
         let which = match (instances, resolved.occurrence) {
-            (Some(_), Some(_)) => bail!("{at} names one execution already; leave --instances out"),
+            (Some(_), Some(_)) => bail!("{at} already names one execution; leave out --instances"),
             (Some(text), None) => Which::Of(text.parse()?),
             (None, Some(_)) if counts_whole(&resolved.place, at) => named(program, at, &sites)?,
             (None, Some(Occurrence::Kth(number))) => Which::Of(Instances::Range(number, number)),
@@ -341,7 +341,7 @@ fn sites(program: NamedProgram<'_>, text: &str, place: &Place) -> Result<Vec<Acc
         Place::Line(_, operators) => operators.clone(),
         Place::Function(function) => {
             let Some(known) = loaded.program.function(*function) else {
-                bail!("{text} is imported: it has no loads and stores here");
+                bail!("{text} is imported: its loads and stores are not in this module");
             };
             let all = (0..known.operators).map(OpId::from_u32);
             all.map(|op| (*function, op)).collect()
@@ -435,7 +435,7 @@ impl Chosen {
         if first > last {
             match which {
                 Which::Of(Instances::Range(from, _)) => bail!(
-                    "what is at {text} was executed {}, so there is no execution {from}; the last is {most}",
+                    "{text} was executed {}, so there is no execution {from}; the last is {most}",
                     times(most)
                 ),
                 Which::Of(Instances::From(time)) => bail!(

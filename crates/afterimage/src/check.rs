@@ -60,11 +60,12 @@ pub fn killed(session: &Session, instead: &str) -> Result<()> {
     let end = end.with_context(|| file.display().to_string())?;
     match end.map(|end| end.ending) {
         Some(Ending::Returned) => bail!(
-            "{}: the run was not killed: it returned; {instead}",
+            "{}: the run returned and was not killed; {instead}",
             file.display()
         ),
         Some(ending @ (Ending::Interrupted { .. } | Ending::HostError { .. })) => bail!(
-            "{}: the run {ending}: nothing in the program is to blame; see: afterimage state --at end {}",
+            "{}: the run {ending}: nothing in the program caused that; see: afterimage state \
+             --at end {}",
             file.display(),
             pasted(file)
         ),

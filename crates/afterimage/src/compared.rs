@@ -16,10 +16,10 @@ impl ProfileQuery {
     /// If it is not about functions or lines, or the format has no form for it.
     pub fn refuse_comparison(&self, format: Format) -> Result<()> {
         if !matches!(self.by, By::Function | By::Line) {
-            bail!("--compare compares functions or lines: choose --by function or --by line");
+            bail!("--compare works for functions and lines: choose --by function or --by line");
         }
         if !matches!(format, Format::Text | Format::Json | Format::Csv) {
-            bail!("--compare has no {format}: choose --format text, json or csv");
+            bail!("--compare cannot write {format}: choose --format text, json or csv");
         }
         Ok(())
     }
@@ -42,7 +42,8 @@ pub fn compare<R>(
     let by_name = !a.is_same_program(b);
     if by_name && query.by == By::Line {
         bail!(
-            "{} and {} are of different programs, whose lines cannot be matched by number; compare them by function, or ask: afterimage diff {} {}",
+            "{} and {} record different programs, whose lines cannot be matched by number; \
+             choose --by function, or use: afterimage diff {} {}",
             a.name().display(),
             b.name().display(),
             pasted(a.name()),
@@ -72,7 +73,7 @@ pub fn compare<R>(
             let comparison = Comparison::new(profiles, [&of_a, &of_b], by_name)?;
             if by_name && comparison.common == 0 && query.functions.is_empty() {
                 bail!(
-                    "no function of {} has a name that one of {} has, so there is nothing to compare",
+                    "{} and {} have no function name in common, so there is nothing to compare",
                     a.name().display(),
                     b.name().display()
                 );

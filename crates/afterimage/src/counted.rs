@@ -89,12 +89,13 @@ impl ProfileQuery {
 pub fn refuse_without_effect(format: Format, annotate: bool, given: &[(&str, bool)]) -> Result<()> {
     match format {
         Format::Text => {}
-        _ if annotate => bail!("--annotate writes text, and not with another --format"),
+        _ if annotate => bail!("--annotate only writes text: leave out --format"),
         Format::Json | Format::Csv => {}
         _ => {
             if let Some((option, _)) = given.iter().find(|option| option.1) {
                 bail!(
-                    "{option} has no meaning here: the format says what is in a report of this kind"
+                    "{option} has no effect here, because the format decides what the report \
+                     contains; leave it out"
                 );
             }
         }
@@ -132,7 +133,7 @@ pub fn recordings<'a>(first: &'a Path, others: &'a [String]) -> Result<Vec<&'a P
 pub fn nothing_runs(why: &str, argument: Option<&String>) -> Result<()> {
     match argument {
         Some(argument) => {
-            bail!("{why}, so nothing runs that the argument {argument:?} could be for")
+            bail!("{why}, so nothing runs that could take the argument {argument:?}")
         }
         None => Ok(()),
     }
@@ -208,7 +209,7 @@ impl Counted {
             let file = at.canonicalize().unwrap_or_else(|_| at.to_owned());
             if !known.insert(file.clone()) && twice.insert(file) {
                 session.remark(format!(
-                    "{}: given more than once, and its counts are added each time",
+                    "{}: given more than once; its counts are added each time",
                     at.display()
                 ));
             }
@@ -218,7 +219,7 @@ impl Counted {
                 None => sum = Some(one),
             }
         }
-        sum.context("no recording is named")
+        sum.context("name a recording")
     }
 
     /// The counts left by an instrumented module.
@@ -248,7 +249,8 @@ impl Counted {
         let place = || other.name.display().to_string();
         if !self.is_same_program(&other) {
             bail!(
-                "{}: its program is not that of {}; only counts of one program can be added up",
+                "{}: records another program than {}; only counts of the same program can be \
+                 added up",
                 place(),
                 self.name.display()
             );
@@ -337,7 +339,7 @@ impl Profiled<'_> {
         match (self.note(), format) {
             (None, _) | (_, Format::Text | Format::Json) => Ok(()),
             (Some(note), _) => {
-                bail!("{note}; this format cannot say so: choose --format text or json")
+                bail!("{note}; this format cannot express that: choose --format text or json")
             }
         }
     }
@@ -355,7 +357,7 @@ impl Profiled<'_> {
         for &id in &found {
             if self.profile.function(id).is_none() {
                 bail!(
-                    "{}: {} is imported, so nothing of it is counted; see its callers",
+                    "{}: {} is imported, so it has no counts; see its callers",
                     place(),
                     self.names.function(id)
                 );

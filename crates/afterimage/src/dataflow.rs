@@ -83,7 +83,8 @@ impl DataflowQuery {
             let resolved = resolver.location(text)?;
             if resolved.occurrence.is_some() {
                 bail!(
-                    "{text} names one execution; what makes a fact hold or not is all executions of a place: leave out what is behind the #"
+                    "{text} names one execution, but facts are decided by all executions of a \
+                     place: leave out the # and what follows it"
                 );
             }
             Ok(resolved.place)
@@ -100,7 +101,8 @@ impl DataflowQuery {
                     }
                     Place::Function(function) if loaded.program.function(function).is_none() => {
                         bail!(
-                            "{text} is imported, so the path has nothing of it; name the places that call it"
+                            "{text} is imported, so it is not in the path; name the places that \
+                             call it"
                         )
                     }
                     Place::Function(function) => events.push(EventPlace::Entry(function)),
@@ -122,7 +124,8 @@ impl DataflowQuery {
         let one = at.occurrence;
         let (asked, is_line) = match at.place {
             Place::Line(..) if one.is_some() => bail!(
-                "{} is an arrival at a line, and facts are about executions of operators: leave out what is behind the # to see the line's, and then add it to one of these",
+                "{} is an arrival at a line, but facts are about executions of operators: leave \
+                 out the # to list the operators of the line, then add it to one of them",
                 written.at
             ),
             Place::Operator(function, op) => (vec![(function, op)], false),
@@ -138,12 +141,13 @@ impl DataflowQuery {
         };
         if one.is_some() && asked.len() > 1 {
             bail!(
-                "{} names one call of a function with many operators: name one of these",
+                "{} names one call of a function with many operators: name one of them",
                 written.at
             );
         }
         let calls = run_calls(program.session)?.context(
-            "how the run ended was not recorded, so it is not known how much of its last block was executed; record the program again",
+            "how the run ended was not recorded, so it is not known how much of its last block \
+             ran; record the program again",
         )?;
         let facts = Facts::new(&calls, &loaded.program, &loaded.bytes);
         let mut asked = asked;
@@ -215,7 +219,7 @@ impl DataflowQuery {
         if rows.is_empty() {
             let why = refused.map_or(String::new(), |error| format!(": {error}"));
             bail!(
-                "{}: the fact can be about none of its operators{why}",
+                "{}: the fact cannot be about any of its operators{why}",
                 written.at
             );
         }
@@ -261,7 +265,7 @@ impl<'t> Written<'t> {
             if let Some(at) = text.strip_prefix(kind).and_then(|t| t.strip_prefix(':')) {
                 let at = at.trim();
                 if at.is_empty() {
-                    bail!("--fact {text}: {kind} of what place? {FORMS}");
+                    bail!("--fact {text}: {kind} lacks a place; {FORMS}");
                 }
                 return Ok(Self {
                     kind,
@@ -282,16 +286,16 @@ impl<'t> Written<'t> {
                 "gen" if !value.is_empty() => written.r#gen.extend(places()),
                 "kill" if !value.is_empty() => written.kill.extend(places()),
                 "at" if !value.is_empty() && written.at.is_empty() => written.at = value,
-                "at" if !value.is_empty() => bail!("--fact {text}: it has two at="),
+                "at" if !value.is_empty() => bail!("--fact {text}: at= is given twice"),
                 "ahead" if word == "ahead" => written.ahead = true,
-                _ => bail!("--fact {text}: {word} is no part of a fact; {FORMS}"),
+                _ => bail!("--fact {text}: {word} is not part of a fact; {FORMS}"),
             }
         }
         if written.at.is_empty() {
-            bail!("--fact {text}: it does not say where; {FORMS}");
+            bail!("--fact {text}: at= is missing; {FORMS}");
         }
         if written.r#gen.is_empty() && written.kill.is_empty() {
-            bail!("--fact {text}: it says neither gen= nor kill=, so nothing decides it; {FORMS}");
+            bail!("--fact {text}: gen= and kill= are both missing, so nothing decides it; {FORMS}");
         }
         Ok(written)
     }

@@ -542,7 +542,7 @@ pub(crate) fn verify_snapshots(
     if let Some((told, path)) = told.as_ref().zip(path.transpose()?.flatten()) {
         if let Err(error) = path.check() {
             return Ok(Some(format!(
-                "a stretch between two is not what is told of it: {error}"
+                "a stretch between two snapshots does not match its description: {error}"
             )));
         }
         recording.use_path(path);

@@ -225,7 +225,8 @@ pub fn variable(
             | PathError::NotInScope { .. }
             | PathError::Unavailable(Unavailable::NoFrame { .. }),
         ) => bail!(
-            "--var {name} at the end of the run: there is no such global variable, and no function is executed any more then: for what is in one name a place in it"
+            "--var {name} at the end of the run: there is no such global variable, and no \
+             function is active any more; for a variable of a function, name a place in it"
         ),
         Err(why) => Err(anyhow!("--var {name} at the end of the run: {why}")),
     }

@@ -50,7 +50,8 @@ pub enum Reason {
     },
     /// A filter left something out of the path.
     #[error(
-        "the path lacks {left_out}, and this needs all of it; build the whole path with: afterimage build --lens paths --again {file}"
+        "the path lacks {left_out}, but this question needs all of it; build the whole path \
+         with: afterimage build --lens paths --again {file}"
     )]
     Gaps {
         /// A description of the parts left out.
@@ -60,32 +61,41 @@ pub enum Reason {
     },
     /// The program is still running.
     #[error(
-        "the program is still being recorded, by another process{0}; ask again when it has ended, or look at what is there with `afterimage trace`"
+        "the program is still being recorded by another process{0}; ask again when it has \
+         ended, or see what is there with `afterimage trace`"
     )]
     StillRecorded(Writer),
     /// The program is still running, and its path does not exist yet.
     #[error(
-        "it is still being recorded by another process{0}, and nothing of its path is there yet: with `record --lens paths` it comes by the megabyte; ask again later, or when the program has ended"
+        "it is still being recorded by another process{0}, and nothing of its path is there \
+         yet; ask again later, or when the program has ended (`record --lens paths` writes the \
+         path by the megabyte)"
     )]
     NothingYet(Writer),
     /// The end of the run is unknown.
     #[error(
-        "the recording was cut off before its end was written, so its path cannot be followed; record the program again (with --lens paths, a recording keeps its path up to the last full megabyte of it)"
+        "the recording was cut off before its end was written, so its path cannot be followed; \
+         record the program again (with --lens paths, a recording keeps its path up to the last \
+         full megabyte)"
     )]
     CutOff,
     /// Dropped parts could not be made again.
     #[error(
-        "nothing was dropped from the recording, because {0}: what it holds could not be made again"
+        "nothing was removed from the recording, because {0}: its contents could not be built \
+         again"
     )]
     NotAgain(String),
     /// Without the program's input, no question could be answered.
     #[error(
-        "the recording has neither counts nor a path, and without what the program was given they cannot be made; make them first: afterimage profile {0}, or afterimage build --lens paths {0}"
+        "the recording has neither counts nor a path, and they cannot be made without the \
+         program's input; make them first: afterimage profile {0}, or afterimage build --lens \
+         paths {0}"
     )]
     NothingToKeep(String),
     /// The end must be known before the program's input is dropped.
     #[error(
-        "nothing was dropped from the recording, because it was cut off: what is left of it is known only by following it"
+        "nothing was removed from the recording, because it was cut off: only following it \
+         shows what is left"
     )]
     CutOffWithInputs,
     /// The end of the run is unknown, so nothing can be counted.
@@ -103,19 +113,21 @@ pub enum Reason {
     },
     /// Repeated counts differ from those in the file.
     #[error(
-        "these counts differ from those in the file, so none can be trusted; this is a fault in afterimage"
+        "these counts differ from those in the file, so none can be trusted; this is a bug in \
+         afterimage"
     )]
     CountsDiffer,
     /// A filter would leave nothing of the path.
     #[error(
-        "nothing of the path would be kept: the run has {blocks} blocks, from t=1 to t={blocks}, and no mark or function was met; the recording stays as it was"
+        "the filters would keep nothing of the path: the run has {blocks} blocks, from t=1 to \
+         t={blocks}, and reached no mark or function; the recording is unchanged"
     )]
     NothingKept {
         /// The number of executed blocks.
         blocks: u64,
     },
     /// Built data was removed as soon as it existed.
-    #[error("the {0} that was built is not there")]
+    #[error("the {0} that was just built is missing")]
     Gone(&'static str),
     /// The work was cancelled.
     #[error("building the values was interrupted {how}")]
@@ -127,12 +139,12 @@ pub enum Reason {
 
 /// Another file has replaced the recording.
 #[derive(Debug, thiserror::Error)]
-#[error("another file was put there meanwhile, to which nothing was added; ask again")]
+#[error("another file was put there meanwhile, and nothing was added to it; ask again")]
 pub(crate) struct Replaced;
 
 /// The file is read-only.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}; copy it to where it can be written, and ask the copy")]
+#[error("{0}; copy the recording to a folder where it can be written, and ask the copy")]
 pub(crate) struct Unwritable(pub TraceError);
 
 /// Why a question has no answer, as one sentence.
@@ -201,6 +213,6 @@ mod tests {
         let session = SessionError::new("r.aft".as_ref(), Reason::Gone("path"));
         let error = anyhow::Error::from(session).context("r.aft");
         let told = QuestionError::from(error).to_string();
-        assert_eq!(told, "r.aft: the path that was built is not there");
+        assert_eq!(told, "r.aft: the path that was just built is missing");
     }
 }

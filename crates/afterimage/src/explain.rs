@@ -226,7 +226,7 @@ impl<'s, 'a> Scene<'s, 'a> {
     /// An operator, without an execution.
     pub fn operator(&self, function: FuncId, op: OpId) -> Result<WhyPlace> {
         let found = self.operators().get(function, op)?;
-        let found = found.context("an operator that the program does not have")?;
+        let found = found.context("an operator that is not in the program")?;
         let (mut source, mut around, mut text) = (None, None, None);
         if let Some(position) = found.position {
             source = Some(self.source().line(position));

@@ -195,7 +195,8 @@ impl ExportQuery {
         let calls = lengths.at_least(min.max(1).ilog2());
         if calls > MOST_CALLS {
             bail!(
-                "up to {calls} calls have {min} blocks or more, and no tool shows so many; choose a larger --min, or a stretch with --from and --to"
+                "up to {calls} calls have {min} blocks or more, which is too many for any tool \
+                 to show; choose a larger --min, or a stretch with --from and --to"
             );
         }
         Ok(TimelineLimits {

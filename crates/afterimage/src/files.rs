@@ -75,7 +75,7 @@ pub fn open(path: &Path) -> Result<std::fs::File> {
         Ok(data) if !data.is_file() => "device",
         _ => return Ok(file),
     };
-    bail!("{} is a {what}; a file is wanted here", path.display())
+    bail!("{} is a {what}; give a file", path.display())
 }
 
 /// Whether a file is a recording, judged by its first bytes or its name.
@@ -115,7 +115,7 @@ pub fn program(path: &Path) -> Result<Loaded> {
         FileError::NoProgram(sentence(&error.context(path.display().to_string())))
     };
     if bytes.starts_with(&LABEL) {
-        let why = anyhow!("this is a recording; a program is wanted here");
+        let why = anyhow!("this is a recording; give a program");
         return Err(cannot(why).into());
     }
     let is_text = path.extension().is_some_and(|e| e == "wat" || e == "wast");
@@ -173,7 +173,8 @@ pub fn ended(path: &Path) -> Result<()> {
 pub fn is_over(path: &Path, file: &TraceFile) -> Result<()> {
     if let Some(recorder) = recorder(path, file) {
         bail!(
-            "{}: the program is still being recorded, by another process{recorder}; ask again when it has ended, or look at what is there with `afterimage trace`",
+            "{}: the program is still being recorded by another process{recorder}; ask again \
+             when it has ended, or see what is there with `afterimage trace`",
             path.display()
         );
     }
@@ -187,7 +188,8 @@ pub fn is_over(path: &Path, file: &TraceFile) -> Result<()> {
 pub fn recorded_program(path: &Path, file: &TraceFile) -> Result<Loaded> {
     let bytes = file.module().map_err(|error| match error {
         TraceError::Missing(Section::MODULE) | TraceError::Cut(Section::MODULE) if file.state().is_none() => anyhow!(
-            "{}: the recording was cut off before the program was in it, so nothing is known of the run; record the program again (if the disk was full, make room first)",
+            "{}: the recording was cut off before it contained the program, so nothing is known \
+             about the run; record the program again (if the disk was full, make room first)",
             path.display()
         ),
         error => anyhow::Error::new(error).context(path.display().to_string()),

@@ -118,7 +118,7 @@ impl Filters {
         };
         let left_out: BTreeSet<FuncId> = all.clone().filter(is_left_out).collect();
         if left_out.len() == all.len() {
-            bail!("this leaves all functions out");
+            bail!("this leaves out all functions");
         }
         let words = Self {
             include: self.include.clone(),
@@ -255,7 +255,7 @@ fn window(text: &str) -> Result<(u64, u64)> {
         );
     };
     if from == 0 || to < from {
-        bail!("--window {text}: times count from 1, and the second is not before the first");
+        bail!("--window {text}: times count from 1, and the second must not be before the first");
     }
     Ok((from, to))
 }
@@ -273,7 +273,8 @@ fn mark(
         None => 1,
         Some(Occurrence::Kth(number)) => number,
         Some(Occurrence::Last) => bail!(
-            "which is the last is known only when the run is over; write a number (afterimage profile counts calls and lines)"
+            "the last one is known only when the run is over; write a number (afterimage \
+             profile counts calls and lines)"
         ),
     };
     let (function, op) = match resolved.place {
@@ -285,7 +286,7 @@ fn mark(
                 column: Some(_), ..
             } = form(place)
             {
-                bail!("arrivals are counted by line: leave the column out");
+                bail!("arrivals are counted by line: leave out the column");
             }
             let functions: BTreeSet<FuncId> = operators.iter().map(|(id, _)| *id).collect();
             let mut places = Vec::new();
@@ -293,7 +294,8 @@ fn mark(
                 let found = line_arrivals(program, &module.bytes, source, function, line)?;
                 let Some(found) = found else {
                     bail!(
-                        "which blocks are executed does not tell the arrivals there; write a function, or an instruction as function+0x2a or @0x1f3"
+                        "the executed blocks do not determine the arrivals there; write a \
+                         function, or an instruction as function+0x2a or @0x1f3"
                     );
                 };
                 places.push(MarkedCode {
@@ -307,7 +309,7 @@ fn mark(
         }
     };
     let Some(defined) = program.function(function) else {
-        bail!("it is imported, and has no blocks; name a function that the program defines");
+        bail!("it is imported and has no blocks; name a function that the program defines");
     };
     let block = match op {
         None => Some(defined.cfg.graph.root()),

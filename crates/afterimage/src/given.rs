@@ -23,13 +23,15 @@ pub fn say_if_given_otherwise(runs: [&Session; 2], whatever: &str) -> Result<()>
     };
     if !others.is_empty() {
         remark(format!(
-            "the runs were not given the same: {}; what depends on that differs whatever {whatever}",
+            "the runs had different inputs: {}; some differences may come from these, not from \
+             what {whatever}",
             others.join(", and ")
         ));
     }
     if let Some(call) = given_otherwise(runs)? {
         remark(format!(
-            "the host did not give both runs the same: first in {call}; what depends on that differs whatever {whatever}",
+            "the host did not give both runs the same: first in {call}; some differences may \
+             come from that, not from what {whatever}",
         ));
     }
     Ok(())
@@ -247,7 +249,7 @@ fn given_otherwise(runs: [&Session; 2]) -> Result<Option<String>> {
         let is_followed = of.iter().flatten().any(|of| otherwise.contains(of));
         if !is_followed && !a.gave_the_same(&b) {
             let remedy = if a.name == RANDOM {
-                " (record both with the same --seed, and their random numbers are the same)"
+                " (record both with the same --seed to give them the same random numbers)"
             } else {
                 ""
             };

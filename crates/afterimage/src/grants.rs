@@ -51,7 +51,7 @@ impl Grants<'_> {
 
 fn variable(text: &str) -> Result<(String, String)> {
     if text.is_empty() || text.starts_with('=') {
-        bail!("--env {text}: a variable has a name; write --env NAME or --env NAME=VALUE");
+        bail!("--env {text}: the name is missing; write --env NAME or --env NAME=VALUE");
     }
     if let Some((key, value)) = text.split_once('=') {
         return Ok((key.to_owned(), value.to_owned()));
@@ -59,11 +59,12 @@ fn variable(text: &str) -> Result<(String, String)> {
     let value = std::env::var(text).map_err(|error| match error {
         VarError::NotPresent => {
             anyhow!(
-                "--env {text}: there is no such variable here; give one with --env {text}=VALUE"
+                "--env {text}: the variable is not set here; give it a value with --env \
+                 {text}=VALUE"
             )
         }
         VarError::NotUnicode(_) => {
-            anyhow!("--env {text}: its value is not UTF-8, which WASI asks for")
+            anyhow!("--env {text}: its value is not UTF-8, which WASI requires")
         }
     })?;
     Ok((text.to_owned(), value))
@@ -74,7 +75,7 @@ fn folder(text: &str) -> Result<(PathBuf, String)> {
     match std::fs::metadata(host) {
         Err(error) => bail!("--dir {host}: {error}"),
         Ok(data) if !data.is_dir() => {
-            bail!("--dir {host}: not a folder; a guest is granted folders only")
+            bail!("--dir {host}: not a folder; only folders can be granted")
         }
         Ok(_) => Ok((PathBuf::from(host), guest.to_owned())),
     }

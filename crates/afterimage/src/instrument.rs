@@ -178,7 +178,7 @@ pub fn read_dump(
             "not exact: the dump was taken inside calls, whose blocks are counted as if they had ended; instrument with --standalone for exact counts at such a moment",
         ),
         (true, false, _) => Some(
-            "not exact: the dump was taken after a trap, and the counters do not tell where it was",
+            "not exact: the dump was taken after a trap, and the counters do not show where it was",
         ),
     };
     let counts = solve(&module.program, &plan, &counters, &facts).with_context(|| match note {
@@ -203,7 +203,7 @@ fn standing(module: &Module, counts: &Counts) -> Result<Vec<Stop>> {
     for (function, counted) in module.program.functions.iter().zip(&counts.functions) {
         for &(block, open) in &counted.open {
             if open > MOST_ACTIVATIONS - stops.len() as u64 {
-                bail!("these counters tell of more activations at once than there can be");
+                bail!("these counters describe more simultaneous activations than are possible");
             }
             let stop = Stop {
                 function: function.id,

@@ -105,12 +105,12 @@ fn place(error: &RecordError, loaded: &Loaded, out: &TraceWriter) -> String {
             error.to_string()
         }
         RecordError::Trace(_) => format!(
-            "the recording stops early; what was written is kept in {}, see: afterimage info {}",
+            "the recording stops early; what was written is kept in {}; see: afterimage info {}",
             out.path().display(),
             pasted(&out.path())
         ),
         RecordError::Interrupted => {
-            format!("{program}: nothing is recorded, because the guest had not begun")
+            format!("{program}: nothing was recorded, because the guest had not begun")
         }
         _ => program.to_string(),
     }
@@ -125,7 +125,7 @@ pub fn create(path: &Path, replace: bool) -> Result<TraceWriter> {
         let path = path.display();
         match error {
             TraceError::Exists => anyhow!(
-                "{path} exists already; overwrite it with --force, or choose another name with -o"
+                "{path} already exists; overwrite it with --force, or choose another name with -o"
             ),
             TraceError::NotAFile => {
                 anyhow!("{path} is a folder, a pipe or a device; name a file with -o")

@@ -54,7 +54,7 @@ impl HarnessArguments {
                     other => {
                         let other = other.unwrap_or_default();
                         return Err(format!(
-                            "--format {other}: only pretty and terse are written"
+                            "--format {other}: only pretty and terse are supported"
                         ));
                     }
                 },

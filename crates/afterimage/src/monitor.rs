@@ -166,26 +166,28 @@ impl Note {
         let file = at.display();
         match self {
             Self::Waiting(other) => {
-                format!("{file}: waiting for another process{other}, which adds to it")
+                format!("{file}: waiting for another process{other} that is adding to it")
             }
             Self::Removed { bytes } => format!(
-                "{file}: {bytes} bytes that were being added when that was interrupted are removed"
+                "{file}: removed {bytes} bytes that an interrupted process had begun to add"
             ),
             Self::StillRecorded { recorder, blocks } => format!(
-                "{file} is still being recorded by another process{recorder}: what follows is about the run up to t={}",
+                "{file} is still being recorded by another process{recorder}: this report \
+                 covers the run up to t={}",
                 grouped(*blocks)
             ),
             Self::PathLacks { left_out, counts } => {
                 let all = if *counts {
                     format!(
-                        "; exact counts of all: afterimage profile {}",
+                        "; for exact counts of everything: afterimage profile {}",
                         shell_name(&file.to_string())
                     )
                 } else {
                     String::new()
                 };
                 format!(
-                    "the path in {file} lacks {left_out}: what follows counts only what is there, and numbers calls as in the whole run{all}"
+                    "the path in {file} lacks {left_out}: only the rest is counted, but calls \
+                     are numbered as in the whole run{all}"
                 )
             }
             Self::PathBuilt {
@@ -199,10 +201,12 @@ impl Note {
                 without(left_out)
             ),
             Self::PathEmpty { blocks } => format!(
-                "nothing of it was kept: the run has {blocks} blocks, from t=1 to t={blocks}, and no mark or function was met"
+                "nothing of the path was kept: the run has {blocks} blocks, from t=1 to \
+                 t={blocks}, and reached no mark or function"
             ),
             Self::WordsStay { why } => format!(
-                "{file}: what the run wrote of its path stays in the recording, which is larger for that: {why}"
+                "{file}: the path that the run wrote stays in the recording and makes it \
+                 larger: {why}"
             ),
             Self::SnapshotsTaken {
                 snapshots: 0,
@@ -212,9 +216,10 @@ impl Note {
                 let snapshots = counted(*snapshots as u64, "snapshot");
                 format!("{snapshots} of the run, with its path, in {}", size(*bytes))
             }
-            Self::CountsNotKept { why } => format!("the counts are not kept in {file}: {why}"),
+            Self::CountsNotKept { why } => format!("cannot keep the counts in {file}: {why}"),
             Self::ValuesTake { seconds, bytes } => format!(
-                "{file}: building the values takes about {} more, and adds about {} to the recording; Ctrl-C keeps what is built so far",
+                "{file}: building the values takes about {} more and adds about {} to the \
+                 recording; Ctrl-C keeps what is built so far",
                 time(*seconds),
                 size(*bytes)
             ),

@@ -72,7 +72,7 @@ impl<'a> NamedProgram<'a> {
         let function = self.names.find(text, self.source)?;
         if self.session.program().function(function).is_none() {
             bail!(
-                "{} is imported, so the path has nothing of it; see its callers",
+                "{} is imported, so it is not in the path; see its callers",
                 self.names.function(function)
             );
         }

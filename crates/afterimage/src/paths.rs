@@ -89,7 +89,7 @@ impl PathsQuery {
                 let counts = TraceCounts::of(path, *order, self.top)?;
                 ask(PathsJson::Counts(&counts), shown)
             }
-            (PathsAbout::Occurrences(_), None) => bail!("no blocks are asked for"),
+            (PathsAbout::Occurrences(_), None) => bail!("no blocks are given"),
         }
     }
 }

@@ -121,7 +121,9 @@ pub fn nameless_statements<'a>(
     let resolved = traced.resolver(names, source).location(text);
     if resolved.is_err() && is_moment(text) {
         bail!(
-            "{text} is a moment of the run, and no statement: name a place, such as file.c:42#3 or func; what a variable holds at a moment is asked with why --var or slice --var, and what memory holds with slice --address"
+            "{text} is a moment of the run, not a statement: name a place, such as file.c:42#3 \
+             or func; for a variable at a moment use why --var or slice --var, for memory slice \
+             --address"
         );
     }
     let resolved = resolved?;
@@ -177,7 +179,7 @@ pub fn nameless_statements<'a>(
             offset_of(function, all.min_by_key(distance)?)
         });
         let near = near.map_or_else(
-            || ", nor has its function one".to_owned(),
+            || ", and so does all of its function".to_owned(),
             |offset| {
                 let line = line_of(source, offset);
                 let line = if line.is_empty() {
@@ -262,7 +264,7 @@ pub fn chosen<'f, 'a>(
             }
             if chosen.is_empty() {
                 bail!(
-                    "{at} only moves values or goes on elsewhere: no statement is executed there{}",
+                    "{at} only moves values or jumps: no statement is executed there{}",
                     other_executions(at)
                 );
             }
@@ -287,14 +289,15 @@ pub fn chosen<'f, 'a>(
                 match most {
                     0 => bail!("no statement at {at} was ever executed"),
                     _ => bail!(
-                        "no statement at {at} was executed so often: {} at most",
+                        "no statement at {at} was executed that often: at most {}",
                         times(most)
                     ),
                 }
             }
             if found.occurrence.is_some() && chosen.len() > 1 {
                 let remark = format!(
-                    "{at}: behind a column, # counts the executions of each of its {} statements, not the arrivals, which are counted by line",
+                    "{at}: after a column, # counts the executions of each of its {} \
+                     statements; arrivals are counted by line",
                     chosen.len()
                 );
                 traced.monitor().note(traced.at(), &Note::Remark(remark));

@@ -420,7 +420,8 @@ impl Session {
             // Building the values takes many times as long as the run did, and was not requested.
             if early::is_long(self)? && !check::is_built(self, Needs::Values) {
                 bail!(
-                    "what this long run printed can be told when its values are built: afterimage build --lens full {}",
+                    "this run is long; to show what it printed, build its values: afterimage \
+                     build --lens full {}",
                     pasted(self.at())
                 );
             }

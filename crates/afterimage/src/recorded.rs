@@ -6,9 +6,11 @@ use afterimage_trace::{Interrupter, RawValue};
 /// Returns a remark for a recording that may name the wrong operator for its trap, or none.
 pub fn remark(uncertain: &Uncertain, asked: Option<Interrupter>) -> String {
     let what = if uncertain.in_block {
-        "the operator that the recording says trapped may be one that takes the value of the load that did"
+        "the recording may name the wrong operator: not the load that trapped, but one that \
+         uses its value"
     } else {
-        "the engine does not say where it trapped, so the recording has no end, as if it had been cut off there"
+        "the engine does not report where it trapped, so the recording ends there as if it had \
+         been cut off"
     };
     let (why, remedy) = match (&uncertain.error, asked) {
         (RecordError::Interrupted, Some(Interrupter::Timeout)) => (

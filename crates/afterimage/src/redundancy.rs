@@ -58,7 +58,7 @@ impl RedundancyQuery {
         }
         let Some(calls) = run_calls(traced)? else {
             let remark =
-                "how the run ended was not recorded, so what the path alone tells is left out";
+                "how the run ended was not recorded, so results by path alone are left out";
             let note = Note::Remark(remark.to_owned());
             traced.monitor().note(traced.at(), &note);
             return Ok(report);

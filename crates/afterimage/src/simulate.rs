@@ -135,7 +135,8 @@ fn say_cut(traced: &Session, summary: &Summary) -> Result<()> {
     let length = traced.path()?.length();
     if summary.blocks < length {
         let text = format!(
-            "the recording was cut off: its log ends at t={}, its path at t={}; what follows is about the run up to there",
+            "the recording was cut off: its log ends at t={}, its path at t={}; this report \
+             covers the run up to there",
             grouped(summary.blocks),
             grouped(length)
         );
@@ -176,16 +177,17 @@ pub fn stored(
             // It is unknown which one to replace, so the report must not fail for good.
             None => {
                 let at = traced.at().display();
-                let text = format!(
-                    "{at}: {error}, and with the options of what it was, which cannot be read"
-                );
+                let text = format!("{at}: {error}, and its options cannot be read");
                 remark(traced, text);
             }
         }
     }
     if specs.is_empty() {
         return Err(problem.unwrap_or_else(|| {
-            anyhow!("nothing that was simulated can be read: say what to simulate, with --cache or --branch-predictor")
+            anyhow!(
+                "no simulation in the recording can be read: choose one with --cache or \
+                --branch-predictor"
+            )
         }));
     }
     if again {
@@ -215,7 +217,7 @@ fn asked(traced: &Session, specs: &[Spec], again: bool) -> Result<Vec<StoredSimu
     };
     let found = specs.iter().map(|spec| {
         let found = stored_simulation(&file, spec)?;
-        found.with_context(|| format!("the simulation {spec} that was added is not there"))
+        found.with_context(|| format!("the simulation {spec} that was just added is missing"))
     });
     found.collect()
 }
@@ -326,7 +328,7 @@ pub fn outcomes(
     }
     match (which, written) {
         (Occurrence::Kth(number), 0) => bail!(
-            "what is at {name} was executed {}: there is no execution {}",
+            "{name} was executed {}: there is no execution {}",
             times(most),
             grouped(number)
         ),

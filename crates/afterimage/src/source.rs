@@ -110,7 +110,7 @@ pub fn without_lines(
     let is_worth = map.missing() != NoDebug::Nowhere || instructions >= total / 100;
     (!silent.is_empty() && is_worth).then(|| {
         format!(
-            "{}: no line is known of {} of {} executed instructions ({}){}",
+            "{}: {} of {} executed instructions ({}) have no known line{}",
             name.display(),
             grouped(instructions),
             grouped(total),
@@ -131,7 +131,9 @@ fn foreign(name: &Path, module: &Module, map: &SourceMap<'_>) -> Option<String> 
     }
     let names = module.names(map);
     Some(format!(
-        "{}: the debug information of {} of {} functions does not belong to their code ({}): a tool rewrote the module and kept the old addresses; their lines and variables are left out; record the module as it was linked",
+        "{}: the debug information of {} of {} functions does not match their code ({}): a tool \
+         rewrote the module and kept the old addresses; their lines and variables are left out; \
+         record the module as it was linked",
         name.display(),
         grouped(foreign.len() as u64),
         grouped(map.described() as u64),
@@ -145,7 +147,7 @@ fn unread(name: &Path, map: &SourceMap<'_>) -> Option<String> {
     let first = warnings.next()?;
     let more = match warnings.count() {
         0 => String::new(),
-        more => format!(", and {more} more of the kind"),
+        more => format!(", and {more} more like it"),
     };
     Some(format!(
         "{}: part of the program's debug information cannot be read, so lines and functions may be missing: {first}{more}",

@@ -206,7 +206,7 @@ impl StateQuery {
     fn check_frame(&self, open: usize, time: u64) -> Result<()> {
         match self.frame {
             Some(frame) if frame >= open => {
-                bail!("--frame {frame}: {open} functions are open at t={time}, numbered from 0")
+                bail!("--frame {frame}: {open} functions are active at t={time}, numbered from 0")
             }
             _ => Ok(()),
         }

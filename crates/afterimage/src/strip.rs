@@ -80,7 +80,7 @@ fn stripped(at: &Path, monitor: &dyn Monitor) -> Result<Stripped, Reason> {
     }
     let meta = file.meta()?;
     if meta.is_without_inputs() {
-        let without = "what the program was given was stripped".to_owned();
+        let without = "the program's input was stripped".to_owned();
         return Err(Reason::NotAgain(without));
     }
     let engine = meta.engine;
@@ -165,7 +165,7 @@ fn rewritten(
     let before = length();
     if !is_bare || file.ignored_bytes() > 0 {
         // This fails if the file cannot be written, or unknown bytes follow the recording.
-        let lost = "nothing can be dropped from the recording";
+        let lost = "nothing can be removed from the recording";
         append(at, file, lost, monitor, &AtomicBool::new(false))?;
     }
     if !is_bare {

@@ -200,7 +200,7 @@ impl TraceQuery {
         };
         if self.last.is_some_and(|last| last > MOST_LAST) {
             bail!(
-                "--last goes up to {} with --level {name}; write where the stretch begins with --from",
+                "--last is at most {} with --level {name}; for more, begin the stretch with --from",
                 grouped(MOST_LAST)
             );
         }
@@ -676,7 +676,7 @@ fn executed(path: &RecordedPath, function: FuncId, window: Window, name: &str) -
         bail!(absent(name, &path.segments().directory().left_out));
     };
     bail!(
-        "{name} executes nothing from t={} to t={}; it does nearest at t={nearest}",
+        "{name} executes nothing from t={} to t={}; the nearest time is t={nearest}",
         window.first,
         window.last
     )
@@ -704,7 +704,7 @@ fn ending(
         let option = if stretch.reverse { "--to" } else { "--from" };
         writeln!(
             out,
-            "… and {more}: go on with {option} {next}, or --limit all"
+            "… and {more}: continue with {option} {next}, or --limit all"
         )?;
     } else if !stretch.reverse
         && stretch.function.is_none()
@@ -716,7 +716,11 @@ fn ending(
                 let ending = with_results(&end.ending, results.as_deref());
                 writeln!(out, "the run {ending}")?;
             }
-            None => writeln!(out, "the recording ends here: it was cut off, or goes on")?,
+            None => writeln!(
+                out,
+                "the recording ends here: it was cut off, or is still being \
+                written"
+            )?,
         }
     }
     Ok(())

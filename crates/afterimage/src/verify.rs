@@ -135,7 +135,8 @@ impl Checker<'_> {
                 let differs = |bits_of: u64| !repeated && bits_of != bits;
                 if let Some(directory) = directory.filter(|directory| differs(directory.bits)) {
                     report.findings.push(format!(
-                        "Path: it is of {} recorded bits and not of {bits}, as what the run wrote of it",
+                        "Path: it comes from {} recorded bits, not from the {bits} that the run \
+                         wrote",
                         directory.bits
                     ));
                 }
@@ -254,7 +255,7 @@ impl Checker<'_> {
         let words = &path.segments().directory().left_out;
         let wrong = |what: &str, words: &str| {
             Some(format!(
-                "Words: {what} is said to lack {words}, and lacks other functions"
+                "Words: {what} should lack {words}, but lacks other functions"
             ))
         };
         let nodes = path.nodes().values();
@@ -304,12 +305,12 @@ impl Checker<'_> {
         drop(progress);
         Ok(match again {
             Ok(again) if again.counts != kept.counts => {
-                Some("Counts: they are not what running the recording again gives".into())
+                Some("Counts: they differ from those of running the recording again".into())
             }
             // With the same plan, the costs must agree, too.
-            Ok(again) if again.mode == kept.mode && again != kept => Some(
-                "Counts: the numbers of counters and increments are not those of the plan".into(),
-            ),
+            Ok(again) if again.mode == kept.mode && again != kept => {
+                Some("Counts: the numbers of counters and increments differ from the plan's".into())
+            }
             Ok(_) => None,
             Err(error) => Some(format!("Counts: {error}")),
         })
@@ -329,6 +330,6 @@ fn along_no_path(file: &TraceFile) -> Option<String> {
     let has_path = file.last(Section::PATH_INDEX).is_some();
     let found = made.into_iter().find(|kind| file.last(*kind).is_some());
     found.filter(|_| !has_path).map(|kind| {
-        format!("Path: the file has a section {kind}, but no path that it was made along")
+        format!("Path: the file has a section {kind}, but not the path that it was made with")
     })
 }

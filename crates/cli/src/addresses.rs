@@ -11,9 +11,12 @@ use crate::lens::{session, with_whole_path};
 
 /// Show which addresses loads and stores accessed
 ///
-/// It lists each execution, or sums them up. Loads and stores are those of single values; what bulk operations and the host access is in `afterimage trace --level memory`. The run is
-/// followed from its beginning; for --instances and #K only where these are executed, from the last checkpoint or snapshot before.
-/// Different addresses and strides are told apart up to 4,096 of them. An access that trapped is listed, and marked; sums and --each do not have it.
+/// It lists each execution, or summarises them. It covers loads and stores of single values;
+/// `afterimage trace --level memory` shows bulk operations and accesses by the host. The run is
+/// followed from its beginning. For --instances and #K it is followed only where these execute,
+/// from the last checkpoint or snapshot before them. Up to 4,096 different addresses and strides
+/// are told apart. An access that trapped is listed and marked, but is not part of summaries and
+/// --each.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true).args(["at", "all"]))]
 #[command(after_help = "\
@@ -23,27 +26,31 @@ Examples:
   afterimage addresses app.aft --at parser.c:42
   afterimage addresses app.aft --at @0x1f3 --instances 1000..1010
   afterimage addresses app.aft --at parse+0x2a --stats
-In text, 0x1040 +4 x 1000 are 1000 executions after each other, of which each accessed what is 4 bytes after the one before.")]
+
+In text, 0x1040 +4 x 1000 stands for 1000 executions in a row. The first accesses
+0x1040, and each of the others 4 bytes further on.")]
 pub(crate) struct Arguments {
-    /// The place: file.c:42, func+0x2a, @0x1f3, or a function for all of its loads and stores; #K or #last at its end is one execution, of a line one arrival at it, of a function one call
+    /// The place: file.c:42, func+0x2a, @0x1f3, or a function for all its loads and stores; append
+    /// #K or #last for one execution of an instruction, one arrival at a line, or one call of a
+    /// function
     #[arg(long, value_name = "PLACE")]
     at: Option<String>,
-    /// Which executions of each: A..B, K, last, or t=T for those in block T and later
+    /// Which executions of each: A..B, K, last, or t=T for those from block T on
     #[arg(long, value_name = "WHICH", requires = "at", conflicts_with = "stats")]
     instances: Option<String>,
-    /// Sum up: how many accesses and addresses, the smallest and largest, the most frequent stride
+    /// Summarise: number of accesses and addresses, smallest, largest, and most frequent stride
     #[arg(long)]
     stats: bool,
-    /// Sum up those of the whole program
+    /// Summarise the loads and stores of the whole program
     #[arg(long, conflicts_with = "at")]
     all: bool,
-    /// All addresses of the whole program instead, one instruction's after the other, up to 256 at a time
+    /// List all addresses of the whole program, in groups of up to 256 of one instruction
     #[arg(long, requires = "all", conflicts_with = "stats")]
     each: bool,
-    /// At most N lines [default: 100 for text on standard output]
+    /// Show at most N lines [default: 100 for text on standard output]
     #[arg(long, value_name = "N|all", value_parser = entries)]
     limit: Option<u64>,
-    /// The format
+    /// Output format
     #[arg(long, default_value = "text")]
     format: Format,
     #[command(flatten)]
@@ -53,16 +60,16 @@ pub(crate) struct Arguments {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Format {
     Text,
-    /// One object a line
+    /// One object per line
     Json,
-    /// Addresses of --all --each for other programs, see docs/TRACE.md
+    /// Addresses from --all --each for other programs; see docs/TRACE.md
     Bin,
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let file = &arguments.report.file;
     if arguments.format == Format::Bin && !arguments.each {
-        bail!("--format bin is for --all --each");
+        bail!("--format bin works only with --all --each");
     }
     let form = match arguments.format {
         Format::Text => Form::Text,

@@ -68,7 +68,7 @@ pub(crate) fn rows(text: &str) -> Result<usize, &'static str> {
 /// Which recording a report is about, and where it goes.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ReportArguments {
-    /// Where the report goes [default: standard output]
+    /// Write the report to this file [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// When to use color
@@ -104,7 +104,10 @@ impl ReportArguments {
 /// Whose code is shown.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct CodeArguments {
-    /// Show your own code (mine), all code, or the files that match a glob (src/**/*.c); the rest is folded into the lines that called it. A file .afterimage.toml here or in a folder above can set it: code = "…" [default: mine, which leaves out standard libraries and packages from registries]
+    /// Show your own code (mine), all code, or files that match a glob (src/**/*.c); the rest is
+    /// folded into the lines that called it. A file .afterimage.toml here or in a parent folder can
+    /// set it: code = "…" [default: mine, which leaves out standard libraries and registry
+    /// packages]
     #[arg(long, value_name = "mine|all|GLOB")]
     code: Option<CodeFilter>,
 }
@@ -127,7 +130,9 @@ impl CodeArguments {
 /// Where source files are.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct SourceArguments {
-    /// Look at NEW for source files whose path in the debug information begins with OLD; may be repeated. A file .afterimage.toml here or in a folder above can set it: source-path = ["OLD=NEW"]
+    /// Look in NEW for source files whose path in the debug information begins with OLD; may be
+    /// repeated. A file .afterimage.toml here or in a parent folder can set it: source-path =
+    /// ["OLD=NEW"]
     #[arg(long, value_name = "OLD=NEW")]
     source_path: Vec<Moved>,
 }
@@ -147,10 +152,10 @@ impl SourceArguments {
 /// A stretch of a run.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct StretchArguments {
-    /// Where the stretch begins [default: start]
+    /// Begin here [default: start]
     #[arg(long, value_name = "POSITION", allow_hyphen_values = true)]
     pub from: Option<String>,
-    /// Where it ends; this block, or statement, belongs to it [default: end]
+    /// End here; this block or statement is included [default: end]
     #[arg(long, value_name = "POSITION", allow_hyphen_values = true)]
     pub to: Option<String>,
 }
@@ -166,28 +171,32 @@ impl StretchArguments {
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Running the program")]
 pub(crate) struct RunArguments {
-    /// Grant a folder to the guest, under this name or another; may be repeated
+    /// Grant the guest a folder, under the same name or another; may be repeated
     #[arg(long, value_name = "HOST[::GUEST]")]
     pub dir: Vec<String>,
-    /// Give the guest an environment variable; without a value, ours; may be repeated
+    /// Set an environment variable for the guest; without a value, pass on ours; may be repeated
     #[arg(long, value_name = "K[=V]")]
     pub env: Vec<String>,
-    /// What the guest reads as its standard input [default: ours]
+    /// Read the guest's standard input from this file [default: ours]
     #[arg(long, value_name = "FILE")]
     pub stdin: Option<PathBuf>,
-    /// Call this exported function instead of _start; ARGS are its arguments: numbers (42, -0x2a, 1.5, nan:0x1), 0x… for the 128 bits of a v128, null for a reference
+    /// Call this exported function instead of _start. ARGS are its arguments: numbers (42, -0x2a,
+    /// 1.5, nan:0x1), 0x… for the 128 bits of a v128, or null for a reference
     #[arg(long, value_name = "EXPORT")]
     pub invoke: Option<String>,
-    /// Make the guest's random numbers from this seed: two runs with the same one get the same numbers, so that they can be compared [default: the system's]
+    /// Seed for the guest's random numbers; runs with the same seed get the same numbers, so that
+    /// you can compare them [default: the system's]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Stop the guest after so many seconds; compiling it stops after as many, or after one if that is more
+    /// Stop the guest after this many seconds; its compilation has the same limit, but at least one
+    /// second
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     pub timeout: Option<f64>,
-    /// Record without the stop clock: a little faster, but a run that is stopped from outside cannot be repeated
+    /// Record without the stop clock: slightly faster, but a run stopped from outside cannot be
+    /// repeated
     #[arg(long, conflicts_with = "timeout")]
     pub no_clock: bool,
-    /// Stack for the guest, in KiB
+    /// Stack size of the guest, in KiB
     #[arg(long, value_name = "KIB", default_value_t = DEFAULT_STACK)]
     pub stack: usize,
 }

@@ -14,9 +14,10 @@ use crate::filters::FilterArguments;
 use crate::lens::{self, session, stoppable};
 use crate::output::say;
 
-/// Prepare a recording, so that later questions are fast
+/// Prepare a recording so that later questions are fast
 ///
-/// It makes counts, the path or all values, by re-executing the run. Commands that need a lens build it by themselves; this builds it beforehand.
+/// It re-executes the run and adds counts, the path or all values. Other commands build the lens
+/// they need by themselves; `build` does it beforehand.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -29,10 +30,10 @@ Examples:
   afterimage build --lens paths --start 'parse#3' --stop 'parse#4' app.aft
   afterimage build --lens paths --start app.c:42#1000 app.aft")]
 pub(crate) struct Arguments {
-    /// What to add
+    /// The lens to build
     #[arg(long)]
     lens: Lens,
-    /// Build it anew, even if the recording has it
+    /// Build it again even if the recording has it
     #[arg(long)]
     again: bool,
     /// The recording
@@ -46,9 +47,9 @@ pub(crate) struct Arguments {
 /// What can be added to a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Lens {
-    /// The whole path of the run: which blocks were executed, in order
+    /// The whole path of the run: which blocks ran, in order
     Paths,
-    /// The whole execution trace: every value, address and dependence, too
+    /// The whole execution trace: also every value, address and dependence
     Full,
 }
 
@@ -64,7 +65,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let is_there = !arguments.again && has_path(recording)?;
     match arguments.filters.given() {
         Some(option) if is_there => bail!(
-            "{}: the recording has a path already, so {option} changes nothing; build it anew with --again",
+            "{}: the recording already has a path, so {option} changes nothing; build the path \
+             again with --again",
             arguments.file.display()
         ),
         _ => {}
@@ -89,7 +91,7 @@ fn full(arguments: &Arguments, session: Session) -> Result<Exit> {
     let missing = missing_values(&session, &arguments.filters.filters(), arguments.again)?;
     let Some((kept, adds)) = missing else {
         say(format_args!(
-            "{} has these values already; --again builds them anew",
+            "{} already has these values; --again builds them again",
             at.display()
         ));
         return Ok(Exit::Success);

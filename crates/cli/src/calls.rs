@@ -16,8 +16,9 @@ use crate::output::{say_not_at_hand, write};
 
 /// Show who called whom, and single calls
 ///
-/// Blocks are counted as in a profile: "self" are those that a function executes itself, "inclusive" those that are executed while it
-/// is active, which counts each block once, however the function recurses.
+/// Blocks are counted as in a profile. "Self" blocks are those that a function executes itself.
+/// "Inclusive" blocks are those executed while it is active; each block counts once, even if the
+/// function recurses.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -28,19 +29,20 @@ Examples:
   afterimage calls app.aft --function parse --call last
   afterimage calls app.aft --function parse --call 3 --lines")]
 pub(crate) struct Arguments {
-    /// The callers and callees of this function, by index, name or demangled name
+    /// Show the callers and callees of this function, by index, name or demangled name
     #[arg(long, value_name = "F")]
     function: Option<String>,
-    /// Its K-th call, from 1, or the last: who called, from where, when, for how long
+    /// Show its K-th call, from 1, or the last: who made it, from where, when, and how long it took
     #[arg(long, value_name = "K|last", requires = "function", value_parser = occurrence)]
     call: Option<Occurrence>,
-    /// Show that call as a whole: its arguments and result, its path by lines, and what each line changed, wrote and called
+    /// Show that whole call: its arguments and result, its path by lines, and what each line
+    /// changed, wrote and called
     #[arg(long, requires = "call")]
     lines: bool,
-    /// Only the first N rows of each table of text
+    /// Show only the first N rows of each text table
     #[arg(long = "limit", alias = "top", value_name = "N", default_value_t = 25)]
     top: usize,
-    /// The format
+    /// Output format
     #[arg(long, default_value = "text")]
     format: Format,
     #[command(flatten)]

@@ -19,9 +19,9 @@ use crate::progress::Terminal;
 
 /// Show a function's control-flow graph, or one call in it
 ///
-/// With --dynamic, the graph is that of one call of a recorded run: its nodes are what the call executed, chains of blocks (dynamic
-/// basic blocks) unless --nodes blocks; each has the steps of the call at which it was executed, as l, l:h or l:h:s (every s-th from
-/// l to h).
+/// With --dynamic it shows the graph of one call in a recorded run. The nodes are what the call
+/// executed: chains of blocks (dynamic basic blocks), or single blocks with --nodes blocks. Each
+/// node lists the steps of the call at which it ran, as l, l:h or l:h:s (every s-th from l to h).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -34,29 +34,29 @@ pub(crate) struct Arguments {
     /// The function, by index, name or demangled name
     #[arg(long, value_name = "F")]
     function: String,
-    /// Also show where counters are placed: by quick mode, slow, or over the whole program
+    /// Also show where counters are placed: in quick or slow mode, or over the whole program
     #[arg(long)]
     counters: Option<CountersArgument>,
-    /// What a call executed and when, from a recording
+    /// Show what one call executed and when, from a recording
     #[arg(long, conflicts_with = "counters")]
     dynamic: bool,
-    /// Which call, from 1, in the order in which they begin, or the last [default: 1]
+    /// Which call, from 1 in the order in which they begin, or the last [default: 1]
     #[arg(
         long,
         value_name = "K|last",
         requires = "dynamic",
         conflicts_with = "trace", value_parser = occurrence)]
     call: Option<Occurrence>,
-    /// Instead of a call: which unique path trace, as `afterimage paths` numbers them
+    /// Show this unique path trace instead of a call, numbered as in `afterimage paths`
     #[arg(long, value_name = "I", requires = "dynamic")]
     trace: Option<usize>,
-    /// What the nodes are [default: dbb]
+    /// What the nodes stand for [default: dbb]
     #[arg(long, requires = "dynamic")]
     nodes: Option<NodesArgument>,
     /// Write all timestamps, however many there are
     #[arg(long, requires = "dynamic")]
     whole: bool,
-    /// The format of the graph
+    /// Format of the graph
     #[arg(long, default_value = "text")]
     format: Format,
     /// A program, or a recording of one
@@ -69,9 +69,9 @@ formats!(Text, Dot, Json);
 /// The nodes of a dynamic graph.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum NodesArgument {
-    /// Dynamic basic blocks: chains that are executed as a whole
+    /// Dynamic basic blocks: chains that execute as a whole
     Dbb,
-    /// Blocks
+    /// Single blocks
     Blocks,
 }
 
@@ -108,7 +108,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         .map(|mode| counters(&loaded, id, mode.into()));
     let counters = counters.transpose()?;
     if counters.is_some() && matches!(arguments.format, Format::Dot) {
-        bail!("--counters goes with the formats text and json");
+        bail!("--counters works only with --format text and json");
     }
     show(
         &arguments,

@@ -7,7 +7,7 @@ use clap_complete::{Shell, generate};
 use crate::exit::Exit;
 use crate::output::write;
 
-/// Write a script that completes command lines in a shell
+/// Write a completion script for a shell
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -15,9 +15,13 @@ use crate::output::{say_not_at_hand, write};
 
 /// Show whether variables of an optimised run are current
 ///
-/// A variable is current at a line if a debugger shows what the programmer expects there. Both versions ran on the same input. Each stop of the optimised run at the line is found again in the unoptimised one, and the variable is read in both: it is *current* if it
-/// holds the same; *not current* if it holds something else, because an assignment was moved or removed: which one is said; or *not available*. With #K one stop is looked at, otherwise all, so
-/// the answer holds for this execution, not for all that there could be. What cannot be told is said by name; docs/CURRENCY.md has the rules.
+/// A variable is current at a line if a debugger shows what the programmer expects there. Both
+/// versions must have run on the same input. For each stop of the optimised run at the line, the
+/// same stop of the unoptimised run is found, and the variable is read in both. It is *current* if
+/// it holds the same. It is *not current* if it holds something else because an assignment was
+/// moved or removed; the report names that assignment. Otherwise it is *not available*. With #K one
+/// stop is examined, otherwise all. So the answer holds for this execution, not for all possible
+/// ones. The report names what it cannot decide; docs/CURRENCY.md has the rules.
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "afterimage currency [OPTIONS] --unoptimised <A.aft> --at <LOC#K> <B.aft>"
@@ -31,25 +35,29 @@ Examples:
   afterimage currency o2.aft --unoptimised o0.aft --at a.c:17 --var total --all
   afterimage currency o2.aft --unoptimised o0.aft --at a.c:17 --format json")]
 pub(crate) struct Arguments {
-    /// The recording of the unoptimised version, run on the same input: it says what the variable should hold
+    /// The recording of the unoptimised version, run on the same input; it shows what the variable
+    /// should hold
     #[arg(long, value_name = "FILE.aft")]
     unoptimised: PathBuf,
-    /// The line, and which arrival at it in the optimised run: file.c:42, file.c:42#K, file.c:42#last
+    /// The line, and which arrival at it in the optimised run: file.c:42, file.c:42#K,
+    /// file.c:42#last
     #[arg(long, value_name = "LOC[#K]")]
     at: String,
-    /// The variable of the source, or an expression: total, p->next, s.member [default: each variable that is in scope there, how often what]
+    /// The source variable or expression: total, p->next, s.member [default: a summary of all
+    /// variables in scope there]
     #[arg(long, value_name = "NAME")]
     var: Option<String>,
-    /// Also count statements that correspond by what they did, as `afterimage match` finds them, to tell which moment a stop is: by evidence, not by proof
+    /// Also use statements that correspond by what they did, as in `afterimage match`, to decide
+    /// which moment a stop is: by evidence, not by proof
     #[arg(long = "match")]
     matching: bool,
-    /// Show each stop, as text, of the variable that --var names
+    /// Show each stop of the variable that --var names, as text
     #[arg(long)]
     all: bool,
-    /// Without #K: look at the first N stops [default: 10,000]
+    /// Without #K, examine the first N stops [default: 10,000]
     #[arg(long, value_name = "N", value_parser = entries)]
     limit: Option<u64>,
-    /// The format
+    /// Output format
     #[arg(long, default_value = "text")]
     format: Format,
     #[command(flatten)]
@@ -73,11 +81,11 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     };
     query.check()?;
     if arguments.all && arguments.var.is_none() {
-        bail!("--all shows each stop for one variable: name it with --var");
+        bail!("--all shows each stop of one variable: name it with --var");
     }
     let one = matches!(split_occurrence(&arguments.at), Ok((_, Some(_))));
     if one && arguments.limit.is_some() {
-        bail!("--at {}: that is one stop: leave --limit out", arguments.at);
+        bail!("--at {}: that is one stop; leave out --limit", arguments.at);
     }
     let sources = arguments.sources.paths()?;
     let a = traced_whole(unoptimised)?.reading(sources.clone());

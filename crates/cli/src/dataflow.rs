@@ -13,28 +13,30 @@ use crate::output::write;
 
 /// Answer a GEN-KILL question at each execution of a place
 ///
-/// The answer is always, never, or how often, and what decided it. The path that was taken is looked at and no other: nothing is said of paths that the run did not take, and nothing is assumed of those that it took. A fact is about the
-/// call in which the place is executed, with all that it calls. Of single executions it is told which one decided what: they are numbered from 1, in the order of time.
+/// The answer is always, never, or how often, and what decided it. It looks only at the path that
+/// the run took: it claims nothing about other paths, and assumes nothing about this one. A fact is
+/// about the call that executes the place, including everything that it calls. The report also
+/// shows what decided single executions, which are numbered from 1 in order of time.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Facts:
-  available:PLACE  what a load, or an operator that only computes, gives was
-                   read, written or computed before, and has not changed since,
-                   as far as the code tells without addresses
+  available:PLACE  the result of a load, or of an operator that only computes,
+                   was read, written or computed before and has not changed
+                   since, as far as the code shows without addresses
   reaching:PLACE   which definitions of its local a local.get reads
-  last-use:PLACE   the local of a local.get is not read again before it is set,
+  last-use:PLACE   the local of a local.get is not read again before it is set
                    or the call ends
   gen=PLACES kill=PLACES at=PLACE
-                   it was a place of gen, not of kill, that was executed last
-                   before; with the word ahead, that is executed next. Several
-                   are separated by commas; one of gen and kill may be left
-                   out; parts are separated by spaces or semicolons
+                   the place of gen or kill that executed last before `at` was
+                   one of gen; with the word ahead, the one that executes next.
+                   Separate several places by commas, and the parts by spaces
+                   or semicolons; gen or kill may be left out
 
-Places are file.c:42, func+0x2a and @0x1f3, functions by name or, if that has
-spaces or commas in it, as func[12], by index. Of a line it is all operators there
-that the fact can be about. For gen and kill, a function is a call of it. With
-#7 or #last behind the place of an operator that is asked about, only this
-execution is.
+Write places as file.c:42, func+0x2a or @0x1f3. Write functions by name, or by
+index as func[12] if the name has spaces or commas. A line stands for all of its
+operators that the fact can be about. In gen and kill, a function stands for its
+calls. Append #7 or #last to the place of the operator in question for a single
+execution.
 
 Examples:
   afterimage dataflow app.aft --fact available:@0x1f3
@@ -47,13 +49,14 @@ pub(crate) struct Arguments {
     /// The question
     #[arg(long, value_name = "FACT")]
     fact: String,
-    /// Show the N path traces that most calls took, and at which of the call's blocks the fact held
+    /// Show the N path traces that most calls took, and at which blocks of the call the fact held
     #[arg(long, value_name = "N", value_parser = entries)]
     paths: Option<u64>,
-    /// Of each that decided, list N stretches of executions, or N series of equal ones [default: 3 for text, 100 for JSON]
+    /// For each thing that decided, list N stretches of executions, or N series of equal ones
+    /// [default: 3 for text, 100 for JSON]
     #[arg(long, value_name = "N", value_parser = entries)]
     instances: Option<u64>,
-    /// The format
+    /// Output format
     #[arg(long, default_value = "text")]
     format: Format,
     #[command(flatten)]
@@ -63,7 +66,7 @@ pub(crate) struct Arguments {
 formats! {
     Text,
     Json,
-    /// A row for each operator and what decided
+    /// One row for each operator and what decided
     Csv,
 }
 
@@ -93,20 +96,22 @@ impl Arguments {
         let is_csv = self.format == Format::Csv;
         if is_csv && lists {
             bail!(
-                "--paths and --instances are for text and JSON: comma-separated values have a row for what decided"
+                "--paths and --instances work for text and JSON; csv has one row for each thing \
+                 that decided"
             );
         }
         let found = query.answer(program)?;
         if found.rows.iter().any(|row| row.one.is_some()) {
             if is_csv {
                 bail!(
-                    "{}: comma-separated values are of all executions; of one, ask for text or JSON",
+                    "{}: csv covers all executions; for one, choose --format text or json",
                     found.at
                 );
             }
             if lists {
                 bail!(
-                    "{} is one execution: leave out --paths and --instances, or what is behind the #",
+                    "{} is one execution: leave out --paths and --instances, or the # and what \
+                     follows it",
                     found.at
                 );
             }

@@ -12,14 +12,20 @@ use crate::output::write;
 
 /// Show what one execution of a statement depends on
 ///
-/// It shows who made the operands, who wrote what was read, and what let the statement run. An operand's maker is found through all copies: locals, the operand stack, arguments and results. What a load or a memory.copy reads may come
-/// from several writers, byte by byte. Where branches chose which of several values an operand is, as those of an `if` with a result do, the ones that did are told as what moved it.
+/// It shows what computed the operands, what wrote the bytes that were read, and what let the
+/// statement run. Operands are traced through all copies: locals, the operand stack, arguments and
+/// results. The bytes that a load or memory.copy reads may come from several writers. Where
+/// branches select an operand from several values, as an `if` with a result does, those branches
+/// are listed as what moved it.
 ///
-/// With --forward it is the other way round: who used what the execution made, in the order of time, and what it let run, if it decides or calls. These are
-/// exactly those that name it when they are asked backward, but for what moved their operands. Of a call it is who used its results, whoever made them, and what the host wrote in it.
+/// With --forward it shows the reverse: what used the result, in order of time, and what the
+/// execution let run, if it decides or calls. These are exactly the executions that list it when
+/// you ask backward, except for what moved their operands. For a call, they are the uses of its
+/// results, whoever computed these, and of what the host wrote during it.
 ///
-/// What the host reads of memory is among both: of a call of fd_write, who wrote the bytes that it put out; of a store, the calls of the host that read its bytes
-/// before others wrote over them.
+/// Both directions include memory that the host reads: for a call of fd_write, what wrote the bytes
+/// that it printed; for a store, the host calls that read its bytes before something overwrote
+/// them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -32,22 +38,25 @@ Examples:
   afterimage deps app.aft --at malloc+0x2a#last --forward --data --limit 100
   afterimage deps app.aft --at parse+0x31#5 --forward --control")]
 pub(crate) struct Arguments {
-    /// The statement and which of its executions: func+0x2a#K, @0x1f3#last [default: the first]; or file.c:42#K, the statements that the K-th arrival at the line executes; of func#K, those of the K-th call, each where it is executed first in it
+    /// The statement and its execution: func+0x2a#K, @0x1f3#last [default: the first]; or
+    /// file.c:42#K, the statements that the K-th arrival at the line executes; or func#K, those of
+    /// the K-th call, each at its first execution in it
     #[arg(long, value_name = "PLACE#K")]
     at: String,
-    /// What it depends on; this is what is shown without --forward
+    /// Show what it depends on; this is the default
     #[arg(long, conflicts_with = "forward")]
     backward: bool,
-    /// What depends on it: who used what it made, what it let run
+    /// Show what depends on it: what used its result, what it let run
     #[arg(long)]
     forward: bool,
-    /// Dependences on data only
+    /// Show data dependences only
     #[arg(long, conflicts_with = "control")]
     data: bool,
-    /// Dependences on control only
+    /// Show control dependences only
     #[arg(long)]
     control: bool,
-    /// Go on so many steps along what is shown, data, control or both, at most 1000: 1 shows direct dependences only. What was shown before is not gone into again
+    /// Follow dependences of the selected kind for N steps, at most 1000; 1 shows direct
+    /// dependences only. Executions that were already shown are not followed again
     #[arg(
         long,
         value_name = "N",
@@ -55,10 +64,10 @@ pub(crate) struct Arguments {
         value_parser = clap::value_parser!(u32).range(1..=i64::from(DepsQuery::DEEPEST))
     )]
     depth: u32,
-    /// At most so many uses of one execution, and so many parts of what a copy reads; how many there are besides is said
+    /// Show at most N uses of one execution, and N parts of what a copy reads, and count the rest
     #[arg(long, value_name = "N", default_value_t = DepsQuery::LIMIT)]
     limit: u64,
-    /// The format
+    /// Output format
     #[arg(long, default_value = "text")]
     format: Format,
     #[command(flatten)]

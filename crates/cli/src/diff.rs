@@ -21,17 +21,25 @@ use crate::output::{Color, say, say_not_at_hand, write};
 
 /// Show where two executions first differ
 ///
-/// The difference may be in control, a value, an address, what the host does, or the output. Two recordings of the same program are followed side by side, so that the first difference is exact: everything before it is the same in
-/// both. Where they ended otherwise, that is said before. Then: where control parts, the first byte of output that differs, the lines that were executed differently often, and what to ask next.
+/// They may differ in control, a value, an address, what the host does, or the output. Two
+/// recordings of the same program are followed side by side, so the first difference is exact:
+/// everything before it is the same in both. If the runs ended differently, the report says that
+/// first. Then it shows where control parts, the first byte of output that differs, the lines that
+/// ran a different number of times, and what to ask next.
 ///
-/// Programs that are alike but for at most 64 operators or for bytes of data are followed side by side, too: each such operator is named, and in which executions it
-/// gave something else than the one that it replaced would have given of the same operands.
+/// Programs that differ only in at most 64 operators, or in bytes of data, are also followed side
+/// by side. The report names each replaced operator, and the executions in which its result differs
+/// from what the old operator would give for the same operands.
 ///
-/// Recordings of other programs are taken for two versions that ran on the same input: what they put out is compared, and the statements that correspond,
-/// as `afterimage match` finds them. Suspects are other operators in functions that have the same ones otherwise, and what takes the same and gives from the beginning what nothing like it gives.
+/// Recordings of other programs are treated as two versions that ran on the same input. The report
+/// compares their output, and the statements that correspond according to `afterimage match`.
+/// Suspects are operators that differ in otherwise equal functions, and statements with equal
+/// inputs whose output, from the beginning, is one that no similar statement gives.
 ///
-/// With --pass and --fail it is lines and values that tell failing executions of a program from passing ones, by Ochiai's coefficient: 1 for a line that ran in all that failed and in none
-/// that passed, and for a statement that gave, in all that failed and in none that passed, some value less than 0, 0, greater than 0, or greater or smaller than all in a passing one.
+/// With --pass and --fail it ranks lines and values that tell failing executions from passing ones,
+/// by Ochiai's coefficient. A line scores 1 if it ran in every failing execution and in no passing
+/// one. A statement scores 1 if, in every failing execution and in no passing one, it gave some
+/// value that is negative, zero, positive, or above or below all values of a passing one.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -41,31 +49,33 @@ Examples:
   afterimage diff unoptimised.aft optimised.aft
   afterimage diff --pass ok1.aft ok2.aft --fail bad1.aft bad2.aft")]
 pub(crate) struct Arguments {
-    /// Do not count how often lines were executed
+    /// Do not count how often lines ran
     #[arg(long)]
     no_lines: bool,
-    /// Behind the text, also the slices that lead to the first difference: those of the commands that are named under "what led there"
+    /// After the text, also show the slices that lead to the first difference: those of the
+    /// commands under "what led there"
     #[arg(long)]
     slice: bool,
-    /// The format
+    /// Output format
     #[arg(long, default_value = "text")]
     format: Format,
-    /// Where the report goes [default: standard output]
+    /// Write the report to this file [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// When to use color
     #[arg(long, default_value = "auto", value_name = "WHEN")]
     color: Color,
-    /// Recordings of executions that were right
+    /// Recordings of correct executions
     #[arg(long, value_name = "FILE.aft", num_args = 1..)]
     pass: Vec<PathBuf>,
-    /// Recordings of executions that were wrong
+    /// Recordings of failing executions
     #[arg(long, value_name = "FILE.aft", num_args = 1..)]
     fail: Vec<PathBuf>,
-    /// Rank lines only, not what values statements gave: that follows each run from its beginning to its end
+    /// Rank lines only, not values; ranking values means following each run from beginning to end
     #[arg(long)]
     no_values: bool,
-    /// At most N rows of each list: of lines and of values that are ranked [default: 25 for text, all otherwise], or about two recordings [default: 10, or 20 lines, for text, all otherwise]
+    /// Show at most N rows of each list: of ranked lines and values [default: 25 for text, all
+    /// otherwise], or about two recordings [default: 10, or 20 lines, for text, all otherwise]
     #[arg(long = "limit", alias = "top", value_name = "N", value_parser = rows)]
     top: Option<usize>,
     #[command(flatten)]
@@ -78,7 +88,7 @@ pub(crate) struct Arguments {
         required_unless_present_any = ["pass", "fail"]
     )]
     a: Option<PathBuf>,
-    /// The second
+    /// The second recording
     #[arg(
         value_name = "B.aft",
         required_unless_present_any = ["pass", "fail"]
@@ -102,18 +112,20 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let is_ranking = !arguments.pass.is_empty() || !arguments.fail.is_empty();
     if is_ranking && arguments.a.is_some() {
         bail!(
-            "give two recordings to compare them, or --pass and --fail to rank what tells these apart, not both"
+            "give either two recordings to compare, or --pass and --fail to rank what tells \
+             these apart"
         );
     }
     if is_ranking && arguments.slice {
-        bail!("--slice is for two recordings: --pass and --fail rank lines and values");
+        bail!("--slice works for two recordings; --pass and --fail rank lines and values");
     }
     if is_ranking && arguments.no_lines {
-        bail!("--no-lines is for two recordings; --pass and --fail rank lines");
+        bail!("--no-lines works for two recordings; --pass and --fail rank lines");
     }
     if arguments.pass.is_empty() != arguments.fail.is_empty() {
         bail!(
-            "--pass and --fail come together: name executions that were right with the one and executions that were wrong with the other"
+            "give --pass and --fail together: correct executions with --pass, failing ones with \
+             --fail"
         );
     }
     let fails = Vec::from_iter(arguments.fail.iter().map(|file| file.canonicalize().ok()));
@@ -123,7 +135,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     };
     if let Some(both) = arguments.pass.iter().find(is_both) {
         bail!(
-            "{} is given with --pass and with --fail: an execution was right or wrong, not both",
+            "{} is given with --pass and with --fail: an execution is either correct or failing",
             both.display()
         );
     }
@@ -134,13 +146,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         return Ok(Exit::Success);
     };
     if arguments.format == Format::Csv {
-        bail!("--format csv is for the lines that --pass and --fail tell apart");
+        bail!("--format csv works only with --pass and --fail");
     }
     if arguments.no_values {
-        bail!("--no-values is for what --pass and --fail tell apart");
+        bail!("--no-values works only with --pass and --fail");
     }
     if arguments.slice && arguments.format != Format::Text {
-        bail!("--slice writes text; for other formats, ask afterimage slice");
+        bail!("--slice writes only text; for other formats use afterimage slice");
     }
     let opened = |at| {
         let session = traced(at)?.looking_at(code.clone());
@@ -228,7 +240,7 @@ impl Arguments {
             ensure_values: &|session| lens::values(session).map(|_| ()),
         };
         if !write_slices(out, sessions, &questions()?, &shown)? {
-            say("--slice: the executions differ in nothing that a slice could be of");
+            say("--slice: the executions differ in nothing that can be sliced");
         }
         Ok(())
     }

@@ -12,11 +12,14 @@ use crate::output::{say, write};
 
 /// Walk through a run in the browser
 ///
-/// Serves a page on the loopback address until Ctrl-C, and opens it. The page shows how the run ended, what it printed, its source with exact counts, the state at
-/// any moment, and where each value came from. Its address has a random token: nobody else can ask.
+/// It serves a page on the loopback address until Ctrl-C, and opens it. The page shows how the run
+/// ended, what it printed, its source with exact counts, the state at any moment, and where each
+/// value came from. Its address has a random token, so nobody else can use it.
 ///
-/// Source files are shown if they are in the recording (record --sources), below the current folder or the recording's, or where --source-path says. Notes are kept
-/// beside the recording, in FILE.notes.md. Nothing is loaded from the network. docs/EXPLORE.md has the keys, and what programs can ask the page's server.
+/// Source files are shown if they are in the recording (record --sources), below the current folder
+/// or the recording's, or where --source-path points. Notes are kept beside the recording, in
+/// FILE.notes.md. Nothing is loaded from the network. docs/EXPLORE.md lists the keys, and what
+/// programs can ask the page's server.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -25,16 +28,16 @@ Examples:
   afterimage explore app.aft --port 8000 --no-open
   afterimage explore app.aft --read-only")]
 pub(crate) struct Arguments {
-    /// The moment to begin with: parser.c:42#7, main#last, t=123456, 50%, end
+    /// Begin at this moment: parser.c:42#7, main#last, t=123456, 50%, end
     #[arg(long, value_name = "POSITION", allow_hyphen_values = true)]
     at: Option<String>,
-    /// The port [default: the next free one from 7380 on]
+    /// Listen on this port [default: the next free one from 7380 on]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
-    /// Print the address, and open no browser
+    /// Print the address, but open no browser
     #[arg(long)]
     no_open: bool,
-    /// Show notes, and keep none
+    /// Show notes, but save none
     #[arg(long)]
     read_only: bool,
     #[command(flatten)]

@@ -15,18 +15,20 @@ use crate::output::ToFile;
 
 /// Write the calls of a run for other tools
 ///
-/// The calls are written over time, or as a tree with counts. The unit of time is the executed basic block, which other tools show as a microsecond or a sample. Calls that are too short or too
-/// deep are not left out but merged, and say how many they are.
+/// It writes calls over time, or as a tree with counts. The unit of time is the executed basic
+/// block, which other tools show as a microsecond or a sample. Calls that are too short or too deep
+/// are merged, not dropped, and the merged entry shows their number.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Formats:
   perfetto   calls over time, for ui.perfetto.dev and chrome://tracing (JSON)
-  firefox    calls over time, call tree and flame graph, for profiler.firefox.com
+  firefox    calls over time, call tree and flame graph, for
+             profiler.firefox.com
   collapsed  blocks by stack, for flamegraph.pl, inferno and speedscope
   speedscope the same, for www.speedscope.app
   pprof      the same, for `go tool pprof` (profile.proto)
-  callgrind  blocks by function and calls with what they cost in all, for KCachegrind
-             and callgrind_annotate
+  callgrind  blocks by function, and calls with their inclusive cost, for
+             KCachegrind and callgrind_annotate
   dot        the tree of calling contexts, for Graphviz
   parquet    the whole run as tables for SQL: a folder (docs/PARQUET.md)
 
@@ -39,10 +41,10 @@ Examples:
   afterimage export app.aft --format parquet -o app.tables
   afterimage export app.aft --format parquet -o app.tables --window 0..8")]
 pub(crate) struct Arguments {
-    /// The format
+    /// Output format
     #[arg(long)]
     format: Format,
-    /// Where the report goes; for parquet, a folder [default: standard output]
+    /// Write the report to this file; for parquet, into this folder [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -50,11 +52,12 @@ pub(crate) struct Arguments {
     /// Merge calls that are more than N deep
     #[arg(long, value_name = "N", default_value_t = ExportQuery::DEPTH)]
     depth: usize,
-    /// Merge calls (perfetto, firefox) or contexts (collapsed, speedscope, pprof, callgrind, dot) with fewer blocks, or with a smaller share of all
-    /// [default: so that at most 150,000 calls are left; 0.5% for dot, 0.001% for others]
+    /// Merge calls (perfetto, firefox) or contexts (collapsed, speedscope, pprof, callgrind, dot)
+    /// with fewer blocks, or with a smaller share of all [default: a limit that leaves at most
+    /// 150,000 calls; 0.5% for dot, 0.001% for others]
     #[arg(long, value_name = "BLOCKS|SHARE%")]
     min: Option<Least>,
-    /// Show the module's functions only, not those inlined into them
+    /// Show only the module's functions, not those inlined into them
     #[arg(long)]
     no_inlined: bool,
     #[command(flatten)]
@@ -136,7 +139,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if query.code != CodeFilter::All
         && let ExportFormat::Perfetto | ExportFormat::Firefox = query.format
     {
-        bail!("--code folds the calls of stacks: timelines (perfetto, firefox) show all calls");
+        bail!(
+            "--code does not work for timelines (perfetto, firefox), which show all calls; \
+            leave it out"
+        );
     }
     let output = ToFile(arguments.output.as_deref());
     let written = query.write(&session, &output);

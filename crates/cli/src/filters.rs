@@ -10,16 +10,16 @@ use crate::progress::Terminal;
 /// What of a path, or of values, is kept.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(
-    next_help_heading = "Leaving parts of the path, or of the values, out (times stay what they are)"
+    next_help_heading = "Filters, which leave out parts of the path or the values (times do not change)"
 )]
 pub(crate) struct FilterArguments {
-    /// Keep this function only; may be repeated
+    /// Keep only this function; may be repeated
     #[arg(long, value_name = "FUNCTION")]
     include: Vec<String>,
-    /// Leave this function out; may be repeated
+    /// Leave out this function; may be repeated
     #[arg(long, value_name = "FUNCTION")]
     exclude: Vec<String>,
-    /// Keep what is executed between two times, both included
+    /// Keep only what runs between two times, both included
     #[arg(long, value_name = "T1..T2")]
     window: Option<String>,
     /// Keep nothing before the K-th call of a function, arrival at a line, or execution of an instruction

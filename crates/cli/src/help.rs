@@ -41,7 +41,7 @@ pub(crate) fn grouped(command: clap::Command) -> clap::Command {
     let styles = command.get_styles();
     let (heading, literal) = (styles.get_header(), styles.get_literal());
     let about = |name: &str| match name {
-        "help" => "Print the help of a command".to_owned(),
+        "help" => "Print help for a command".to_owned(),
         _ => {
             let found = command.find_subcommand(name);
             let about = found.and_then(clap::Command::get_about);

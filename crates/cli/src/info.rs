@@ -14,16 +14,18 @@ use crate::progress::Terminal;
 
 /// Show what a recording holds, and how the run ended
 ///
-/// It also says what whoever gets the file learns: arguments, variables, what was read and put out, paths in the debug information, embedded sources.
+/// It also lists what the file reveals to anyone who gets it: arguments, variables, data read and
+/// written, paths in the debug information, and embedded sources.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Also show which bytes tell what: by kind of stream, before and after coding, against the papers' original form; and by section of the file
+    /// Also show where the bytes go: by kind of stream, before and after coding, compared with the
+    /// papers' original form; and by section of the file
     #[arg(long)]
     sizes: bool,
-    /// List the source files that are embedded
+    /// List the embedded source files
     #[arg(long)]
     sources: bool,
-    /// The format of the report
+    /// Output format
     #[arg(long, default_value = "text")]
     format: Format,
     /// A recording

@@ -12,31 +12,32 @@ use crate::exit::{Exit, Failed};
 use crate::output::{say, write, write_module};
 use crate::record::same_file;
 
-/// Write the instrumented module, for other engines and browsers
+/// Write the instrumented module for other engines and browsers
 ///
-/// The module exports its counters as a memory of its own, "afterimage.counters", so that the engine must allow more than
-/// one memory (Node does from version 22 on). After the run, save the bytes of that memory: in JavaScript,
-/// new Uint8Array(instance.exports["afterimage.counters"].buffer). `afterimage profile --counters DUMP PROGRAM` makes a
-/// report of them. While calls are open (inside a host call, after an exit or a trap) the counters are not exact, and the
-/// report says so; see --standalone.
+/// The module exports its counters in a separate memory, "afterimage.counters", so the engine must
+/// support multiple memories (Node does from version 22 on). After the run, save the bytes of that
+/// memory: in JavaScript, new Uint8Array(instance.exports["afterimage.counters"].buffer).
+/// `afterimage profile --counters DUMP PROGRAM` turns them into a report. While calls are open
+/// (inside a host call, after an exit or a trap) the counters are not exact, and the report says
+/// so; see --standalone.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Example:
+Examples:
   afterimage instrument app.wasm -o app.counting.wasm
   node run.js app.counting.wasm app.dump
   afterimage profile --counters app.dump app.wasm")]
 pub(crate) struct Arguments {
-    /// Where the module goes
+    /// Write the module to this file
     #[arg(short, long, value_name = "OUT.wasm")]
     output: PathBuf,
-    /// How counters are placed
+    /// How to place counters
     #[arg(long, default_value = "quick")]
     mode: Placement,
-    /// Place enough counters that a dump taken inside host calls, or after an exit from one, is exact; with
-    /// --mode quick
+    /// Place enough counters that a dump taken inside host calls, or after an exit from one, is
+    /// exact; needs --mode quick
     #[arg(long)]
     standalone: bool,
-    /// The format of the summary
+    /// Format of the summary
     #[arg(long, default_value = "text")]
     format: Format,
     /// A .wasm or .wat file
@@ -47,9 +48,9 @@ pub(crate) struct Arguments {
 /// How counters are placed. (Placement by feedback cannot be had here: a dump does not hold the earlier counts that it came from.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Placement {
-    /// In each function where its counters are executed least
+    /// In each function, where they are executed least
     Quick,
-    /// Over the whole program at once, which needs fewest
+    /// Over the whole program at once, which needs the fewest
     Program,
     /// On every edge
     Slow,
@@ -69,7 +70,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         );
     }
     if arguments.standalone && arguments.mode != Placement::Quick {
-        bail!("--standalone is possible with --mode quick only");
+        bail!("--standalone works only with --mode quick");
     }
     let loaded = files::program(&arguments.program)?;
     let mode = match arguments.mode {

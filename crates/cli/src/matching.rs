@@ -14,12 +14,17 @@ use crate::output::{Color, say, write};
 
 /// Match the statements of two versions of a program
 ///
-/// It shows which statements correspond, and where those that do stop doing the same. The first run is followed five times, the second four times. Statements are compared by the values that they gave and the addresses that they accessed, and then by who makes
-/// their operands, who uses what they give, what stands around them, and what else was executed at the same time, until nothing changes. The second version may be the first one compiled
-/// otherwise, optimised, or changed; it should have run on the same input. Nothing of the line tables is used, and names of functions only as a hint.
+/// It shows which statements correspond, and where corresponding statements stop doing the same.
+/// The first run is followed five times, the second four times. Statements are first compared by
+/// their values and the addresses that they accessed. Then they are compared by what computes their
+/// operands, what uses their results, what surrounds them, and what else ran at the same time,
+/// until nothing changes. The second version may be the first one compiled differently, optimised,
+/// or changed; it should have run on the same input. Line tables are not used, and function names
+/// only as a hint.
 ///
-/// Matching is by evidence, not by proof: each match says what speaks for it, and how likely it is. Where several statements of the first version are nearly as likely, --all and the other formats
-/// list them.
+/// Matching is by evidence, not by proof: each match shows its evidence and how likely it is. If
+/// several statements of the first version are nearly as likely, --all and the other formats list
+/// them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -28,22 +33,22 @@ Examples:
   afterimage match old.aft new.aft --format json
   afterimage match unoptimised.aft optimised.aft --check")]
 pub(crate) struct Arguments {
-    /// Do not use the names of functions
+    /// Do not use function names
     #[arg(long)]
     no_names: bool,
-    /// Show every statement of the second version and its counterpart, or counterparts
+    /// Show every statement of the second version with its counterparts
     #[arg(long)]
     all: bool,
-    /// At most N rows of each list [default: 10 for text, all otherwise]; what --all shows is not cut
+    /// Show at most N rows of each list [default: 10 for text, all otherwise]; --all is never cut
     #[arg(long = "limit", alias = "top", value_name = "N", value_parser = rows)]
     top: Option<usize>,
     /// Compare the matches with the line tables of both versions
     #[arg(long)]
     check: bool,
-    /// The format; csv has a row for each statement
+    /// Output format; csv has one row per statement
     #[arg(long, default_value = "text")]
     format: Format,
-    /// Where the report goes [default: standard output]
+    /// Write the report to this file [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// When to use color
@@ -52,7 +57,7 @@ pub(crate) struct Arguments {
     /// The first version, such as the unoptimised one
     #[arg(value_name = "A.aft")]
     a: PathBuf,
-    /// The second version, whose statements are looked for in the first
+    /// The second version, whose statements are looked up in the first
     #[arg(value_name = "B.aft")]
     b: PathBuf,
 }
@@ -61,7 +66,7 @@ formats!(Text, Json, Csv);
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if arguments.top.is_some() && arguments.format == Format::Csv {
-        bail!("--format csv has all statements: leave --limit out");
+        bail!("--format csv always has all statements: leave out --limit");
     }
     let (a, b) = (&arguments.a, &arguments.b);
     let sessions = [traced_whole(a)?, traced_whole(b)?];
@@ -77,7 +82,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         query,
         |[of_a, of_b]| {
             say(format_args!(
-                "the runs did not end alike: {} {}; {} {}",
+                "the runs ended differently: {} {}; {} {}",
                 a.display(),
                 of_a.words(),
                 b.display(),

@@ -7,11 +7,13 @@ use anyhow::{Context, Result};
 
 use crate::exit::Exit;
 
-/// Answer agents: a server of the Model Context Protocol
+/// Answer agents over the Model Context Protocol
 ///
-/// It speaks over standard input and output, and ends when its input does. Agents' programs start it; docs/AGENTS.md says how they are configured.
+/// The server speaks over standard input and output, and ends when its input does. Agent programs
+/// start it; docs/AGENTS.md shows how to configure them.
 ///
-/// It opens recordings and sources under the roots only, runs no program that is not in a recording that was named, and gives what it runs no access to files.
+/// It opens only recordings and sources below the roots, runs only programs inside recordings that
+/// were named, and gives them no access to files.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Configuration of a client:

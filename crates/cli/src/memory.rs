@@ -12,11 +12,14 @@ use crate::output::write;
 
 /// Show what memory held, who wrote it, and who uses it next
 ///
-/// What the host read and wrote is there, too. The run is followed near the moment, and where an index says that the bytes were written. In a long run what is far
-/// away may not be found; then the answer says how far was looked. Once values are in the recording (afterimage build --lens full), everything is found.
+/// This includes reads and writes by the host. The run is followed near the moment, and where an
+/// index shows that the bytes were written. In a long run, accesses far from the moment may not be
+/// found; the answer then says how far it searched. Once the recording has values (afterimage build
+/// --lens full), everything is found.
 ///
-/// With --var the bytes are those of a variable of the source, as the debug information (-g) has it: a global one of any file, or, with --at, one of the
-/// function that is executed then, for as long as that call lasts.
+/// With --var the bytes are those of a source variable, which the debug information (-g) locates.
+/// It may be a global variable of any file or, with --at, a variable of the function that executes
+/// then, for as long as that call lasts.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true).args(["address", "var"]))]
 #[command(after_help = "\
@@ -29,25 +32,27 @@ Examples:
   afterimage memory app.aft --var total --at app.c:17#2
   afterimage memory app.aft --var total --at app.c:17#2 --all")]
 pub(crate) struct Arguments {
-    /// The bytes: A for the 8 bytes from there on, or A..B, both included
+    /// The bytes: A for the 8 bytes from A on, or A..B, both included
     #[arg(long, value_name = "A[..B]", value_parser = addresses, conflicts_with = "var")]
     address: Option<(u64, u64)>,
-    /// The bytes of this variable of the source, or of an expression: total, p->next, s.member
+    /// The bytes of this source variable or expression: total, p->next, s.member
     #[arg(long, value_name = "NAME", conflicts_with = "memory")]
     var: Option<String>,
-    /// Which memory, by index
+    /// Index of the memory
     #[arg(long, value_name = "N", default_value_t = 0)]
     memory: u32,
-    /// When: right before this place is executed, or this block, as in `afterimage state`; end is when the run was over [default: end]
+    /// The moment right before this place or block executes, as in `afterimage state`; end is after
+    /// the run [default: end]
     #[arg(long, value_name = "POSITION", allow_hyphen_values = true)]
     at: Option<String>,
-    /// Every read and write of the bytes in order instead; of a variable with --at, those of the call that it lives in
+    /// List every read and write of the bytes in order; for a variable with --at, those during its
+    /// call
     #[arg(long)]
     all: bool,
-    /// With --all: at most N entries [default: 100 for text on standard output]
+    /// With --all, show at most N entries [default: 100 for text on standard output]
     #[arg(long, value_name = "N", value_parser = entries, requires = "all")]
     limit: Option<u64>,
-    /// The format
+    /// Output format
     #[arg(long, default_value = "text")]
     format: Format,
     #[command(flatten)]
@@ -56,7 +61,7 @@ pub(crate) struct Arguments {
 
 formats! {
     Text,
-    /// One object, or with --all one a line
+    /// One object, or one per line with --all
     Json,
 }
 
@@ -65,7 +70,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let session = lens::session(file)?;
     let name = || file.display().to_string();
     if arguments.all && arguments.at.is_some() && arguments.var.is_none() {
-        bail!("{}: --all shows the whole run, so leave --at out", name());
+        bail!("{}: --all shows the whole run: leave out --at", name());
     }
     let bytes = match (&arguments.var, arguments.address) {
         (Some(expression), _) => MemoryBytes::Variable(expression.clone()),

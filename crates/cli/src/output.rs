@@ -193,13 +193,13 @@ fn to_file(
     let first = beginning(path);
     if first.starts_with(&afterimage_trace::LABEL) {
         bail!(
-            "{} is a recording, which no report replaces; name another file with -o",
+            "{} is a recording, which no report may replace; name another file with -o",
             path.display()
         );
     }
     if replaces == Replaces::Files && is_module(&first) {
         bail!(
-            "{} is a module, which no report replaces; name another file with -o",
+            "{} is a module, which no report may replace; name another file with -o",
             path.display()
         );
     }

@@ -14,8 +14,9 @@ use crate::output::write;
 
 /// Show which paths a run took, and how often
 ///
-/// It shows each function's unique path traces, hot paths, and where a path occurs. A path trace is the sequence of blocks that one call of a function executes itself. Blocks have the numbers
-/// that `afterimage cfg` shows. Times count executed blocks from 1, over the whole run.
+/// It shows each function's unique path traces and hot paths, and where a path occurs. A path trace
+/// is the sequence of blocks that one call of a function executes itself. Blocks are numbered as in
+/// `afterimage cfg`. Times count the executed blocks of the whole run, from 1.
 ///
 /// The path of the run is built when it is first needed, by re-executing the recording.
 #[derive(Debug, clap::Args)]
@@ -34,28 +35,31 @@ Examples:
 several functions, > is a call and < a return: main:2.3>f:0.1 finds where
 main executes 2 and 3 and then calls f, which begins with 0 and 1.")]
 pub(crate) struct Arguments {
-    /// Only this function, by index, name or demangled name: its path traces, hot paths, or blocks to be found
+    /// Show only this function, by index, name or demangled name: its path traces, its hot paths,
+    /// or the blocks to find
     #[arg(long, value_name = "F")]
     function: Option<String>,
-    /// Hot paths: acyclic stretches (Ball and Larus), with counts, shares and source lines
+    /// Show hot paths: acyclic stretches (Ball and Larus), with counts, shares and source lines
     #[arg(long, conflicts_with = "find")]
     hot: bool,
-    /// Where these blocks are executed one after the other, whatever is called between them; `>` is a call, `<` a return
+    /// Find where these blocks run one after the other, whatever they call in between; `>` is a
+    /// call, `<` a return
     #[arg(long, value_name = "2.3.4")]
     find: Option<String>,
-    /// How the path traces of a function are written [default: blocks]
+    /// How to write the path traces of a function [default: blocks]
     #[arg(long, requires = "function", conflicts_with_all = ["hot", "find"])]
     form: Option<Form>,
-    /// Write long traces as a whole
+    /// Write long traces in full
     #[arg(long, requires = "function", conflicts_with_all = ["hot", "find"])]
     whole: bool,
-    /// The order of the functions [default: calls]
+    /// Order of the functions [default: calls]
     #[arg(long, conflicts_with_all = ["function", "hot", "find"])]
     sort: Option<Order>,
-    /// Only the first N functions, traces, paths or occurrences [default: 25 for text; for JSON all, but 1000 occurrences]
+    /// Show only the first N functions, traces, paths or occurrences [default: 25 for text; for
+    /// JSON 1000 occurrences, otherwise all]
     #[arg(long = "limit", alias = "top", value_name = "N")]
     top: Option<usize>,
-    /// The format
+    /// Output format
     #[arg(long, default_value = "text")]
     format: Format,
     #[command(flatten)]
@@ -66,9 +70,9 @@ pub(crate) struct Arguments {
 enum Form {
     /// Sequences of blocks
     Blocks,
-    /// Sequences of dynamic basic blocks, and the dictionaries that say what these stand for
+    /// Sequences of dynamic basic blocks, with dictionaries that list their blocks
     Dbb,
-    /// When each dynamic basic block is executed: steps l, l:h or l:h:s
+    /// The steps at which each dynamic basic block runs: l, l:h or l:h:s
     Twpp,
 }
 
@@ -80,7 +84,7 @@ enum Order {
     Blocks,
     /// Most unique path traces first
     Traces,
-    /// In the order of the program
+    /// In program order
     Program,
 }
 

@@ -9,25 +9,28 @@ use crate::output::write;
 
 /// How to write places in a program and moments of a run
 ///
-/// All commands take them in the same form, and print them in it.
+/// All commands accept and print them in the same form.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-A place is where:
-  file.c:42          a line of the source; of the file's path as much as tells it from others
-  file.c:42:7        what the line has in this column
-  parse              a function. Namespaces before the name, generic arguments and parameters may
-                     be left out; mangled names, names of exports and func[12] will do, too
+A place is a location in the code:
+  file.c:42          a source line; give as much of the path as makes it unique
+  file.c:42:7        the code of this line and column
+  parse              a function; leave out namespaces, generic arguments and
+                     parameters if you like, or write a mangled name, the name
+                     of an export, or func[12]
   parse+0x2a         the instruction 0x2a bytes into the code of a function
   @0x1f3             the instruction at this offset in the module
-An execution is a place and which time:
-  file.c:42#3        the third time that the run came to line 42
+
+An execution is a place with a number:
+  file.c:42#3        the third time that the run reached line 42
   parse#3            the third call of parse
-  @0x1f3#last        the last time that the instruction was executed
-A moment is when. An execution is one: right before it, of a call right after the prologue.
-So are:
-  123456, t=123456   before the block that was executed as the 123456th
+  @0x1f3#last        the last time that the instruction executed
+
+A moment is a point of the run. An execution is the moment right before it; a
+call is the moment right after the function's prologue. Other moments:
+  123456, t=123456   before the 123456th executed block
   start, end         the beginning of the run, and where it ended
-  50%                half of its blocks
+  50%                after half of its blocks
   -1000              the 1000th block from the end
 
 Examples:

@@ -23,13 +23,15 @@ use crate::signals::{Watch, leave_scratch};
 
 /// Count how often functions, lines, blocks and edges ran
 ///
-/// Counts are exact, down to single instructions. Given a recording, the counts are made by re-executing it, once, and kept in the file. Given a program, it is
-/// recorded to a temporary file first; its standard output then goes to standard error.
+/// Counts are exact, down to single instructions. To count, a recording is re-executed once, and
+/// the counts are kept in the file. A program is first recorded to a temporary file; its standard
+/// output then goes to standard error.
 ///
-/// Given several recordings of one program, their counts are added up. With --compare, rows have the counts of A, the recordings named first, and of B, and B/A: twice the input makes
-/// that 2 where the program is linear, and 4 where it is quadratic.
+/// The counts of several recordings of one program are added up. With --compare, each row has the
+/// counts of A, the recordings named first, and of B, and the ratio B/A. If B's input is twice as
+/// large, B/A is 2 where the program is linear, and 4 where it is quadratic.
 ///
-/// Exits with 0 when the report is there, however the guest ended.
+/// Exits with 0 once the report is written, however the guest ended.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -42,13 +44,14 @@ Examples:
   afterimage profile app.aft --format callgrind -o callgrind.out
   callgrind_annotate callgrind.out")]
 pub(crate) struct Arguments {
-    /// What has a row [default: function]
+    /// What a row stands for [default: function]
     #[arg(long, help_heading = "Report")]
     by: Option<ByArgument>,
-    /// The order of the rows [default: instructions for text, program otherwise; with --compare the greatest B/A]
+    /// Order of the rows [default: instructions for text, program otherwise; with --compare,
+    /// greatest B/A first]
     #[arg(long, help_heading = "Report")]
     sort: Option<SortArgument>,
-    /// Only the first N rows [default: 25 for text, all otherwise]
+    /// Show only the first N rows [default: 25 for text, all otherwise]
     #[arg(
         long = "limit",
         alias = "top",
@@ -56,13 +59,14 @@ pub(crate) struct Arguments {
         help_heading = "Report"
     )]
     top: Option<usize>,
-    /// Only this function, by index, name or demangled name; may be repeated
+    /// Show only this function, by index, name or demangled name; may be repeated
     #[arg(long, value_name = "NAME", help_heading = "Report")]
     function: Vec<String>,
-    /// Show source lines with counts beside them; where there is no source at hand, WebAssembly text
+    /// Show source lines with their counts, or WebAssembly text where the source is not found
     #[arg(long, conflicts_with_all = ["by", "sort", "top"], help_heading = "Report")]
     annotate: bool,
-    /// Show the counts of this recording, B, too, and B/A; functions of another program are matched by name. May be repeated: counts are added up
+    /// Also show the counts of this recording, B, and the ratio B/A; functions of another program
+    /// are matched by name. May be repeated: counts are added up
     #[arg(
         long,
         value_name = "B.aft",
@@ -70,10 +74,10 @@ pub(crate) struct Arguments {
         help_heading = "Report"
     )]
     compare: Vec<PathBuf>,
-    /// The format of the report
+    /// Output format
     #[arg(long, default_value = "text", help_heading = "Report")]
     format: Format,
-    /// Where the report goes [default: standard output]
+    /// Write the report to this file [default: standard output]
     #[arg(short, long, value_name = "FILE", help_heading = "Report")]
     output: Option<PathBuf>,
     /// When to use color
@@ -84,19 +88,23 @@ pub(crate) struct Arguments {
         help_heading = "Report"
     )]
     color: Color,
-    /// Where counters are placed, which changes no count [default: program, or feedback with --weights]; program uses the counts of an earlier long run of the program that the cache has
+    /// How to place counters, which changes no count [default: program, or feedback with
+    /// --weights]; program uses the counts of an earlier long run of the program if the cache has
+    /// them
     #[arg(long, help_heading = "Counting")]
     mode: Option<ModeArgument>,
-    /// An earlier recording of the same program, whose counts say where counters are cheap
+    /// An earlier recording of the same program, whose counts show where counters are cheap
     #[arg(long, value_name = "FILE.aft", help_heading = "Counting")]
     weights: Option<PathBuf>,
-    /// Count nothing, but read the counters that a module made by `afterimage instrument` left in another engine
+    /// Count nothing; read the counters that a module made by `afterimage instrument` left in
+    /// another engine
     #[arg(long, value_name = "DUMP", conflicts_with_all = ["mode", "weights"], help_heading = "Counting")]
     counters: Option<PathBuf>,
     /// A recording, or a program to record first
     #[arg(value_name = "FILE.aft|PROGRAM")]
     file: PathBuf,
-    /// More recordings; or, for a program, arguments for the guest: write -- before the first one if it begins with a dash
+    /// More recordings; or, for a program, the guest's arguments: write -- before the first if it
+    /// begins with a dash
     #[arg(
         value_name = "ARGS",
         trailing_var_arg = true,
@@ -123,20 +131,20 @@ choices! { SortArgument => Sort {
     Count,
     /// By name
     Name,
-    /// In the order of the program
+    /// In program order
     Program,
 }}
 
 /// How counters are placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum ModeArgument {
-    /// In each function where its counters are executed least
+    /// In each function, where they are executed least
     Quick,
-    /// As program, and then in every block, as a check on the derived counts
+    /// Like program, and also in every block, to check the derived counts
     Slow,
-    /// As the counts of an earlier run suggest
+    /// Where the counts of an earlier run suggest
     Feedback,
-    /// Over the whole program at once, which needs fewest
+    /// Over the whole program at once, which needs the fewest
     Program,
 }
 
@@ -188,7 +196,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let open = |at: &Path| Ok(lens::session(at)?.reading(paths.clone()));
     let counted = match (&arguments.counters, files::kind(path)?) {
         (Some(dump), Kind::Program) => {
-            let why = "--counters reads what was counted elsewhere";
+            let why = "--counters reads counts from elsewhere";
             arguments.refuse_guest(why)?;
             nothing_runs(why, arguments.args.first())?;
             Counted::of_dump(dump, path, paths.clone())?
@@ -238,7 +246,7 @@ impl Arguments {
     /// Refuses options for a guest if none will run.
     fn refuse_guest(&self, why: &str) -> Result<()> {
         if let Some(option) = self.run.given() {
-            bail!("{why}, so nothing runs that {option} could be for");
+            bail!("{why}, so nothing runs that could use {option}");
         }
         Ok(())
     }
@@ -248,7 +256,10 @@ impl Arguments {
         let placement = match (self.mode, &self.weights) {
             (None, None) => return ask(None),
             (Some(ModeArgument::Feedback), None) => {
-                bail!("--mode feedback needs the counts of an earlier run: --weights FILE.aft")
+                bail!(
+                    "--mode feedback needs the counts of an earlier run: give them with \
+                    --weights FILE.aft"
+                )
             }
             (None | Some(ModeArgument::Feedback), Some(_)) => CounterPlacement::Feedback,
             (Some(ModeArgument::Quick), _) => CounterPlacement::Quick,

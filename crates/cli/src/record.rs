@@ -22,12 +22,13 @@ use crate::output::{be_quiet, pasted, say, tell, write};
 use crate::progress::{Bar, Terminal};
 use crate::signals::{Watch, leave_last_words};
 
-/// Run a program and record what crosses its boundary
+/// Run a program and record the run
 ///
-/// Everything that the program did can be asked about later. The guest's standard output and error pass through untouched, and its exit code is ours.
-/// A guest gets no folder, variable or network that was not granted.
-/// Ctrl-C or --timeout end the guest, not the recording: it holds the run up to that moment, exactly. A second
-/// Ctrl-C, no sooner than a third of a second later, ends everything at once.
+/// You can later ask about everything that the program did. The guest's standard output and error
+/// pass through unchanged, and its exit code becomes ours. The guest has no network, and only the
+/// folders and variables that you grant. Ctrl-C and --timeout stop the guest, not the recording,
+/// which then holds the run up to that moment, exactly. A second Ctrl-C, at least a third of a
+/// second later, ends everything at once.
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "afterimage record [OPTIONS] PROGRAM [--] [ARGS]...",
@@ -42,32 +43,35 @@ Exit codes:
   The guest's own; 134 if it trapped or left an exception uncaught,
   124 after --timeout, 130 after Ctrl-C, 143 after SIGTERM or SIGHUP;
   125 if afterimage failed or was misused, 126 if the program cannot be run,
-  127 if it is not there."
+  127 if it does not exist."
 )]
 pub(crate) struct Arguments {
-    /// Where the recording goes [default: PROGRAM's stem with .aft, in the current folder]
+    /// Write the recording to this file [default: PROGRAM's stem with .aft, in the current folder]
     #[arg(short, long, value_name = "OUT.aft")]
     output: Option<PathBuf>,
     /// Overwrite an existing recording
     ///
-    /// Until the program has ended, the new one is beside it, as OUT.aft.PID.part. If afterimage is killed, the old one stays, and so does
-    /// the .part file: a recording that was cut off, which every command reads (afterimage info), and which may be removed.
+    /// While the program runs, the new recording is beside the old one, as OUT.aft.PID.part. If
+    /// afterimage is killed, both files stay. The .part file is then a recording that was cut off:
+    /// every command can read it (afterimage info), and you may remove it.
     #[arg(long)]
     force: bool,
-    /// Make this during the run already, and not later by re-execution
+    /// Build this lens during the run, not later by re-execution
     #[arg(long, value_name = "LENS")]
     lens: Option<Lens>,
-    /// Embed the source files under this folder that the debug information names, so that reports show them on other machines; may be repeated
+    /// Embed the source files under this folder that the debug information names, so that reports
+    /// show them on other machines; may be repeated
     ///
-    /// They are listed before the program runs, and no other file is read. A symbolic link that leads out of the folders is not followed.
+    /// The files are listed before the program runs, and no other file is read. A symbolic link
+    /// that leads out of the folders is not followed.
     #[arg(long, value_name = "ROOT")]
     sources: Vec<PathBuf>,
     #[command(flatten)]
     source_path: SourceArguments,
-    /// Say nothing when all goes well
+    /// Print nothing if all goes well
     #[arg(short, long)]
     quiet: bool,
-    /// A .wasm or .wat file, and after it, as they are, arguments for the guest
+    /// A .wasm or .wat file, followed by the guest's arguments, which are passed on unchanged
     #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
     guest: Vec<OsString>,
     // Last, because their headings would apply to all options after them.
@@ -100,9 +104,7 @@ impl Arguments {
     fn embedding(&self, loaded: &Loaded) -> Result<Option<Embedding>> {
         if self.sources.is_empty() {
             if self.source_path.is_given() {
-                bail!(
-                    "--source-path says where the files of --sources are; nothing is embedded without that"
-                );
+                bail!("--source-path needs --sources, because only that embeds files");
             }
             return Ok(None);
         }
@@ -124,9 +126,10 @@ fn embed(embedding: &Embedding, out: &TraceWriter) -> Result<()> {
 pub(crate) enum Lens {
     /// Exact execution counts.
     Counts,
-    /// The whole path: which blocks were executed, in order.
+    /// The whole path: which blocks ran, in order
     Paths,
-    /// The whole execution trace: every value, address and dependence, too. The path is written during the run, the rest follows.
+    /// The whole execution trace: also every value, address and dependence. The path is written
+    /// during the run, the rest follows
     Full,
 }
 
@@ -144,7 +147,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             let ours = args.iter().take_while(|arg| *arg != "--");
             if let Some(option) = ours.into_iter().find(|arg| is_own_option(arg)) {
                 say(format_args!(
-                    "{} stands after the program, so the guest gets it; our options go before the program (a -- right after the program says that this is meant)",
+                    "{} comes after the program, so the guest gets it; put our options before \
+                     the program (or -- right after the program, if you mean the guest)",
                     option.display()
                 ));
             }
@@ -153,14 +157,15 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     };
     let args = args.iter().map(|arg| {
         let text = arg.to_str().map(str::to_owned);
-        text.ok_or_else(|| anyhow!("argument {arg:?}: not UTF-8, which WASI asks for"))
+        text.ok_or_else(|| anyhow!("argument {arg:?}: not UTF-8, which WASI requires"))
     });
     let args = args.collect::<Result<Vec<_>>>()?;
     let loaded = files::program(program)?;
     let filter = arguments.filters.path(&loaded)?;
     if let (Some(option), None | Some(Lens::Counts)) = (arguments.filters.given(), arguments.lens) {
         bail!(
-            "{option} says what to keep of the path or of the values, which are made with --lens paths and --lens full"
+            "{option} selects what to keep of the path or values, so it needs --lens paths or \
+             --lens full"
         );
     }
     let path = match &arguments.output {
@@ -168,7 +173,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         None => {
             let stem = program
                 .file_stem()
-                .ok_or_else(|| anyhow!("name the output with -o"))?;
+                .ok_or_else(|| anyhow!("name the recording with -o"))?;
             PathBuf::from(stem).with_extension("aft")
         }
     };
@@ -265,7 +270,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             _ => "paths",
         };
         leave_last_words(format!(
-            "{} {}; {}: making the path was interrupted: the recording is complete, and what it lacks is made with: afterimage build --lens {lens} {}",
+            "{} {}; {}: making the path was interrupted, but the recording is complete; make \
+             what it lacks with: afterimage build --lens {lens} {}",
             program.display(),
             recorded.end.ending,
             path.display(),

@@ -13,14 +13,18 @@ use crate::output::write;
 
 /// Show redundant loads and expressions
 ///
-/// An execution of a load is redundant if an earlier load or store covered all bytes that it reads, and since then none of them was
-/// written, by the program or the host. It is so within the same call if that access came after the call began, in the call's function or in what that called:
-/// what can be removed without looking at callers. By path alone it is redundant if no address is needed to know that: the access before has the same expression
-/// for its address, none of whose values was computed anew since, and no store came between that might write there. The run is followed from its beginning.
+/// An execution of a load is redundant if an earlier load or store covered all the bytes that it
+/// reads, and neither the program nor the host has written any of them since. It is redundant
+/// within the same call if that access happened during the call, in its function or in a callee.
+/// Such loads can be removed without looking at callers. It is redundant by path alone if no
+/// address is needed to know it: the earlier access has the same address expression, none of the
+/// expression's values was computed again, and no store that might write there came in between. The
+/// run is followed from its beginning.
 ///
-/// An execution of an operator that only computes (--expressions) is redundant if, when the same expression was computed last in the same call, its operands had the same
-/// values: the same operator on the same values, constants or expressions. By path alone it is redundant if none of the values that the expression is made of was
-/// computed anew since: an available expression.
+/// An execution of an operator that only computes (--expressions) is redundant if its operands have
+/// the same values as when the call last computed the same expression: the same operator on the
+/// same values, constants or expressions. It is redundant by path alone if none of the expression's
+/// values was computed again since: an available expression.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -30,25 +34,27 @@ Examples:
   afterimage redundancy app.aft --expressions
   afterimage redundancy app.aft --format csv -o loads.csv")]
 pub(crate) struct Arguments {
-    /// Loads; this is the default
+    /// Report loads; this is the default
     #[arg(long, conflicts_with = "expressions")]
     loads: bool,
-    /// Operators that only compute, instead of loads
+    /// Report operators that only compute, instead of loads
     #[arg(long)]
     expressions: bool,
-    /// Only those of this function
+    /// Report only this function
     #[arg(long, value_name = "FUNCTION")]
     function: Option<String>,
-    /// Only the N with the most redundant executions [default: 20 for text on standard output; otherwise all, and what the path tells of 20]
+    /// Show only the N with the most redundant executions [default: 20 for text on standard output,
+    /// all otherwise; results by path cover 20]
     #[arg(long = "limit", alias = "top", value_name = "N", value_parser = entries)]
     top: Option<u64>,
-    /// Tell of each the N most frequent ways: through which Ball–Larus path it was executed when it was redundant, and through which its source was
+    /// For each, show the N most frequent ways: the Ball–Larus path on which it was redundant, and
+    /// the path of its source
     #[arg(long, value_name = "N", value_parser = entries)]
     paths: Option<u64>,
-    /// Leave out what the path alone tells
+    /// Leave out results by path alone
     #[arg(long)]
     exact_only: bool,
-    /// The format
+    /// Output format
     #[arg(long, default_value = "text")]
     format: Format,
     #[command(flatten)]
@@ -58,13 +64,13 @@ pub(crate) struct Arguments {
 formats! {
     Text,
     Json,
-    /// A row for each
+    /// One row for each
     Csv,
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if arguments.paths.is_some() && arguments.format == Format::Csv {
-        bail!("--paths is for text and JSON: comma-separated values have a row for each");
+        bail!("--paths works for text and JSON; csv has one row for each load or operator");
     }
     let session = lens::session(&arguments.report.file)?;
     check::places(&session, Needs::Path, arguments.function.as_deref())?;

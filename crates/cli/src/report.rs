@@ -10,10 +10,11 @@ use crate::exit::Exit;
 use crate::lens;
 use crate::output::{say_not_at_hand, write};
 
-/// Write a run as one page to send
+/// Write a page about a run that you can send
 ///
-/// The page opens from disk, has no script, and loads nothing: how the run ended, what it printed, the hottest functions, a flame graph, hot paths, your own source with
-/// exact counts, the notes beside the recording, and what else is asked for.
+/// The page opens from disk, has no script, and loads nothing. It shows how the run ended, what it
+/// printed, the hottest functions, a flame graph, hot paths, your own source with exact counts, the
+/// notes beside the recording, and what you add with --why and --slice.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -21,13 +22,14 @@ Examples:
   afterimage report app.aft -o report.html --why 'fee at bank.c:49#11'
   afterimage report app.aft -o report.html --why trap --slice culprit")]
 pub(crate) struct Arguments {
-    /// Where the page goes [default: standard output]
+    /// Write the page to this file [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Explain a value, too: PLACE#K, 'NAME at PLACE#K', stdout:BYTE, stderr:BYTE or trap; may be repeated
+    /// Also explain a value: PLACE#K, 'NAME at PLACE#K', stdout:BYTE, stderr:BYTE or trap; may be
+    /// repeated
     #[arg(long, value_name = "VALUE")]
     why: Vec<String>,
-    /// Show a slice that was kept with `slice --save`, too; may be repeated
+    /// Also show a slice that was kept with `slice --save`; may be repeated
     #[arg(long, value_name = "NAME")]
     slice: Vec<String>,
     #[command(flatten)]

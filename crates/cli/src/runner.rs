@@ -18,7 +18,11 @@ use crate::record;
 
 /// Record what Cargo runs: a program, or each failing test
 ///
-/// Cargo calls it if CARGO_TARGET_WASM32_WASIP1_RUNNER="afterimage runner" is in the environment. `cargo run` records the program. `cargo test` runs each test by itself, because WebAssembly ends at the first panic, and keeps the recordings of those that fail: under each stands its name and what `afterimage why --trap` says first. Filters and --nocapture are those of `cargo test`; so is the summary.
+/// Cargo uses it if CARGO_TARGET_WASM32_WASIP1_RUNNER="afterimage runner" is in the environment.
+/// `cargo run` records the program. `cargo test` runs each test separately, because a WebAssembly
+/// program ends at its first panic. It keeps the recordings of failing tests, and below each
+/// failure prints the recording's name and the first lines of `afterimage why --trap`. Filters,
+/// --nocapture and the summary are those of `cargo test`.
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "afterimage runner [OPTIONS] PROGRAM [ARGS]...",
@@ -30,13 +34,13 @@ Examples:
   cargo run --target wasm32-wasip1 -- input.txt
 
 Exit codes:
-  The program's own; of tests 101 if one failed, as cargo expects."
+  The program's own; for tests 101 if one failed, as cargo expects."
 )]
 pub(crate) struct Arguments {
-    /// Where recordings go [default: a folder `afterimage` beside the program]
+    /// Put recordings into this folder [default: a folder `afterimage` beside the program]
     #[arg(short, long, value_name = "FOLDER")]
     output: Option<PathBuf>,
-    /// The program, as Cargo names it, and its arguments
+    /// The program and its arguments, as Cargo passes them
     #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
     guest: Vec<OsString>,
     // Last, because its heading would apply to all options after it.
@@ -174,7 +178,8 @@ impl Tests<'_> {
         if run.is_failure() {
             let why = match run.ended {
                 Ended::Exited => format!(
-                    "the test ended the process before it had ended itself; see: afterimage trace --level call --last 20 {}\n",
+                    "the test ended the process before the test was over; see: afterimage trace \
+                     --level call --last 20 {}\n",
                     pasted(&recording)
                 ),
                 _ => explained(&recording)?,

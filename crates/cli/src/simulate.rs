@@ -19,21 +19,31 @@ use crate::output::{say, write};
 
 /// Simulate branch predictors and caches on a run
 ///
-/// It shows which branches were mispredicted, and which loads and stores missed. The run is followed, exactly, and each of its branches and accesses of linear memory is given to the models. Which executions were mispredicted, or missed, is kept
-/// in the recording, one bit each, so that later questions are answered at once; without options, all that is kept is shown. Branches are those of br_if and
-/// if (direction), and of br_table and calls through tables (target). What wasm keeps in locals, globals and on its operand stack is taken to be in registers.
+/// It shows which branches were mispredicted, and which loads and stores missed. The run is
+/// followed exactly, and the models see each of its branches and each access to linear memory. The
+/// recording keeps one bit for each execution: whether it was mispredicted or missed. So later
+/// questions are answered at once; without options, everything kept is shown. Branches are br_if
+/// and if (direction), and br_table and calls through tables (target). Locals, globals and the
+/// operand stack are taken to be in registers.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Predictors:
-  bimodal:bits=12                 2^12 counters of two bits
-  gshare:bits=14,history=12       2^14 counters, by branch and the last 12 outcomes
+  bimodal:bits=12            2^12 two-bit counters
+  gshare:bits=14,history=12  2^14 counters, selected by the branch and the last
+                             12 outcomes
   tage:tables=7,bits=10,min=5,max=130,tag=11,base=13
-                                  7 tagged tables of 2^10 entries, for histories of 5 to 130
-  Each has targets=9, too: 2^9 targets of indirect branches. What is left out is as here.
+                             7 tagged tables of 2^10 entries, for histories of 5
+                             to 130
+  Each also takes targets=9: 2^9 targets of indirect branches. Options that you
+  leave out have the values shown here.
+
 Caches:
-  SIZE,WAYS,LINE, as cachegrind takes them: 32768,8,64 or 32k,8,64; WAYS may be full.
-  Least recently used lines go first; written lines are allocated and written back.
-Without any, all that the recording has is shown; if it has none, 32k,8,64 with 1m,16,64 behind it, and tage, are simulated.
+  SIZE,WAYS,LINE as in cachegrind: 32768,8,64 or 32k,8,64; WAYS may be full.
+  Replacement is least recently used; stores write back and allocate.
+
+Without any of these, everything that the recording has is shown. If it has
+nothing, tage and caches of 32k,8,64 and 1m,16,64 are simulated.
+
 Examples:
   afterimage simulate app.aft --branch-predictor gshare:bits=14,history=12
   afterimage simulate app.aft --cache 32k,8,64 --cache2 1m,16,64 --by function
@@ -43,34 +53,37 @@ Examples:
   afterimage simulate app.aft --worst --limit 5
   afterimage simulate app.aft")]
 pub(crate) struct Arguments {
-    /// Predict branches by this; may be repeated
+    /// Predict branches with this predictor; may be repeated
     #[arg(long, value_name = "PREDICTOR")]
     branch_predictor: Vec<PredictorSpec>,
-    /// The first level of cache
+    /// First-level cache
     #[arg(long, value_name = "SIZE,WAYS,LINE", alias = "D1")]
     cache: Option<LevelSpec>,
-    /// The second level of cache
+    /// Second-level cache
     #[arg(long, value_name = "SIZE,WAYS,LINE", alias = "LL", requires = "cache")]
     cache2: Option<LevelSpec>,
-    /// The history of what is at a place: file.c:42, func+0x2a, @0x1f3, or a function; with #K or #last behind an instruction, of one execution of it
+    /// Show the history at a place: file.c:42, func+0x2a, @0x1f3, or a function; append #K or #last
+    /// to an instruction for one execution
     #[arg(long, value_name = "PLACE", conflicts_with_all = ["by", "no_save"])]
     at: Option<String>,
-    /// The loads or branches that missed most, who made their addresses or conditions, if the recording has values, and how to see the slice behind a miss
+    /// Show the loads or branches that missed most, how to see the slice of a miss and, if the
+    /// recording has values, what computed their addresses or conditions
     #[arg(long, conflicts_with_all = ["by", "at", "no_save"])]
     worst: bool,
-    /// Simulate again what the recording has
+    /// Simulate again what the recording already has
     #[arg(long)]
     again: bool,
-    /// Leave the recording as it is: simulate, and keep no history; not with --at, --worst or --again
+    /// Simulate, but keep no history in the recording; not with --at, --worst or --again
     #[arg(long, conflicts_with = "again")]
     no_save: bool,
-    /// What has a row [default: line, or function if no line is known]
+    /// What a row stands for [default: line, or function if no line is known]
     #[arg(long)]
     by: Option<By>,
-    /// At most N rows [default for text: 20; 100 lines of each history with --at; 5 with --worst]; with --at, only in text, and not with #K
+    /// Show at most N rows [default for text: 20; 100 lines of each history with --at; 5 with
+    /// --worst]; with --at, only in text, and not with #K
     #[arg(long = "limit", alias = "top", value_name = "N", value_parser = entries)]
     top: Option<u64>,
-    /// The format
+    /// Output format
     #[arg(long, default_value = "text")]
     format: Format,
     #[command(flatten)]
@@ -81,7 +94,7 @@ choices!(By => MissesBy { Line, Function, Instruction });
 
 formats! {
     Text,
-    /// One object a line
+    /// One object per line
     Json,
     Csv,
 }
@@ -129,7 +142,8 @@ impl Arguments {
         let is_live = files::recorder(&self.report.file, session.file()).is_some();
         if is_live && (self.at.is_some() || self.worst) {
             bail!(
-                "it is still being recorded, so no history can be kept in it yet; ask again when the program has ended, or without --at and --worst"
+                "it is still being recorded, so no history can be kept in it yet; ask again \
+                 when the program has ended, or without --at and --worst"
             );
         }
         with_names(session, |program| {
@@ -182,15 +196,16 @@ impl Arguments {
         let resolved = program.resolver().location(place)?;
         if resolved.occurrence.is_some() && !matches!(resolved.place, Place::Operator(..)) {
             bail!(
-                "--at {place}: histories are of the executions of instructions, and this is of a line or a function: leave out what is behind the # to see its instructions, and add it to one of these"
+                "--at {place}: only instructions have histories, and this is a line or a \
+                 function: leave out the # to list its instructions, then add it to one of them"
             );
         }
         if self.top.is_some() && resolved.occurrence.is_some() {
-            bail!("--at {place}: that is one execution: leave --limit out");
+            bail!("--at {place}: that is one execution; leave out --limit");
         }
         if self.top.is_some() && !matches!(self.format, Format::Text) {
             bail!(
-                "--limit shortens what --at writes as text; the other formats have the whole history"
+                "--limit only shortens the text of --at; the other formats have the whole history"
             );
         }
         Ok(resolved)
@@ -216,7 +231,8 @@ impl Arguments {
         write(self.report.output.as_deref(), false, |out| {
             if !matches!(self.format, Format::Text) {
                 bail!(
-                    "what one execution met is written as text; {place} without # has the whole history in the other formats"
+                    "the result of one execution is only written as text; {place} without # has \
+                     the whole history in the other formats"
                 );
             }
             simulate::outcomes(out, &scene, &histories, which, place)
@@ -226,13 +242,14 @@ impl Arguments {
     /// Writes the sites with most misses, simulation by simulation.
     fn worst(&self, program: NamedProgram<'_>, stored: &[StoredSimulation]) -> Result<()> {
         if matches!(self.format, Format::Csv) {
-            bail!("the worst are written as text or JSON; --by instruction has all as CSV");
+            bail!("--worst writes only text or JSON; --by instruction writes everything as CSV");
         }
         let scene = program.scene(self.report.style());
         let values = lens::values_if_built(program.session)?;
         if values.is_none() {
             say(format_args!(
-                "who made addresses and conditions is told if the recording has values: afterimage build --lens full {}",
+                "to see what computed addresses and conditions, build the values: afterimage \
+                 build --lens full {}",
                 shell_name(&self.report.file.display().to_string())
             ));
         }

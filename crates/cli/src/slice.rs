@@ -23,11 +23,15 @@ use crate::output::{pasted, say, say_not_at_hand, write};
 
 /// Show everything an execution depends on, or that depends on it
 ///
-/// This is a dynamic slice. In the slice is every execution of a statement that a value went through on its way, that made an address on it, or that decided whether it was executed; through
-/// memory, calls and the host, over the whole run. What is not in it had no influence on what was executed; it may still be that it would have let something else be executed (docs/SLICES.md).
+/// This is a dynamic slice. It has every execution of a statement that a value passed through on
+/// its way, that computed an address along the way, or that decided whether one of these ran. It
+/// reaches through memory, calls and the host, over the whole run. Nothing outside the slice
+/// influenced what ran, though it might have let something else run (docs/SLICES.md).
 ///
-/// The slice is of one execution of a place: of a line, of what one arrival at it executed. With --var it is of what a variable held right before the place was
-/// executed, with --address of bytes of memory. With --forward it is everything whose own slice has the place in it.
+/// The slice is of one execution of a place; for a line, of everything that one arrival at it
+/// executes. With --var it is of what a variable holds right before the place executes, with
+/// --address of bytes of memory. With --forward it is everything whose own slice contains the
+/// place.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "\
 afterimage slice [OPTIONS] --at <PLACE#K> <FILE.aft>
@@ -50,61 +54,68 @@ Examples:
   afterimage slice app.aft --at parser.c:42#7 --format dot | dot -Tsvg > a.svg
   afterimage slice app.aft --at parser.c:42#7 --format html -o slice.html")]
 pub(crate) struct Arguments {
-    /// The place and which of its executions: file.c:42#K, func+0x2a#last, @0x1f3#3 [default: the first]; with --var and --address, any moment
+    /// The place and its execution: file.c:42#K, func+0x2a#last, @0x1f3#3 [default: the first];
+    /// with --var and --address, any moment
     #[arg(long, value_name = "PLACE#K", allow_hyphen_values = true)]
     at: Option<String>,
-    /// Of what killed the program: the statement that trapped, or the call or throw that ended it, with what it took and what let it run; not with --at, --var, --address, --operand, --forward, --algorithm or --chain
+    /// Slice what killed the program: the statement that trapped, or the call or throw that ended
+    /// it, with its operands and what let it run; not with --at, --var, --address, --operand,
+    /// --forward, --algorithm or --chain
     #[arg(long, conflicts_with_all = ["at", "var", "address", "operand", "forward", "algorithm"])]
     trap: bool,
-    /// Of what a variable of the source held, or an expression such as `total` or `p->next`
+    /// Slice what a source variable holds, or an expression such as `total` or `p->next`
     #[arg(long, value_name = "NAME", conflicts_with_all = ["address", "operand"])]
     var: Option<String>,
-    /// Of bytes of memory 0: A for the 8 bytes from there on, or A..B, both included
+    /// Slice bytes of memory 0: A for the 8 bytes from A on, or A..B, both included
     #[arg(long, value_name = "A[..B]", value_parser = addresses, conflicts_with = "operand")]
     address: Option<(u64, u64)>,
-    /// Of one of the values that the statement takes: left, right, address, value, condition, …, or its number from 1
+    /// Slice one operand of the statement: left, right, address, value, condition, …, or its number
+    /// from 1
     #[arg(long, value_name = "NAME")]
     operand: Option<String>,
-    /// What depends on it instead: everything that it had an influence on
+    /// Show what depends on it instead: everything that it influenced
     #[arg(long)]
     forward: bool,
-    /// Only what also depends on this other place: how that had an influence on --at; not with --forward, --depth or --chain
+    /// Show only what also depends on this other place: how that place influenced --at; not with
+    /// --forward, --depth or --chain
     #[arg(long, value_name = "PLACE#K", conflicts_with = "forward")]
     chop: Option<String>,
     /// How exact the slice is
     #[arg(long, value_name = "ALGORITHM", default_value = "full")]
     algorithm: Algorithm,
-    /// Along data only, not along what let statements run
+    /// Follow data dependences only
     #[arg(long, conflicts_with_all = ["control_only", "thin"])]
     data_only: bool,
-    /// Along what let statements run only, not along data
+    /// Follow control dependences only
     #[arg(long, conflicts_with = "thin")]
     control_only: bool,
-    /// Along values only: neither along what let statements run nor along how addresses were computed
+    /// Follow values only: neither control dependences nor how addresses were computed
     #[arg(long)]
     thin: bool,
-    /// Only what is at most so many dependences away, up to 253; not with --chop
+    /// Show only what is at most N dependences away, up to 253; not with --chop
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=SliceQuery::DEEPEST.into()), conflicts_with = "chop")]
     depth: Option<u8>,
-    /// Keep the slice in the recording under a name; whoever asks the same again has it at once
+    /// Keep the slice in the recording under this name; the same question is then answered at once
     #[arg(long, value_name = "NAME", value_parser = name)]
     save: Option<String>,
-    /// Show a slice that was kept under a name; not with what says of what a slice is, nor with --save or --chain
+    /// Show the slice kept under this name; not with options that select a slice, nor with --save
+    /// or --chain
     #[arg(long, value_name = "NAME", conflicts_with_all = ["at", "trap", "var", "address", "operand", "forward", "chop", "algorithm", "data_only", "control_only", "thin", "depth", "save"])]
     saved: Option<String>,
-    /// Behind the slice, in text, also the chain of values that leads to --at from where it comes from, as `afterimage why` finds it; not with --trap, --saved, --address, --forward or --chop
+    /// After the slice, in text, also show the chain of values that leads to --at, as `afterimage
+    /// why` does; not with --trap, --saved, --address, --forward or --chop
     #[arg(long, conflicts_with_all = ["saved", "trap", "address", "forward", "chop"])]
     chain: bool,
-    /// What has a row [default: line]
+    /// What a row stands for [default: line]
     #[arg(long, conflicts_with = "annotate")]
     by: Option<By>,
-    /// Show whole source files, with the slice marked, as text; not with --by
+    /// Show whole source files as text, with the slice marked; not with --by
     #[arg(long)]
     annotate: bool,
-    /// At most so many rows of text [default: 200 on standard output]; not with --annotate
+    /// Show at most N rows of text [default: 200 on standard output]; not with --annotate
     #[arg(long, value_name = "N", value_parser = entries, conflicts_with = "annotate")]
     limit: Option<u64>,
-    /// The format
+    /// Output format
     #[arg(long, default_value = "text")]
     format: Format,
     #[command(flatten)]
@@ -125,9 +136,9 @@ formats! {
     Text,
     Json,
     Csv,
-    /// A page with the source files, and the slice marked in them
+    /// A page with the source files and the slice marked in them
     Html,
-    /// A graph for Graphviz: which lines of the slice depended on which
+    /// A graph for Graphviz of the lines and their dependences
     Dot,
 }
 
@@ -135,9 +146,10 @@ choices! { Algorithm => Exactness {
     /// By executions: whatever this one execution depends on; instances is the same
     #[value(alias = "instances")]
     Full,
-    /// By statements: over dependences that were exercised in some execution or other up to then, or forward, in the whole run
+    /// By statements: over dependences of any execution up to then or, with --forward, in the whole
+    /// run
     Edges,
-    /// By statements that were executed: over dependences that the code allows, whatever memory they go through
+    /// By executed statements: over dependences that the code allows, through any memory
     Nodes,
 }}
 
@@ -187,7 +199,8 @@ impl Arguments {
         }
         if self.at.is_none() && !self.trap {
             bail!(
-                "say what the slice is of: an execution of a place with --at, what ended the run with --trap, or a slice that was kept with --saved"
+                "choose what to slice: an execution of a place with --at, what ended the run \
+                 with --trap, or a kept slice with --saved"
             );
         }
         Ok(Wanted::Answer(self.query()))
@@ -197,16 +210,19 @@ impl Arguments {
     fn check(&self) -> Result<()> {
         let format = self.format;
         if self.annotate && format != Format::Text {
-            bail!("--annotate writes text; --format html has the same files, as a page");
+            bail!("--annotate writes only text; --format html has the same files as a page");
         }
         if self.limit.is_some() && format != Format::Text {
-            bail!("--limit is for rows of text; the other formats have everything");
+            bail!("--limit only applies to rows of text; the other formats have everything");
         }
         if self.by.is_some() && format == Format::Html {
-            bail!("--by says what a row of a table is; the page of --format html has whole files");
+            bail!(
+                "--by selects the rows of a table, but --format html has whole files; leave \
+                it out"
+            );
         }
         if self.chain && format != Format::Text {
-            bail!("--chain writes text; in other formats, afterimage why writes it");
+            bail!("--chain writes only text; for other formats use afterimage why");
         }
         Ok(())
     }
@@ -277,7 +293,8 @@ impl Arguments {
         };
         if edges.len() > MANY_EDGES {
             say(format_args!(
-                "the graph is of {} dependences between statements; if Graphviz takes too long for it, --depth, --thin and --chop make it smaller",
+                "the graph has {} dependences between statements; if that is too many for \
+                 Graphviz, narrow the slice with --depth, --thin or --chop",
                 grouped(edges.len() as u64)
             ));
         }
@@ -302,7 +319,8 @@ impl Arguments {
         if let Some(name) = &self.save {
             found.keep(name)?;
             say(format_args!(
-                "kept as {name:?}: {} statements; show it again with: afterimage slice {} --saved {}",
+                "kept as {name:?}: {} statements; show it again with: afterimage slice {} \
+                 --saved {}",
                 grouped(report.statements.len() as u64),
                 pasted(&self.report.file),
                 shell_word(name)
@@ -323,7 +341,7 @@ impl Arguments {
 /// Parses a name for a stored slice.
 fn name(text: &str) -> Result<String, String> {
     if text.chars().any(char::is_control) || text.is_empty() || text.len() > 255 {
-        Err("a name has 1 to 255 bytes, and no control characters".to_owned())
+        Err("a name must have 1 to 255 bytes, and no control characters".to_owned())
     } else {
         Ok(text.to_owned())
     }

@@ -13,21 +13,25 @@ use crate::output::write;
 
 /// Show the call stack and its variables at a moment
 ///
-/// Shown is the state right before the place is executed: of a line before its first instruction, of a function behind its prologue, as in other
-/// debuggers, of a time before its block; of functions that wait for a call, the state before the call. Variables are those of the source, if the
-/// program has debug information (-g), otherwise the locals of WebAssembly. What is in memory is known by following the run from the last checkpoint
-/// before the moment.
+/// It shows the state right before a place executes: before the first instruction of a line, after
+/// the prologue of a function (as other debuggers do), or before the block of a time. Functions
+/// that wait for a call show their state before that call. Variables are those of the source if the
+/// program has debug information (-g), otherwise WebAssembly locals. To know memory, the run is
+/// followed from the last checkpoint before the moment.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Moments:
-  123456, t=123456    the block that was executed as the 123456th
+  123456, t=123456    the 123456th executed block
   start, -1000        the first block, the 1000th from the end
-  end                 where the run ended: before what trapped, called the host and did not return, or came next; after a return before the last block
-  50%                 half of the run
+  end                 where the run ended: before what trapped, before the host
+                      call that did not return, or before what came next; after
+                      a return, before the last block
+  50%                 halfway through the run
   main#3, main#last   the third call of main, the last (without #: the first)
-  main+0              its very first operator: parameters may not be in their places yet
-  file.c:42#3         the third time that line 42 was arrived at
-  @0x1f3#3, f+0x2a    the third time that this operator was executed, the first
+  main+0              its very first operator, where parameters may not be in
+                      their places yet
+  file.c:42#3         the third arrival at line 42
+  @0x1f3#3, f+0x2a    the third execution of this operator, or the first
 
 Examples:
   afterimage state app.aft --at parser.c:42#7
@@ -35,7 +39,7 @@ Examples:
   afterimage state app.aft --at 50% --frame 2
   afterimage state app.aft --at parse#last --globals --format json")]
 pub(crate) struct Arguments {
-    /// The moment
+    /// The moment to show
     #[arg(
         long,
         value_name = "MOMENT",
@@ -43,16 +47,16 @@ pub(crate) struct Arguments {
         default_value = "end"
     )]
     at: String,
-    /// How many functions of the call stack, from the innermost one
+    /// Show this many functions of the call stack, innermost first
     #[arg(long, value_name = "N", default_value_t = StateQuery::DEPTH, value_parser = depth)]
     depth: usize,
-    /// Only this function of the call stack, counted from the innermost one, which is 0
+    /// Show only this function of the call stack; 0 is the innermost
     #[arg(long, value_name = "N", conflicts_with = "depth")]
     frame: Option<usize>,
-    /// Also show the globals
+    /// Also show globals
     #[arg(long)]
     globals: bool,
-    /// The format
+    /// Output format
     #[arg(long, default_value = "text")]
     format: Format,
     #[command(flatten)]
@@ -67,7 +71,7 @@ formats!(Text, Json);
 
 fn depth(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(0) => Err("0 shows nothing; give a number from 1 on".to_owned()),
+        Ok(0) => Err("--depth 0 shows nothing; give a number from 1 on".to_owned()),
         Ok(depth) => Ok(depth),
         Err(_) => Err("give a number from 1 on".to_owned()),
     }

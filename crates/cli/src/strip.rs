@@ -13,12 +13,14 @@ use crate::exit::Exit;
 use crate::output::tell;
 use crate::progress::Terminal;
 
-/// Drop from a recording what can be made again
+/// Remove from a recording what can be built again
 ///
-/// It drops counts, path, values, snapshots and simulations. The program, its input and the way it ended stay. The next question makes again what it needs, of the whole
-/// run, even if `build --window` or `--exclude` had made only a part.
+/// It removes counts, path, values, snapshots and simulations, and keeps the program, its input and
+/// how the run ended. The next question builds what it needs again, for the whole run, even if
+/// `build --window` or `--exclude` had built only a part.
 ///
-/// With --inputs it drops what the program was given instead, before you share the recording. Counts and path stay; whatever needs the run again fails from then on.
+/// With --inputs it instead removes what the program was given, so that you can share the
+/// recording. Counts and path stay, but whatever needs to run the program again fails from then on.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -26,10 +28,12 @@ Examples:
   afterimage build --lens paths app.aft && afterimage profile app.aft
   afterimage strip --inputs app.aft -o shared.aft")]
 pub(crate) struct Arguments {
-    /// Drop what the program was given: what it read of files and standard input, its arguments, its environment, the names of folders; with them values, slices, simulations and embedded sources. The program, the way it ended, counts and path stay, and the run cannot be repeated any more
+    /// Remove what the program was given: data read from files and standard input, arguments,
+    /// environment, and folder names; with them values, slices, simulations and embedded sources.
+    /// The program, how it ended, counts and path stay, but the run can no longer be repeated
     #[arg(long)]
     inputs: bool,
-    /// Leave the recording as it is, and write the smaller one here
+    /// Write the smaller recording to this file, and leave the original unchanged
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// A recording
@@ -85,11 +89,12 @@ fn stripped(at: &Path, inputs: bool) -> Result<Exit> {
             (false, _) => "the path stays; there were no counts",
         };
         tell(format_args!(
-            "{file}: {what}, and the program with its debug information; the run cannot be repeated any more"
+            "{file}: {what}, and the program with its debug information; the run can no longer \
+             be repeated"
         ));
     }
     match before == after {
-        true => tell(format_args!("{file}: there is nothing to drop")),
+        true => tell(format_args!("{file}: there is nothing to remove")),
         false => tell(format_args!(
             "{file}: now {}, was {}",
             size(after),

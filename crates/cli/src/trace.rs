@@ -16,18 +16,24 @@ use crate::output::{say_not_at_hand, write};
 
 /// Show what a run executed, in order
 ///
-/// It shows the run block by block, path by path, call by call, line by line, statement by statement, or access by access. Time t counts executed blocks from 1. For --level statement and memory the run is followed from the last checkpoint before --from, which `build --lens full` makes, or from its beginning; with --reverse piece by piece, so that without checkpoints a long stretch takes long. Text on standard output ends after 100 lines, and says how to go on, unless --limit, --last,
-/// or both --from and --to say how much is wanted; nothing else is ever cut.
+/// It shows the run by block, path, call, line, statement or memory access. Time t counts executed
+/// blocks from 1. For --level statement and memory, the run is followed from the last checkpoint
+/// before --from (`build --lens full` makes them), or else from its beginning. With --reverse it is
+/// followed piece by piece, so a long stretch without checkpoints takes long. Text on standard
+/// output stops after 100 lines, and says how to continue, unless --limit, --last, or both --from
+/// and --to choose how much to show. Nothing else is cut.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Positions:
-  123456, t=123456    the block that was executed as the 123456th
+  123456, t=123456    the 123456th executed block
   start, end, -1000   the first block, the last, the 1000th from the end
-  50%                 half of the run
+  50%                 halfway through the run
   main#3, main#last   the third call of main, the last (without #: the first)
-  file.c:42#3         the third time that line 42 was arrived at
-  @0x1f3#3, f+0x2a    the block with this operator, when it was executed
-A line or an operator is the block; with --level statement and memory, exactly the line's first statement, or the operator.
+  file.c:42#3         the third arrival at line 42
+  @0x1f3#3, f+0x2a    the block that executes this operator the third time, or
+                      the first
+A line or an operator stands for its block. With --level statement and memory it
+stands for exactly the line's first statement, or the operator.
 
 Examples:
   afterimage trace app.aft
@@ -43,31 +49,32 @@ Examples:
 pub(crate) struct Arguments {
     #[command(flatten)]
     stretch: StretchArguments,
-    /// Only the last N entries
+    /// Show only the last N entries
     #[arg(long, value_name = "N", value_parser = entries)]
     last: Option<u64>,
-    /// Backwards, from --to to --from
+    /// Show entries backward, from --to to --from
     #[arg(long)]
     reverse: bool,
-    /// Only entries of this function, by index, name or demangled name
+    /// Show only entries of this function, by index, name or demangled name
     #[arg(long, value_name = "F")]
     function: Option<String>,
-    /// What has an entry
+    /// What an entry stands for
     #[arg(long, default_value = "block")]
     level: Level,
-    /// With --level call: how many levels of calls, counted from where the stretch begins [default: 8 for text without --last or --reverse, all otherwise]
+    /// With --level call, show N levels of calls, counted from where the stretch begins [default: 8
+    /// for text without --last or --reverse, all otherwise]
     #[arg(long, value_name = "N")]
     depth: Option<usize>,
-    /// With --level line: pass over calls
+    /// With --level line, step over calls
     #[arg(long)]
     over: bool,
-    /// With --level line: pass over calls, but go into those of this function
+    /// With --level line, step over calls, but into those of this function
     #[arg(long, value_name = "F", conflicts_with = "over")]
     into: Option<String>,
-    /// At most N entries, or all
+    /// Show at most N entries, or all
     #[arg(long, value_name = "N|all", value_parser = limit)]
     limit: Option<Limit>,
-    /// The format
+    /// Output format
     #[arg(long, default_value = "text")]
     format: Format,
     #[command(flatten)]
@@ -82,24 +89,24 @@ pub(crate) struct Arguments {
 enum Level {
     /// A basic block
     Block,
-    /// A path: blocks without a call between them, up to a loop's next iteration
+    /// A path: blocks without a call in between, up to a loop's next iteration
     Path,
-    /// An activation of a function
+    /// A call of a function
     Call,
-    /// A line of source, with the variables that changed since the function's line before
+    /// A source line, with the variables that changed since the function's previous line
     Line,
     /// A statement, with its values: an instruction that yields a value or has an effect
     Statement,
-    /// A load, a store, a bulk operation, or what the host read or wrote
+    /// A load, a store, a bulk operation, or an access by the host
     Memory,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Format {
     Text,
-    /// One object a line
+    /// One object per line
     Json,
-    /// Fixed records for other programs, see docs/TRACE.md
+    /// Fixed records for other programs; see docs/TRACE.md
     Bin,
 }
 
@@ -214,17 +221,17 @@ fn check(arguments: &Arguments) -> Result<()> {
     }
     let steps = arguments.over || arguments.into.is_some() || arguments.code.is_given();
     if steps && arguments.level != Level::Line {
-        bail!("--over, --into and --code step by lines: they go with --level line");
+        bail!("--over, --into and --code need --level line");
     }
     if arguments.function.is_some() && (arguments.over || arguments.into.is_some()) {
-        bail!("--function shows the lines of one function: it goes without --over and --into");
+        bail!("--function shows the lines of one function: leave out --over and --into");
     }
     if arguments.level == Level::Line && arguments.format == Format::Bin {
         bail!("--level line has no binary form: choose --format text or json");
     }
     let tree = arguments.level == Level::Call && arguments.function.is_none();
     if arguments.depth.is_some() && !tree {
-        bail!("--depth limits a tree of calls: it goes with --level call, and without --function");
+        bail!("--depth limits a tree of calls: use it with --level call, and without --function");
     }
     Ok(())
 }

@@ -14,17 +14,21 @@ use crate::exit::Exit;
 use crate::lens;
 use crate::output::write;
 
-/// Show what a statement gave, or a variable held, over the run
+/// Show the values of a statement or a variable over the run
 ///
-/// It lists each execution, or sums them up. A statement is an instruction that yields a value or has an effect. Shown are its result; of a store and of a write to a global what was
-/// written; of a branch what decided it; of a call its arguments and what it returned; of what accesses memory where, and how
-/// many bytes. The one with which a run that trapped ended is marked. The recording's values are built first, if it has none.
+/// It lists each execution, or summarises them. A statement is an instruction that yields a value
+/// or has an effect. The list shows its result; for a store or a write to a global, what it wrote;
+/// for a branch, what decided it; for a call, its arguments and results; for memory accesses, also
+/// the address and the number of bytes. If the run trapped, the execution that ended it is marked.
+/// If the recording has no values, they are built first.
 ///
-/// With --var it is the value of a variable, or of an expression such as p->next->key or *p, each time that the line is arrived at, just before;
-/// with --at FUNCTION each time that it is called. What is in memory is known by following the run from its beginning.
+/// With --var it shows a variable, or an expression such as p->next->key or *p, right before each
+/// arrival at the line; with --at FUNCTION, at each call. To know memory, the run is followed from
+/// its beginning.
 ///
-/// With --loads it is what each load of the program read, summed up, by following the run; with --each all of it, one load's values after the other, up to
-/// 256 at a time. Different values are told apart up to 4,096 of them.
+/// With --loads it follows the run and summarises what each load of the program read. With --each
+/// it lists all values, in groups of up to 256 of one load. Up to 4,096 different values
+/// are told apart.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true).args(["at", "loads"]))]
 #[command(after_help = "\
@@ -41,43 +45,46 @@ Examples:
   afterimage values app.aft --loads
   afterimage values app.aft --loads --each --format bin -o loads.bin")]
 pub(crate) struct Arguments {
-    /// The place: file.c:42, func+0x2a, @0x1f3, or a function; #K or #last at its end is one execution
+    /// The place: file.c:42, func+0x2a, @0x1f3, or a function; append #K or #last for one execution
     #[arg(long, value_name = "PLACE")]
     at: Option<String>,
-    /// What all loads of the program read, summed up
+    /// Summarise what all loads of the program read
     #[arg(long, conflicts_with_all = ["at", "var", "instances", "stats", "histogram"])]
     loads: bool,
-    /// All values that they read instead
+    /// List all values that they read instead
     #[arg(long, requires = "loads")]
     each: bool,
-    /// The value of this variable of the source, or expression: total, p->next->key, *p
+    /// Show this source variable or expression: total, p->next->key, *p
     #[arg(long, value_name = "NAME")]
     var: Option<String>,
-    /// When this condition holds: 'fee < 0 && a->balance > 10'; docs/EXPRESSIONS.md says what it may be made of
+    /// Show when this condition holds: 'fee < 0 && a->balance > 10'; docs/EXPRESSIONS.md lists what
+    /// it can contain
     #[arg(long = "where", value_name = "CONDITION", allow_hyphen_values = true, conflicts_with_all = ["loads", "var", "stats", "histogram"])]
     condition: Option<String>,
-    /// Only the first time that it holds
+    /// Show only the first time that it holds
     #[arg(long, requires = "condition", conflicts_with_all = ["last", "count"])]
     first: bool,
-    /// Only the last time that it holds
+    /// Show only the last time that it holds
     #[arg(long, requires = "condition", conflicts_with = "count")]
     last: bool,
-    /// Only how often it holds
+    /// Show only how often it holds
     #[arg(long, requires = "condition")]
     count: bool,
-    /// Which executions of each statement: A..B, K, last, or t=T for those in block T and later [default: all]
+    /// Which executions of each statement: A..B, K, last, or t=T for those from block T on
+    /// [default: all]
     #[arg(long, value_name = "WHICH")]
     instances: Option<String>,
-    /// Sum up the values instead: how many, different ones, smallest, largest
+    /// Summarise the values instead: how many, how many different, smallest, largest
     #[arg(long, conflicts_with = "histogram")]
     stats: bool,
-    /// Count how often each value occurred instead, the most frequent first
+    /// Count how often each value occurred instead, most frequent first
     #[arg(long)]
     histogram: bool,
-    /// The most rows for each statement, if it is not A..B [default: 10], or lines with --loads [default: 100 for text on standard output]
+    /// Show at most N rows for each statement, unless A..B is given [default: 10], or N lines with
+    /// --loads [default: 100 for text on standard output]
     #[arg(long, value_name = "N", value_parser = entries)]
     limit: Option<u64>,
-    /// The format
+    /// Output format
     #[arg(long, default_value = "text")]
     format: Format,
     #[command(flatten)]
@@ -88,14 +95,14 @@ pub(crate) struct Arguments {
 enum Format {
     Text,
     Json,
-    /// Values of --loads --each for other programs, see docs/TRACE.md
+    /// Values from --loads --each for other programs; see docs/TRACE.md
     Bin,
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let file = &arguments.report.file;
     if arguments.format == Format::Bin && !arguments.each {
-        bail!("--format bin is for --loads --each");
+        bail!("--format bin works only with --loads --each");
     }
     if arguments.loads {
         // The values of loads are found by following the run, however far that is.

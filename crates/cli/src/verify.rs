@@ -13,21 +13,21 @@ use crate::exit::Exit;
 use crate::output::{say, write};
 use crate::progress::Terminal;
 
-/// Check a recording: every byte, and that it repeats
+/// Check a recording: every byte, and that the run repeats
 ///
-/// Exits with 1 if something does not hold.
+/// Exits with 1 if a check fails.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Read the file only; neither re-execute the recording nor follow its values
+    /// Only read the file; neither re-execute the recording nor follow its values
     #[arg(long)]
     no_execute: bool,
-    /// Write a copy with all that is sound in the recording, say what is not, and check the copy
+    /// Write a copy with everything that is intact, list what is not, and check the copy
     #[arg(long, requires = "output")]
     repair: bool,
-    /// Where the repaired copy goes
+    /// Write the repaired copy to this file
     #[arg(short, long, value_name = "FILE", requires = "repair")]
     output: Option<PathBuf>,
-    /// The format of the report
+    /// Output format
     #[arg(long, default_value = "text")]
     format: Format,
     /// A recording
@@ -55,7 +55,7 @@ fn repaired(from: &Path, to: &Path) -> Result<()> {
         };
         let kept = match lost.kept {
             0 => "left out".into(),
-            kept => format!("cut behind {}", counted(kept as u64, "chunk")),
+            kept => format!("cut off after {}", counted(kept as u64, "chunk")),
         };
         say(format_args!(
             "{}: section {which} is {kept}: {}",
@@ -65,13 +65,13 @@ fn repaired(from: &Path, to: &Path) -> Result<()> {
     }
     if found.unread > 0 {
         say(format_args!(
-            "{}: {} at its end cannot be told to be part of it",
+            "{}: the origin of {} at its end is unknown",
             name(),
             counted(found.unread, "byte")
         ));
     }
     say(format_args!(
-        "{} has {} as they were",
+        "{} contains {} unchanged",
         to.display(),
         counted(found.whole, "section")
     ));

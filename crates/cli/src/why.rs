@@ -14,11 +14,14 @@ use crate::output::{Color, say_not_at_hand, write};
 
 /// Explain where a value came from, step by step
 ///
-/// The explanation goes back to the constant, the host call or the input byte that the value started from. It is a chain, not a slice. What only moved the value (locals, memory, copies, arguments and results) is told in one line. Where it was computed, the
-/// operands are shown with their values, and one of them is followed: none that is a constant; the one on the shortest way to something that the program was given, if there is
-/// one near; otherwise one that was computed itself, the earliest. How to ask about the others stands below. What repeats is folded.
+/// The explanation goes back to the constant, the host call or the input byte where the value
+/// started. It is a chain, not a slice. Moves through locals, memory, copies, arguments and results
+/// take one line. At a computation it shows the operands with their values, and follows one of
+/// them: the nearest that leads to program input, otherwise the earliest computed one. Constants
+/// are skipped. The report lists how to ask about the others, and folds what repeats.
 ///
-/// What is followed are values, not the addresses that they were read from, unless that is the way to what the program was given, through a table that nothing ever wrote.
+/// It follows values, not the addresses that they were read from. The exception is a table that
+/// nothing ever wrote: there it follows the address if that leads to program input.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 #[command(group = ArgGroup::new("about").required(true))]
@@ -40,7 +43,9 @@ Examples:
   afterimage why app.aft --at parse+0x2a --format json
   afterimage why app.aft --at parser.c:42#7 --format dot | dot -Tsvg > a.svg")]
 pub(crate) struct Arguments {
-    /// The statement and which of its executions: func+0x2a#K, @0x1f3#last [default: the first]; or file.c:42#K, the last statement with a value that the K-th arrival at the line executes; of func#K, that the K-th call does
+    /// The statement and its execution: func+0x2a#K, @0x1f3#last [default: the first]; or
+    /// file.c:42#K, the last statement with a value that the K-th arrival at the line executes; or
+    /// func#K, the last one of the K-th call
     #[arg(
         long,
         value_name = "PLACE#K",
@@ -48,7 +53,9 @@ pub(crate) struct Arguments {
         allow_hyphen_values = true
     )]
     at: Option<String>,
-    /// Explain what the program printed there, a number or a byte: by the number of the byte from 0; by line:N, line:N:COLUMN or line:last, from 1; or by a text, where that was printed first: the number that it ends with, or its first byte (text:12 for a text that is a number)
+    /// Explain the number or byte that the program printed there. Give the byte's number from 0; or
+    /// line:N, line:N:COLUMN or line:last, from 1; or a text, which means its first occurrence: the
+    /// number at its end, or its first byte (text:12 for a text that is a number)
     #[arg(
         long,
         value_name = "BYTE|TEXT",
@@ -56,7 +63,7 @@ pub(crate) struct Arguments {
         allow_hyphen_values = true
     )]
     stdout: Option<Byte>,
-    /// Explain a byte that the program printed as an error, counted in the same way
+    /// Explain a byte that the program printed to standard error, given in the same way
     #[arg(
         long,
         value_name = "BYTE|TEXT",
@@ -64,25 +71,27 @@ pub(crate) struct Arguments {
         allow_hyphen_values = true
     )]
     stderr: Option<Byte>,
-    /// Of a printed byte that is a digit of a number: explain only the digit, not the number
+    /// If the printed byte is a digit of a number, explain only the digit
     #[arg(long, conflicts_with_all = ["at", "trap"])]
     digit: bool,
-    /// Explain what killed the program: the operand that trapped, the exit code, or the branch that led to where it ended
+    /// Explain what killed the program: the operand that trapped, the exit code, or the branch that
+    /// led to where it ended
     #[arg(long, group = "about")]
     trap: bool,
-    /// Explain what a variable of the source, or an expression such as p->next, holds right before the place is executed; --at is then a moment as for `afterimage state`
+    /// Explain what a source variable, or an expression such as p->next, holds right before the
+    /// place executes; --at is then a moment, as for `afterimage state`
     #[arg(long, value_name = "NAME", requires = "at", conflicts_with = "operand")]
     var: Option<String>,
     /// Explain this operand of the statement instead of its value: left, right, address, value, condition, …, or its number from 1
     #[arg(long, value_name = "OPERAND", requires = "at")]
     operand: Option<String>,
-    /// Show a long way from beginning to end as text, too: otherwise only both ends of it
+    /// Show all of a long explanation as text, not only both ends
     #[arg(long)]
     all: bool,
-    /// Go back at most so many moves and computations
+    /// Go back at most N moves and computations
     #[arg(long, value_name = "N", default_value_t = WhyQuery::STEPS, value_parser = entries)]
     steps: u64,
-    /// The format
+    /// Output format
     #[arg(long, default_value = "text")]
     format: Format,
     #[command(flatten)]
@@ -96,9 +105,9 @@ pub(crate) struct Arguments {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Format {
     Text,
-    /// One object a line: first what was asked about, then the entries
+    /// One object per line: first the question, then the entries
     Json,
-    /// A row for each step
+    /// One row per step
     Csv,
     /// A graph for Graphviz
     Dot,

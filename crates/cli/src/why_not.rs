@@ -12,9 +12,12 @@ use crate::output::{pasted, say_not_at_hand, write};
 
 /// Explain why a line did not run
 ///
-/// It shows the branch that turned away, what decided it, and where that came from. A line depends on the branches that decide whether it is reached, and if none in its function does, on the function's calls. If such a branch or call was itself not reached, it is
-/// asked in turn what it depends on, until something is found that was executed. Shown is its last execution, or with --after the first one after that time: which way it turned, what decided it, and
-/// where that value came from, as `afterimage why` tells it.
+/// It shows the branch that went another way, what decided it, and where that came from. A line
+/// depends on the branches that decide whether it is reached or, if its function has none, on the
+/// function's calls. If such a branch or call was itself not reached, the same is asked about it,
+/// until one is found that ran. The report shows its last execution or, with --after, the first one
+/// after that moment: which way it went, what decided it, and where that value came from, as in
+/// `afterimage why`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -26,13 +29,14 @@ pub(crate) struct Arguments {
     /// The place: file.c:42, func+0x2a, @0x1f3, or a function
     #[arg(long, value_name = "PLACE")]
     at: String,
-    /// Why it did not run after this moment: t=N, 50%, func#K, file.c:42#K, or -N, the N-th block from the end; where the block of the moment went counts
+    /// Explain why it did not run after this moment: t=N, 50%, func#K, file.c:42#K, or -N, the N-th
+    /// block from the end; a branch at the end of that block counts
     #[arg(long, value_name = "POSITION", allow_hyphen_values = true)]
     after: Option<String>,
-    /// Go back at most so many moves and computations from what decided the branch
+    /// Go back at most N moves and computations from what decided the branch
     #[arg(long, value_name = "N", default_value_t = WhyNotQuery::STEPS, value_parser = entries)]
     steps: u64,
-    /// The format
+    /// Output format
     #[arg(long, default_value = "text")]
     format: Format,
     #[command(flatten)]

@@ -193,7 +193,7 @@ impl<'a> Points<'a> {
         let mut lines = Vec::from_iter(lines.into_iter().map(|(_, line)| line));
         if let Some(point) = more {
             lines.push(format!(
-                "… {} says more than {} lines: the rest is left out\n",
+                "… {} prints more than {} lines: the rest is left out\n",
                 point.name,
                 grouped(MOST_LOGGED as u64)
             ));
@@ -332,7 +332,7 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
         for one in &wanted.breakpoints {
             let found = match (data_range(&one.data_id), one.access_type.as_deref()) {
                 (_, Some(access)) if access != "write" => Err(anyhow!(
-                    "{access}: only writes are looked for; set accessType to \"write\""
+                    "{access}: only writes can be found; set accessType to \"write\""
                 )),
                 (Some((address, bytes, name)), _) => {
                     let at = StopAt::Write {
@@ -343,7 +343,7 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
                     Ok(self.set(Kind::Write, name, &at, one))
                 }
                 (None, _) => Err(anyhow!(
-                    "{:?} is no dataId of dataBreakpointInfo",
+                    "{:?} is not a dataId of dataBreakpointInfo",
                     one.data_id
                 )),
             };
@@ -364,7 +364,7 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
     /// Returns whether and where a variable, or an address, can be watched.
     pub(crate) fn data_info(&mut self, wanted: &DataInfo) -> Result<Value> {
         let bytes = wanted.bytes.map(u64::try_from).transpose();
-        let bytes = bytes.context("bytes: no negative number of them can be watched")?;
+        let bytes = bytes.context("bytes: must not be negative")?;
         let refused = |why: &str| json!({ "dataId": null, "description": why });
         if wanted.as_address {
             let address = address(&wanted.name)?;
@@ -382,7 +382,8 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
         match object.address() {
             Some(address) => self.data_range_of(address, bytes, &wanted.name),
             None => Ok(refused(&format!(
-                "{} is not in memory here, so its writes cannot be watched; ask why {} in the console",
+                "{} is not in memory here, so its writes cannot be watched; ask why {} in the \
+                 console",
                 wanted.name, wanted.name
             ))),
         }
@@ -417,7 +418,7 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
     /// Why the run ended where it stands.
     pub(crate) fn exception_info(&self) -> Result<Value> {
         let Some(why) = &self.exception else {
-            bail!("the run does not stand where it trapped");
+            bail!("the run is not where it trapped");
         };
         Ok(json!({
             "exceptionId": "trap",
@@ -443,7 +444,7 @@ pub(crate) fn address(text: &str) -> Result<u64> {
         Some(digits) => u64::from_str_radix(digits, 16),
         None => text.parse(),
     };
-    parsed.map_err(|_| anyhow!("{text:?} is no address: write 0x and hexadecimal digits"))
+    parsed.map_err(|_| anyhow!("{text:?} is not an address: write 0x and hexadecimal digits"))
 }
 
 /// The address, the number of bytes, and the name in a `dataId`.

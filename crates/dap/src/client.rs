@@ -123,7 +123,7 @@ impl<W: Write + Send + 'static> Client<W> {
         let message: Value = match serde_json::from_slice(bytes) {
             Ok(message) => message,
             Err(error) => {
-                let text = format!("afterimage: a message is no JSON: {error}\n");
+                let text = format!("afterimage: a message is not JSON: {error}\n");
                 self.output(Category::Stderr, &text);
                 return None;
             }
@@ -136,8 +136,8 @@ impl<W: Write + Send + 'static> Client<W> {
             Ok(request) if request.kind == "request" => Some(request),
             other => {
                 let why = match other {
-                    Ok(request) => format!("a message of type {:?} is no request", request.kind),
-                    Err(error) => format!("a message is no request: {error}"),
+                    Ok(request) => format!("a message of type {:?} is not a request", request.kind),
+                    Err(error) => format!("a message is not a request: {error}"),
                 };
                 match message["seq"].as_u64() {
                     Some(seq) => {

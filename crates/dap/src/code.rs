@@ -23,7 +23,7 @@ impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {
     pub(crate) fn read_memory(&self, wanted: &ReadMemory) -> Result<Value> {
         let begin = address(&wanted.memory_reference)?;
         if !(0..=LARGEST_READ).contains(&wanted.count) {
-            bail!("count: from 0 to {LARGEST_READ} bytes are read at once");
+            bail!("count: must be from 0 to {LARGEST_READ} bytes");
         }
         let first = begin.checked_add_signed(wanted.offset);
         let first = first.context("the address is before the first or after the last one")?;
@@ -43,7 +43,7 @@ impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {
         let begin = begin.checked_add_signed(wanted.offset);
         let begin = begin.context("the address is before the first or after the last one")?;
         if !(0..=MOST_OPERATORS).contains(&wanted.instruction_count) {
-            bail!("instructionCount: up to {MOST_OPERATORS} are shown at once");
+            bail!("instructionCount: must be at most {MOST_OPERATORS}");
         }
         let session = self.debugger.session();
         let (program, bytes) = (session.program(), session.bytes());
@@ -114,7 +114,8 @@ impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {
         }
         let path = self.file_of(&source)?;
         let text = self.debugger.session().sources().read(&path);
-        let text = text.with_context(|| format!("{path}: its text is not here; set sourcePath"))?;
+        let text =
+            text.with_context(|| format!("{path}: its text was not found; set sourcePath"))?;
         Ok(json!({ "content": text }))
     }
 

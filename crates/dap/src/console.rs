@@ -127,14 +127,14 @@ impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {
     /// Goes to the nearest time at which a condition holds on the line where the run stands.
     fn when(&mut self, condition: &str, direction: Direction) -> Result<Answer> {
         let located = self.debugger.located(self.at)?;
-        let line = located.context("the run does not stand on a line of the source")?;
+        let line = located.context("the run is not at a line of the source")?;
         let at = StopAt::Line {
             path: self.debugger.source().path(line.file).to_owned(),
             line: line.line,
         };
         let point = self.debugger.stop_point(&at, Some(condition), None)?;
         let found = self.debugger.run_to(self.at, &[&point], direction, None)?;
-        let looked_at = format!("looked at {} executions", grouped(found.looked_at));
+        let looked_at = format!("tested {} executions", grouped(found.looked_at));
         let unknown = match &found.why_unknown {
             Some(why) => format!(
                 "; at {} of them it had no value: {why}",

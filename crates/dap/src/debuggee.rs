@@ -197,12 +197,12 @@ impl<'d, 'a, W: Write + Send + 'static> Debuggee<'d, 'a, W> {
             "source" => Answer::of(self.source_text(&of::<W, SourceText>(request)?)?),
             "loadedSources" => Answer::of(self.loaded_sources()),
             "afterimage/origins" => Answer::of(self.origins(&of::<W, _>(request)?)?),
-            "initialize" => bail!("initialize was sent already"),
-            "launch" | "attach" => bail!("a run is debugged already; disconnect first"),
+            "initialize" => bail!("initialize was already sent"),
+            "launch" | "attach" => bail!("a run is already being debugged; disconnect first"),
             "setVariable" | "setExpression" | "writeMemory" | "restartFrame" => {
                 bail!("{command}: a recording cannot be changed")
             }
-            _ => bail!("{command} is not known here"),
+            _ => bail!("{command} is not supported"),
         }
     }
 

@@ -57,7 +57,7 @@ impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {
                 at: before,
                 reason: "pause",
                 description: match interrupted {
-                    true => "Interrupted: the run stands where it stood".to_owned(),
+                    true => "Interrupted: the run is where it was before".to_owned(),
                     false => sentence(&error),
                 },
                 breakpoints: Vec::new(),
@@ -137,9 +137,9 @@ impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {
             return;
         }
         let mut text = match found.at {
-            Some(_) => format!("looked at {} executions", grouped(found.looked_at)),
+            Some(_) => format!("tested {} executions", grouped(found.looked_at)),
             None => format!(
-                "no condition holds: looked at {} executions",
+                "no condition holds: tested {} executions",
                 grouped(found.looked_at)
             ),
         };

@@ -47,13 +47,13 @@ pub fn serve<W: Write + Send + 'static>(
         client.is_interrupted();
         match request.command.as_str() {
             "initialize" if numbering.is_some() => {
-                client.fail(&request, "initialize was sent already");
+                client.fail(&request, "initialize was already sent");
             }
             "initialize" => match Client::<W>::arguments::<Initialize>(&request) {
                 Ok(wanted) if wanted.path_format.as_deref().is_some_and(|it| it != "path") => {
                     client.fail(
                         &request,
-                        "paths are paths here, not URIs: set pathFormat to \"path\"",
+                        "URIs are not supported, only paths: set pathFormat to \"path\"",
                     );
                 }
                 Ok(wanted) => {
@@ -158,7 +158,7 @@ fn recording<W: Write + Send + 'static>(
             request.command
         ),
         (None, Some(_)) if request.command == "attach" => {
-            bail!("attach takes a recording: a program is recorded with launch")
+            bail!("attach takes a recording; use launch to record a program")
         }
         (None, Some(program)) => {
             let folder;
@@ -168,7 +168,8 @@ fn recording<W: Write + Send + 'static>(
                     let to = from(output);
                     if to.exists() && !launch.force {
                         bail!(
-                            "{} exists already; set \"force\" to overwrite it, or another \"output\"",
+                            "{} already exists; set \"force\" to overwrite it, or another \
+                             \"output\"",
                             to.display()
                         );
                     }

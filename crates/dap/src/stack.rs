@@ -128,7 +128,7 @@ impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {
             Some(id) => position(id),
         };
         let shown = number.and_then(|number| self.frames.get(number));
-        let shown = shown.context("there is no such frame: the run has gone on since")?;
+        let shown = shown.context("there is no such frame: the run has moved since")?;
         Ok(shown.frame.clone())
     }
 

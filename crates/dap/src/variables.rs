@@ -182,9 +182,11 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
     pub(crate) fn variables(&mut self, wanted: &OfVariables) -> Result<Value> {
         let handle = position(wanted.variables_reference);
         let handle = handle.and_then(|handle| self.handles.get(handle)).cloned();
-        let handle = handle.context("there is nothing to open: the run has gone on since")?;
-        let start = u64::try_from(wanted.start.unwrap_or(0)).context("start: less than 0")?;
-        let count = u64::try_from(wanted.count.unwrap_or(0)).context("count: less than 0")?;
+        let handle = handle.context("there is nothing to open: the run has moved since")?;
+        let start =
+            u64::try_from(wanted.start.unwrap_or(0)).context("start: must not be negative")?;
+        let count =
+            u64::try_from(wanted.count.unwrap_or(0)).context("count: must not be negative")?;
         let all = count == 0;
         let count = if all { PARTS } else { count.min(1 << 16) };
         let variables = match handle {
@@ -342,7 +344,7 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
         name: &str,
     ) -> Result<Result<(Object, u64), String>> {
         let handle = self.handles.get(handle).cloned();
-        let handle = handle.context("there is nothing to open: the run has gone on since")?;
+        let handle = handle.context("there is nothing to open: the run has moved since")?;
         let known = self.known()?;
         let opened = match handle {
             Handle::Locals { number, inlined } => self.locals_of(number, inlined)?,
@@ -353,7 +355,7 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
             Handle::Object { number, object, .. } => self.parts(number, &object, 0..1 << 16)?.0,
         };
         let found = opened.into_iter().find(|one| one.name == name);
-        let found = found.with_context(|| format!("there is no {name} there"))?;
+        let found = found.with_context(|| format!("{name} does not exist there"))?;
         Ok(match found.object {
             Some(object) => sized(known, object),
             None => Err(found.value),

@@ -69,7 +69,7 @@ fn read_message(from: &mut impl BufRead) -> Result<Option<Vec<u8>>, Wrong> {
         }
         let Some((name, value)) = line.split_once(':') else {
             return Err(Wrong::Head(format!(
-                "a message begins with Content-Length: and a number, not with {:?}",
+                "a message must begin with Content-Length: and a number, not with {:?}",
                 shortened(line)
             )));
         };
@@ -79,7 +79,7 @@ fn read_message(from: &mut impl BufRead) -> Result<Option<Vec<u8>>, Wrong> {
             let wrong = || {
                 let value = shortened(value.trim());
                 Wrong::Head(format!(
-                    "Content-Length {value:?} is no number of bytes up to {LARGEST}"
+                    "Content-Length {value:?} is not a number of bytes up to {LARGEST}"
                 ))
             };
             length = Some(number.ok_or_else(wrong)?);

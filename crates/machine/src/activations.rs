@@ -160,7 +160,7 @@ impl Machine<'_> {
                 return self.return_to_host();
             };
             let Some((results, next, wide)) = self.after_call(frame.call) else {
-                return Err(self.diverged("a return to where nothing was called"));
+                return Err(self.diverged("a return without a call"));
             };
             self.write_values(frame.base + results as usize, wide);
             let given = (results, self.values.len() as u32);

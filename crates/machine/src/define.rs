@@ -47,7 +47,7 @@ impl<'a> Machine<'a> {
             };
             let count = code.insts.len();
             if sum.fetch_add(count, Ordering::Relaxed) + count > room {
-                return Err(MachineError::Unsupported("so many nodes of so much code"));
+                return Err(MachineError::Unsupported("too many nodes or too much code"));
             }
             Ok(code)
         };
@@ -70,7 +70,7 @@ fn body<'a>(
             Body::read(program, bytes, known)
         }
         _ => Err(MachineError::Unsupported(
-            "a function that the program does not have",
+            "a function that is not in the program",
         )),
     }
 }

@@ -20,7 +20,7 @@ pub enum MachineError {
     #[error(transparent)]
     Log(#[from] TraceError),
     /// The blocks do not form a path.
-    #[error("the blocks from {block} of {function} on are no path of the program")]
+    #[error("the blocks from {block} of {function} on are not a path of the program")]
     NoPath {
         /// The function.
         function: FuncId,
@@ -28,7 +28,7 @@ pub enum MachineError {
         block: BlockId,
     },
     /// The path disagrees with the program's computation.
-    #[error("at block {time} the path does not fit what the program computes: {what}")]
+    #[error("at block {time} the path does not match what the program computes: {what}")]
     Diverged {
         /// The time of the node's first block.
         time: u64,
@@ -36,7 +36,7 @@ pub enum MachineError {
         what: &'static str,
     },
     /// The log disagrees with the program's computation.
-    #[error("at block {time} the log does not fit what the program computes: {what}")]
+    #[error("at block {time} the log does not match what the program computes: {what}")]
     Boundary {
         /// The time of the node's first block.
         time: u64,
@@ -45,14 +45,15 @@ pub enum MachineError {
     },
     /// The recording was cut off, and its log ends before its path.
     #[error(
-        "the recording was cut off: what the host did is in it up to t={time} only, so no more than that can be followed"
+        "the recording was cut off: it has the host's actions only up to t={time}, so the run \
+         cannot be followed further"
     )]
     LogEnds {
         /// The last block that can be followed.
         time: u64,
     },
     /// The checkpoint does not belong to this run.
-    #[error("a checkpoint does not fit the run")]
+    #[error("a checkpoint does not match the run")]
     Checkpoint,
     /// The activations open at the end are too large in total. This is a documented limit, not a
     /// fault of the recording.
@@ -64,7 +65,7 @@ pub enum MachineError {
     #[error("{0} cannot be followed")]
     Unsupported(&'static str),
     /// An operator trapped, but the run continues.
-    #[error("at block {time} an operator traps ({trap}), but the path goes on")]
+    #[error("at block {time} an operator traps ({trap}), but the path continues")]
     Trapped {
         /// The time of the node's first block.
         time: u64,

@@ -127,7 +127,7 @@ impl Machine<'_> {
         observer: &mut O,
     ) -> Result<(), MachineError> {
         let Some(&frame) = self.frames.last() else {
-            return Err(self.diverged("an exception is caught by nobody"));
+            return Err(self.diverged("nothing catches an exception"));
         };
         let reference = handler.reference.then(|| {
             let values = self.values.clone();

@@ -210,7 +210,7 @@ impl<'a> Machine<'a> {
         let program = self.program;
         let code = compile(program, self.body(function)?, blocks, next)?;
         if code.insts.len() > MOST_CODE - self.instructions {
-            return Err(MachineError::Unsupported("so many nodes of so much code"));
+            return Err(MachineError::Unsupported("too many nodes or too much code"));
         }
         self.instructions += code.insts.len();
         Ok(self.codes.push(code))
@@ -243,7 +243,7 @@ impl<'a> Machine<'a> {
         let program = self.program;
         let code = compile(program, self.body(function)?, blocks, next)?;
         if code.insts.len() > MOST_CODE - self.instructions {
-            return Err(MachineError::Unsupported("so many nodes of so much code"));
+            return Err(MachineError::Unsupported("too many nodes or too much code"));
         }
         self.instructions += code.insts.len();
         self.operations.forget(node);
@@ -263,7 +263,7 @@ impl<'a> Machine<'a> {
     /// A function's body, read on demand.
     pub(crate) fn body(&mut self, function: FuncId) -> Result<&Body<'a>, MachineError> {
         let (program, bytes) = (self.program, self.bytes);
-        let missing = MachineError::Unsupported("a function that the program does not have");
+        let missing = MachineError::Unsupported("a function that is not in the program");
         let (Some(known), Some(function)) = (
             self.bodies.get_mut(position(program, function)),
             program.function(function),
@@ -567,7 +567,7 @@ impl<'a> Machine<'a> {
                 None if self.source.is_cut() => self.log_ends(),
                 None => self.diverged("the run has ended"),
             }),
-            Waiting::Failed => Err(self.diverged("what was before did not fit")),
+            Waiting::Failed => Err(self.diverged("an earlier block did not match")),
         }
     }
 }

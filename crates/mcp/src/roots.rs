@@ -24,7 +24,7 @@ impl Roots {
             let real = folder.canonicalize();
             let real = real.with_context(|| format!("--root {}", folder.display()))?;
             if !real.is_dir() {
-                bail!("--root {}: this is no folder", folder.display());
+                bail!("--root {}: not a folder", folder.display());
             }
             Ok(real)
         };

@@ -99,14 +99,14 @@ fn parse(line: &[u8]) -> Result<Message, (Value, RpcError)> {
         let why = if error.is_eof() {
             format!("half a message: {error}")
         } else {
-            format!("this is no JSON: {error}")
+            format!("this is not JSON: {error}")
         };
         unnamed(RpcError::parse(why))
     })?;
     let mut object = match value {
         Value::Object(object) => object,
         Value::Array(_) => {
-            let why = "batches are not supported: send one message a line";
+            let why = "batches are not supported: send one message per line";
             return Err(unnamed(RpcError::invalid(why)));
         }
         _ => return Err(unnamed(RpcError::invalid("a message is a JSON object"))),

@@ -59,21 +59,21 @@ pub(crate) fn answer(reports: Vec<Value>) -> Value {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "type": "object",
         "properties": {
-            "recording": { "type": "string", "description": "The recording, as it was named." },
+            "recording": { "type": "string", "description": "The recording, as the call named it." },
             "shortened": {
                 "type": "object",
                 "description": "Lists of the report that were cut: where, and how many entries each had.",
                 "additionalProperties": { "type": "integer" },
             },
             "more": {
-                "description": "The call that goes on with the rest; null if there is none.",
+                "description": "The call that continues with the rest; null if there is none.",
                 "type": ["object", "null"],
                 "properties": { "tool": { "type": "string" }, "arguments": { "type": "object" } },
             },
             "notes": {
                 "type": "array",
                 "items": { "type": "string" },
-                "description": "What the caller should know of the recording and this answer.",
+                "description": "What the caller should know about the recording and this answer.",
             },
             "untrusted": { "type": "string", "description": "Which parts are data of the recorded program." },
         },

@@ -107,9 +107,15 @@ impl Sessions {
             if let (Some(before), Some(now)) = (known.stamp, now) {
                 let name = self.roots.named(path);
                 if before.file != now.file {
-                    self.listener.say(format!("{name} was replaced since it was asked about last: positions of before may be of another run"));
+                    self.listener.say(format!(
+                        "{name} was replaced since the last question: \
+                        earlier positions may belong to another run"
+                    ));
                 } else if now.length < before.length {
-                    self.listener.say(format!("{name} is shorter than when it was asked about last: it was cut, or written anew"));
+                    self.listener.say(format!(
+                        "{name} is shorter than at the last question: it \
+                        was cut off or written again"
+                    ));
                 }
             }
         }

@@ -97,7 +97,7 @@ pub enum RegenerateError {
     #[error("the path does not lead to where the recording ended")]
     Elsewhere,
     /// The numbers of a waypoint are not a moment of the run.
-    #[error("what is told of the activations at a moment of the run is damaged")]
+    #[error("the activations stored for a moment of the run are damaged")]
     Waypoint,
     /// More activations than the limit.
     #[error("more than {0} activations are open at once")]

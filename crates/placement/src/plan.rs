@@ -120,11 +120,12 @@ pub enum PlanError {
     #[error("feedback mode needs the counts of an earlier run")]
     NoFeedback,
     /// The earlier run was of another program.
-    #[error("the counts are not of this program: {0} has a different number of edges or blocks")]
+    #[error("the counts are not from this program: {0} has a different number of edges or blocks")]
     FeedbackOfAnotherFunction(FuncId),
     /// The earlier run was of another program.
     #[error(
-        "the counts are not of this program: it defines {expected} functions, the counts have {found}"
+        "the counts are not from this program: it defines {expected} functions, but the counts \
+         have {found}"
     )]
     FeedbackOfAnotherProgram {
         /// Functions of the program.
@@ -133,7 +134,7 @@ pub enum PlanError {
         found: usize,
     },
     /// The mode relies on facts that only the host has.
-    #[error("a standalone plan is possible in the modes quick and feedback only")]
+    #[error("only the modes quick and feedback allow a standalone plan")]
     StandaloneUnsupported,
     /// More than 2^32 − 1 counters.
     #[error("the program needs more counters than can be numbered")]

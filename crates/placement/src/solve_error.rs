@@ -33,7 +33,8 @@ impl fmt::Display for Counted {
 pub enum SolveError {
     /// The plan is for another program.
     #[error(
-        "the plan is not for this program: it defines {expected} functions, the plan has {found}"
+        "the plan is not for this program: it defines {expected} functions, but the plan has \
+         {found}"
     )]
     ForeignProgram {
         /// Functions of the program.
@@ -50,7 +51,7 @@ pub enum SolveError {
         place: Counted,
     },
     /// The number of counters differs from the number that the plan placed.
-    #[error("the plan has {expected} counters, {found} are given")]
+    #[error("the plan has {expected} counters, but {found} are given")]
     CounterCount {
         /// Counters of the plan.
         expected: usize,
@@ -97,7 +98,8 @@ pub enum SolveError {
     Uncoupled(FuncId),
     /// An indirect call of a type that no function has reached a function.
     #[error(
-        "the counters contradict each other: an indirect call reached a function of a type that none has"
+        "the counters contradict each other: an indirect call reached a function type that no \
+         function has"
     )]
     UncalledType,
     /// The run's end names an impossible frame.
@@ -110,7 +112,8 @@ pub enum SolveError {
     },
     /// A standalone plan derives these frames itself.
     #[error(
-        "the plan is standalone: it derives the activations in {block} of {function} itself, none may be given"
+        "the plan is standalone: it derives the activations in {block} of {function} itself, so \
+         none may be given"
     )]
     UnexpectedFrame {
         /// The function.

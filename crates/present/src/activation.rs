@@ -285,7 +285,7 @@ impl Render for ActivationReport {
         writeln!(out, "path by lines: {}", shortened(&self.path, PATH, 0))?;
         if let Some(more) = &self.more {
             let arrivals = counted(self.arrivals, "arrival");
-            writeln!(out, "  the first {arrivals}; it goes on at {more}")?;
+            writeln!(out, "  the first {arrivals}; continue at {more}")?;
         }
         if self.watched < self.arrivals {
             let watched = counted(self.watched, "arrival");

@@ -310,7 +310,7 @@ pub fn address_stats_text(
         let shown = Shown::of(scene, *site)?;
         writeln!(
             out,
-            "not among them: {} at @{} in {} trapped ({trap}): {}, {}",
+            "not included: {} at @{} in {} trapped ({trap}): {}, {}",
             shown.name,
             shown.offset,
             plain(scene.names.function(site.function)),

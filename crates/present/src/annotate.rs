@@ -81,7 +81,7 @@ pub fn annotate(
     if !missing.is_empty() {
         writeln!(
             out,
-            "\nNot at hand; say where they are with --source-path OLD=NEW:"
+            "\nSources not found; say where they are with --source-path OLD=NEW:"
         )?;
         let (listed, rest) = missing.split_at(missing.len().min(MISSING));
         for (path, instructions) in listed {
@@ -113,7 +113,7 @@ pub fn annotate(
     listing(out, profile, written, style)?;
     if !rest.is_empty() {
         let n = counted(rest.len() as u64, "more function");
-        writeln!(out, "\n{n} without source at hand")?;
+        writeln!(out, "\n{n} without source")?;
     }
     Ok(())
 }

@@ -138,7 +138,7 @@ pub fn function_calls_text(
     }
     writeln!(
         out,
-        "{name}: {}, {} of its own, {} with all that it calls ({} of the run)",
+        "{name}: {}, {} of its own, {} with everything that it calls ({} of the run)",
         counted(total.calls, "call"),
         counted(total.own, "block"),
         grouped(total.inclusive),
@@ -183,7 +183,7 @@ pub fn function_calls_text(
     if !report.left_out.is_empty() {
         writeln!(
             out,
-            "\nCalls that were left out are not among them: the path lacks {}",
+            "\nCalls that were left out are not counted: the path lacks {}",
             report.left_out
         )?;
     }

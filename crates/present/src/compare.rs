@@ -337,7 +337,7 @@ impl CompareView<'_> {
             let functions = counted(*unnamed as u64, "function");
             writeln!(
                 out,
-                "{functions} that ran cannot be matched: without a name"
+                "{functions} that ran cannot be matched for lack of a name"
             )?;
         }
         if *rows > 0 {

@@ -73,9 +73,9 @@ impl FactScene<'_> {
     /// The fact, as a verb phrase.
     fn holds(&self) -> &'static str {
         match self.fact {
-            Fact::Available => "what it gives is available already",
+            Fact::Available => "its result is already available",
             Fact::Reaching => "",
-            Fact::LastUse => "it is the last use of what is in its local",
+            Fact::LastUse => "it is the last use of its local's value",
             Fact::Places { ahead: false, .. } => "it holds",
             Fact::Places { ahead: true, .. } => "it will hold",
         }
@@ -88,7 +88,7 @@ impl FactScene<'_> {
             None => Ok(String::new()),
         };
         let (what, op) = match (decider, self.fact) {
-            (None, Fact::Reaching) => ("what the call began with", None),
+            (None, Fact::Reaching) => ("the value at the start of the call", None),
             (None, Fact::LastUse | Fact::Places { ahead: true, .. }) => {
                 ("nothing up to the call's end", None)
             }
@@ -101,7 +101,7 @@ impl FactScene<'_> {
             (Some(Decider::Gen(f, op)), _) => ("gen", Some((f, op))),
             (Some(Decider::Kill(f, op)), _) => ("kill", Some((f, op))),
             (Some(Decider::Meets(f, block)), _) => (
-                "chosen anew where paths meet, at",
+                "chosen again where paths meet, at",
                 Some((f, (self.first)(f, block))),
             ),
             (Some(Decider::GenEntry(f)), _) => return Ok(("gen".into(), self.name(f))),
@@ -218,7 +218,7 @@ fn of_row(out: &mut dyn Write, scene: &FactScene<'_>, row: &FactRow) -> Result<(
         let steps = counted(answer.scanned, "step");
         write!(
             out,
-            "; {steps} of these, which are not regular, were gone through one by one"
+            "; {steps} of these, which are irregular, were examined one by one"
         )?;
     }
     writeln!(out)?;
@@ -254,7 +254,7 @@ fn of_one(
     )?;
     writeln!(
         out,
-        "it was executed at t={}, in block {} of those that its call executed itself",
+        "it was executed at t={}, at step {} of its call",
         grouped(one.time),
         grouped(one.step),
     )?;
@@ -280,7 +280,7 @@ fn numbers(runs: &[InstanceRun], all: bool) -> String {
         texts.push(match run.times {
             1 => first,
             2 => format!("{first}, {last}"),
-            _ => format!("{first} and every {} on to {last}", grouped(run.stride)),
+            _ => format!("{first} and every {} up to {last}", grouped(run.stride)),
         });
     }
     if !all {
@@ -299,7 +299,7 @@ fn paths(
         ("blocks", Right),
         ("executed", Right),
         ("holds", Right),
-        ("in these of the call's blocks", Left),
+        ("in these blocks of the call", Left),
     ]);
     for path in &answer.paths {
         let holds = path.holds.count();

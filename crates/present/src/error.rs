@@ -18,7 +18,7 @@ pub enum PresentError {
     #[error(transparent)]
     Profile(#[from] ProfileError),
     /// The format is about source lines, and none is known.
-    #[error("this format is about source lines: {0}, or choose another format")]
+    #[error("this format needs source lines: {0}, or choose another format")]
     NoSource(NoDebug),
     /// No source file matches the filter.
     #[error("no source file matches --code; --code all shows all of them")]
@@ -27,7 +27,7 @@ pub enum PresentError {
     #[error("--format dot draws the call graph, or the graph of one function")]
     OneGraph,
     /// The report does not have this format.
-    #[error("{report} has no {format}: choose --format text or json")]
+    #[error("{report} cannot be written as {format}: choose --format text or json")]
     NoFormat {
         /// The report.
         report: &'static str,

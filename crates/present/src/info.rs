@@ -20,7 +20,8 @@ use sizes::sections;
 pub use sizes::{InfoClass, InfoOriginal, InfoSection, InfoStream, InfoStreams, InfoWindow};
 
 /// The message about bytes that an interrupted addition left.
-pub(crate) const LEFT_OVER: &str = "were being added when that was interrupted: nothing else is lost, they are ignored, and go when something is added";
+pub(crate) const LEFT_OVER: &str = "were left by an interrupted addition: nothing else is lost; \
+    they are ignored, and removed with the next addition";
 
 /// The contents of a recording: the program, how the run ended, and the data built for it.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -400,7 +401,7 @@ fn text(out: &mut dyn Write, d: &InfoReport) -> Result<(), PresentError> {
         let (name, what) = if d.interrupted {
             ("leftover", LEFT_OVER)
         } else {
-            ("damage", "behind the last complete state are ignored")
+            ("damage", "after the last complete state are ignored")
         };
         writeln!(out, "{name:<8}  {} {what}", size(d.ignored_bytes))?;
     }

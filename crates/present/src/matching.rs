@@ -199,12 +199,12 @@ pub fn match_text(
     let found = &report.matching.of_b;
     let matched = found.iter().flatten().count() as u64;
     let hint = if report.names_used {
-        "names of functions were a hint"
+        "function names were a hint"
     } else {
-        "names were not used"
+        "function names were not used"
     };
     let head = format!(
-        "of {} that {b} executed, {} ({}) correspond to one of {a}; {hint}",
+        "of {} that {b} executed, {} ({}) correspond to a statement of {a}; {hint}",
         counted(found.len() as u64, "statement"),
         grouped(matched),
         percent(matched, found.len() as u64)
@@ -250,7 +250,7 @@ fn how_likely(out: &mut dyn Write, matching: &Matching) -> Result<(), PresentErr
     if matched > 0 {
         writeln!(
             out,
-            "likely (95% and more): {} of these ({}); one of several, of which one was chosen: {}",
+            "likely (95% and more): {} of these ({}); chosen from several candidates: {}",
             grouped(sure),
             percent(sure, matched),
             grouped(several),
@@ -272,13 +272,14 @@ pub(crate) fn unlike(out: &mut dyn Write, report: &MatchReport<'_>) -> Result<()
     let what = if (corresponding as f64) < LIKE * all as f64 {
         "few statements correspond"
     } else if are_many && (by_values as f64) < BY_VALUES * others as f64 {
-        "most of what is not in functions of the same operators corresponds by structure alone, or not at all"
+        "most statements outside functions with equal operators correspond by structure alone, \
+         or not at all"
     } else {
         return Ok(());
     };
     writeln!(
         out,
-        "{what}: these are hardly two versions of one program on one input"
+        "{what}: these are probably not two versions of one program on one input"
     )?;
     Ok(())
 }
@@ -286,7 +287,9 @@ pub(crate) fn unlike(out: &mut dyn Write, report: &MatchReport<'_>) -> Result<()
 fn accuracy_text(out: &mut dyn Write, accuracy: &Accuracy) -> Result<(), PresentError> {
     writeln!(
         out,
-        "by the line tables: of {} with a true counterpart (same file, line, column, function and operator, a value in common) {} ({}) are matched with one, {} ({}) with one of the line",
+        "by the line tables: of {} with a true counterpart (same file, line, column, function \
+         and operator, a value in common), {} ({}) are matched with it, {} ({}) with a \
+         statement of its line",
         counted(accuracy.true_counterpart, "statement"),
         grouped(accuracy.correct),
         percent(accuracy.correct, accuracy.true_counterpart),
@@ -295,7 +298,7 @@ fn accuracy_text(out: &mut dyn Write, accuracy: &Accuracy) -> Result<(), Present
     )?;
     writeln!(
         out,
-        "for {} ({}) one of the matches is; a statement has {:.2} in the mean",
+        "for {} ({}) it is among the matches; a statement has {:.2} on average",
         grouped(accuracy.found),
         percent(accuracy.found, accuracy.true_counterpart),
         accuracy.listed as f64 / accuracy.true_counterpart.max(1) as f64,
@@ -315,7 +318,7 @@ pub(crate) fn diverging(
     style: Style,
 ) -> Result<(), PresentError> {
     let Some(first) = report.divergences.first() else {
-        writeln!(out, "\nno statements that correspond stop doing the same")?;
+        writeln!(out, "\nno corresponding statements stop doing the same")?;
         return Ok(());
     };
     writeln!(out)?;
@@ -359,8 +362,8 @@ pub(crate) fn divergence_sentence(
 ) -> Result<String, PresentError> {
     let (a, b) = (report.a.tell(first.a)?, report.b.tell(first.b)?);
     let what = match first.origin {
-        Origin::Computed => "something else is computed of the same first",
-        Origin::Read | Origin::Passed => "what corresponds first stops doing the same",
+        Origin::Computed => "equal operands first give another result",
+        Origin::Read | Origin::Passed => "corresponding statements first stop doing the same",
     };
     let (time, text) = (grouped(first.times[1]), b.text());
     let [number_a, number] = first.numbers.map(grouped);
@@ -369,7 +372,7 @@ pub(crate) fn divergence_sentence(
     let place = a.place();
     let likely = match likely(report.matching, first.b) {
         likely if likely < SURE => format!(
-            "; that these two correspond is {} likely",
+            "; these two correspond with a likelihood of {}",
             likelihood(likely)
         ),
         _ => String::new(),
@@ -381,9 +384,9 @@ pub(crate) fn divergence_sentence(
         (None, Some(decided)) => {
             let [of_a, of_b] = decided.map(|other| {
                 if other {
-                    "otherwise than the first one"
+                    "unlike the first one"
                 } else {
-                    "as the first one"
+                    "like the first one"
                 }
             });
             format!(
@@ -416,9 +419,9 @@ fn gave(found: &Divergence) -> [String; 2] {
         }),
         (None, Some(decided)) => decided.map(|other| {
             if other {
-                "not as first".to_owned()
+                "unlike first".to_owned()
             } else {
-                "as first".to_owned()
+                "like first".to_owned()
             }
         }),
         (None, None) => found.values.map(value),

@@ -187,19 +187,22 @@ impl Render for MemoryReport {
             let last = part.address + (part.bytes - 1);
             let bytes = counted(part.bytes, "byte");
             writeln!(out, "0x{:x}..0x{last:x}, {bytes}", part.address)?;
-            let unknown = |time: Option<u64>, words: [&str; 2]| {
-                let [until, further] = words;
+            let unknown = |side: &str, time: Option<u64>| {
                 let time = grouped(time.unwrap_or_default());
-                format!("unknown: not {until} t={time}{further} was not searched")
+                format!("unknown: the run {side} t={time} was not searched")
             };
             let written = match &part.written {
-                Some(step) => self.step(step.as_ref(), "never: as the module has it, or zero"),
-                None => unknown(part.written_before, ["from", " on; earlier"]),
+                Some(step) => self.step(
+                    step.as_ref(),
+                    "never: it is the module's initial \
+                    value, or zero",
+                ),
+                None => unknown("before", part.written_before),
             };
             writeln!(out, "  written       {written}")?;
             let next = |step: &Option<Option<StepRow>>, after| match step {
                 Some(step) => self.step(step.as_ref(), "never"),
-                None => unknown(after, ["up to", "; later"]),
+                None => unknown("after", after),
             };
             let read = next(&part.next_read, part.next_read_after);
             writeln!(out, "  next read     {read}")?;
@@ -246,7 +249,7 @@ impl MemoryReport {
             Some(call) if step.t < call.first_t => {
                 format!("not yet in this call; before it {text}")
             }
-            Some(call) if step.t > call.last_t => "no more in this call".to_owned(),
+            Some(call) if step.t > call.last_t => "not again in this call".to_owned(),
             _ => text,
         }
     }

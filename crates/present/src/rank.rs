@@ -166,7 +166,7 @@ fn values_text(
     if shown < all {
         writeln!(
             out,
-            "shown: {} of {} ranked, of each line the first; --format json has all",
+            "shown: {} of {} ranked, only the first of each line; --format json has all",
             grouped(shown as u64),
             counted(all as u64, "statement")
         )?;

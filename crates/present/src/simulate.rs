@@ -153,7 +153,7 @@ impl WorstView<'_> {
 }
 
 impl Render for WorstView<'_> {
-    const NAME: &'static str = "a list of the worst";
+    const NAME: &'static str = "a list of the worst misses";
 
     fn text(&self, out: &mut dyn Write, _: Style) -> Result<(), PresentError> {
         self.each(|index, report, sites| {

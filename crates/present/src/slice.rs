@@ -110,7 +110,7 @@ fn slice_lines(
         table.write(out, style, |_| Paint::Plain)?;
     }
     if !others.is_empty() && left > 0 {
-        let title = "Lines of files that are not at hand";
+        let title = "Lines of files that were not found";
         writeln!(out, "\n{}", style.paint(Paint::Bold, title))?;
         for (path, lines) in others {
             if left == 0 {
@@ -183,7 +183,7 @@ fn elsewhere(
         "\n{}",
         style.paint(
             Paint::Bold,
-            "Statements of no known line (--by statement lists them)"
+            "Statements without a known line (--by statement lists them)"
         )
     )?;
     let mut table = Table::new(&[
@@ -295,7 +295,7 @@ fn slice_annotated(
         writeln!(out, "\n{}", style.paint(Paint::Bold, &plain(path)))?;
         let Some(text) = cache.file(path) else {
             let numbers = numbers(lines.iter().map(|one| one.source.line));
-            writeln!(out, "not at hand; lines {numbers}")?;
+            writeln!(out, "not found; lines {numbers}")?;
             continue;
         };
         let counts = lines.iter().map(|one| width(&grouped(one.sliced)));
@@ -322,7 +322,7 @@ fn slice_annotated(
         }
         if lines.peek().is_some() {
             let numbers = numbers(lines.map(|one| one.source.line));
-            writeln!(out, "the file at hand ends here; lines {numbers}")?;
+            writeln!(out, "the file found here is shorter; lines {numbers}")?;
         }
     }
     left_out(out, &library)?;

@@ -63,7 +63,7 @@ pub fn state_text(out: &mut dyn Write, report: &StateReport) -> Result<(), Prese
             }
         }
         if let Some(why) = &frame.outside {
-            writeln!(out, "    not all is known: {}", plain(why))?;
+            writeln!(out, "     not everything is known: {}", plain(why))?;
         }
     }
     let more = report.open.saturating_sub(report.frames.len());
@@ -117,7 +117,7 @@ fn frame_text(out: &mut dyn Write, frame: &Frame) -> Result<(), PresentError> {
     if !frame.inlined.is_empty() {
         let inlined = frame.inlined.iter().map(|name| plain(name));
         let inlined = Vec::from_iter(inlined).join(", in ");
-        writeln!(out, "    inside of {inlined}, inlined")?;
+        writeln!(out, "    inside {inlined}, inlined")?;
     }
     Ok(())
 }
@@ -143,7 +143,7 @@ fn shown_text<'s>(
             format!("  in {function}, inlined")
         });
         let shadowed = if variable.shadowed {
-            "  (hidden by one further inside)"
+            "  (hidden by an inner variable)"
         } else {
             ""
         };
@@ -191,9 +191,9 @@ impl WrittenSince {
     /// The remark, to follow the value.
     pub(crate) fn text(&self) -> String {
         match self.shared {
-            Some(_) => "  (another variable has the same place: may be something else)".to_owned(),
+            Some(_) => "  (may be wrong: another variable has the same place)".to_owned(),
             None => format!(
-                "  (its place was written since the call began, at @0x{:x}, t={}: may be something else)",
+                "  (may be wrong: its place was written since the call began, at @0x{:x}, t={})",
                 self.offset,
                 grouped(self.t)
             ),

@@ -69,7 +69,10 @@ impl Table {
         }
         if !dropped.is_empty() {
             let names = dropped.join(", ");
-            writeln!(out, "not shown on so narrow a terminal: {names}")?;
+            writeln!(
+                out,
+                "not shown, because the terminal is too narrow: {names}"
+            )?;
         }
         Ok(())
     }

@@ -154,7 +154,7 @@ fn text(out: &mut dyn Write, d: &VerifyReport) -> Result<(), PresentError> {
     }
     let verdict = match (d.sound, d.ended) {
         (true, true) => "sound",
-        (true, false) => "cut off, and sound as far as it goes",
+        (true, false) => "cut off, but sound as far as it goes",
         (false, _) => "NOT sound",
     };
     let [bytes, chunks, sections, events] = [
@@ -171,7 +171,7 @@ fn text(out: &mut dyn Write, d: &VerifyReport) -> Result<(), PresentError> {
     if let Some(moments) = d.moments.filter(|_| d.sound) {
         writeln!(
             out,
-            "path written live: the run is where that says, at {}",
+            "path written live: it agrees with the run at {}",
             counted(moments, "moment")
         )?;
     }
@@ -233,7 +233,7 @@ fn text(out: &mut dyn Write, d: &VerifyReport) -> Result<(), PresentError> {
     } else if d.ignored_bytes > 0 {
         writeln!(
             out,
-            "{} behind the last complete state {} ignored",
+            "{} after the last complete state {} ignored",
             counted(d.ignored_bytes, "byte"),
             if d.ignored_bytes == 1 { "is" } else { "are" }
         )?;

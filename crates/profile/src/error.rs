@@ -52,7 +52,7 @@ pub enum ProfileError {
         listed: u64,
     },
     /// A frame is at an operator that does not exist there.
-    #[error("{function} has no {op} in {block}, where a frame is said to stand")]
+    #[error("{function} has no {op} in {block}, where a frame should be")]
     NoSuchStop {
         /// The function.
         function: FuncId,
@@ -63,7 +63,7 @@ pub enum ProfileError {
     },
     /// A frame at the run's end is not at an operator of its function.
     #[error(
-        "the recording says that {function} stood at offset {offset}, where it has no operator"
+        "the recording says that {function} stopped at offset {offset}, where it has no operator"
     )]
     NoSuchFrame {
         /// The function.

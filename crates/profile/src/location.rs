@@ -84,35 +84,44 @@ pub enum ResolveError {
     Zeroth(String),
     /// The text after `#` is not a number.
     #[error(
-        "behind the # of \"{0}\" stands no number of an execution: write #K, from 1 on, or #last"
+        "the # of \"{0}\" is not followed by the number of an execution: write #K, from 1 on, \
+         or #last"
     )]
     Number(String),
     /// The number after `#` is too large.
-    #[error(
-        "\"{0}\" asks for an execution with a larger number than any has: write #K, from 1 on, or #last"
-    )]
+    #[error("the number of the execution in \"{0}\" is too large: write #K, from 1 on, or #last")]
     Large(String),
     /// The text after `@` is not an offset.
-    #[error("\"{0}\" is no offset in the module: write @0x1f3, or @499 in decimal")]
+    #[error("\"{0}\" is not an offset in the module: write @0x1f3, or @499 in decimal")]
     Offset(String),
     /// The text after `+` is not a distance.
-    #[error("behind the + of \"{0}\" stands no distance: write func+0x2a, or func+42 in decimal")]
+    #[error(
+        "the + of \"{0}\" is not followed by a distance: write func+0x2a, or func+42 in \
+        decimal"
+    )]
     Distance(String),
     /// The text after a file is not a line.
-    #[error("behind the : of \"{0}\" stands no line: write file.c:42; lines are counted from 1")]
+    #[error(
+        "the : of \"{0}\" is not followed by a line: write file.c:42; lines are counted from 1"
+    )]
     NoLine(String),
     /// The text after a line is not a column.
     #[error(
-        "behind the last : of \"{0}\" stands no column: write file.c:42:7; columns are counted from 1"
+        "the last : of \"{0}\" is not followed by a column: write file.c:42:7; columns are \
+         counted from 1"
     )]
     Column(String),
     /// It is a time, or a part of the run.
     #[error(
-        "\"{0}\" is a moment of the run, and no place: write file.c:42, a function, func+0x2a or @0x1f3"
+        "\"{0}\" is a moment of the run, not a place: write file.c:42, a function, func+0x2a or \
+         @0x1f3"
     )]
     Moment(String),
     /// A moment occurs only once.
-    #[error("\"{0}\" is a moment of the run, which comes once: # counts the executions of a place")]
+    #[error(
+        "\"{0}\" is a moment of the run, which occurs only once: # counts the executions of \
+        a place"
+    )]
     Once(String),
     /// It names no function, or several.
     #[error(transparent)]
@@ -158,7 +167,7 @@ pub enum ResolveError {
         nearest: Option<OrigOffset>,
     },
     /// It is not a range with two ends.
-    #[error("\"{0}\" is no range of locations: write FIRST..LAST, both included")]
+    #[error("\"{0}\" is not a range of locations: write FIRST..LAST, both included")]
     NoRange(String),
     /// The module's bytes are not those of the program.
     #[error(transparent)]

@@ -273,7 +273,7 @@ impl<'a> Resolver<'a> {
                     let name = self.names.function(function);
                     let line = line();
                     remarks.remark(format!(
-                        "{line} has no code, but declares {name}: the function is meant"
+                        "{line} has no code, but declares {name}: using that function"
                     ));
                 }
                 Ok(Some(Place::Function(function)))

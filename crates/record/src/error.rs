@@ -77,7 +77,7 @@ pub enum RecordError {
     #[error("the engine cannot be set up: {0}")]
     Engine(String),
     /// The engine cannot compile the module.
-    #[error("the engine does not compile the module: {0}")]
+    #[error("the engine cannot compile the module: {0}")]
     Compile(String),
     /// The module cannot be instantiated.
     #[error("the module cannot be instantiated: {0}")]
@@ -104,11 +104,12 @@ pub enum RecordError {
     #[error("the path that was written cannot be followed: {0}")]
     Regenerate(#[from] afterimage_paths::RegenerateError),
     /// A chunk of path words is malformed.
-    #[error("what the live run wrote of its path is damaged")]
+    #[error("the path that the run wrote is damaged")]
     Words,
     /// The path words lead to a different moment than the file records.
     #[error(
-        "what was written of the path does not lead to where the file says that it does: to t={said}, where it leads to t={found}, or to other activations"
+        "the path that the run wrote does not lead where the file says: to t={said}, but to \
+         t={found}, or to other activations"
     )]
     Moment {
         /// The time according to the file.
@@ -137,7 +138,7 @@ pub enum RecordError {
     #[error("the memory of the counters is too small for them")]
     NoCounters,
     /// One live run cannot measure two things.
-    #[error("one lens at a time can be made during the run")]
+    #[error("only one lens can be built during the run")]
     OneLens,
     /// A re-execution did something that the recording did not.
     #[error("the re-execution differs from the recording at event {event}: {what}")]
@@ -149,7 +150,8 @@ pub enum RecordError {
     },
     /// The stop clock at the end differs from the recording.
     #[error(
-        "the stop clock shows {found} at the end of the re-execution, and the recording says {said}"
+        "the stop clock shows {found} at the end of the re-execution, but the recording says \
+         {said}"
     )]
     Clock {
         /// The value in the recording.
@@ -158,9 +160,7 @@ pub enum RecordError {
         found: u64,
     },
     /// The time limit expired before the program was compiled.
-    #[error(
-        "compiling it took longer than the time limit, so nothing was run; give a longer --timeout"
-    )]
+    #[error("compilation took longer than the time limit, so nothing ran; give a longer --timeout")]
     CompileTimeout,
     /// A re-execution was stopped from outside.
     #[error("it was interrupted")]
@@ -182,11 +182,11 @@ pub enum RecordError {
     #[error("a snapshot of the re-execution does not fit the program: {0}")]
     Snapshot(#[from] MachineError),
     /// The place where a run ended cannot be found in the program.
-    #[error("the engine reports the guest at {0}, which is no place in the program")]
+    #[error("the engine reports the guest at {0}, which is not a place in the program")]
     UnknownPlace(String),
     /// The engine reports no stack at the guest's end, because memory ran out.
     #[error(
-        "not enough memory to tell where the guest stood at its end; allow this process more of it"
+        "not enough memory to find where the guest was at its end; give this process more memory"
     )]
     NoBacktrace,
     /// The same stack overflow cannot be found again.

@@ -93,9 +93,9 @@ pub(crate) fn parse_arguments(
             literal(*ty, text).ok_or_else(|| {
                 error(match ty {
                     wasmparser::ValType::Ref(ty) if ty.is_nullable() => {
-                        format!("{text:?} is no {ty}: the only one that can be given is null")
+                        format!("{text:?} is not of type {ty}: only null can be given")
                     }
-                    ty => format!("{text:?} is no {ty}"),
+                    ty => format!("{text:?} is not of type {ty}"),
                 })
             })
         })

@@ -93,7 +93,7 @@ fn watched_at(rewritten: &Rewritten, memory: u32) -> Result<WatchedAt, RecordErr
 fn cut_elsewhere() -> RecordError {
     RecordError::Diverged {
         event: 0,
-        what: "it does not come to a moment to which it came before".to_owned(),
+        what: "it does not reach a moment that it reached before".to_owned(),
     }
 }
 

@@ -11,7 +11,7 @@ pub enum RewriteError {
     Program(#[from] afterimage_program::ParseError),
     /// The plan asks for a probe on a site that the function does not have.
     #[error(
-        "function {function}: the plan asks for a probe on {site}, which the function does not have"
+        "function {function}: the plan wants a probe on {site}, which the function does not have"
     )]
     NoSuchSite {
         /// The function's index.
@@ -34,7 +34,8 @@ pub enum RewriteError {
     Type(wasmparser::ValType),
     /// A function exceeds a limit of engines once the probes are added.
     #[error(
-        "function {function} would have {found} {what} with its probes, and engines take at most {most}"
+        "function {function} would have {found} {what} with its probes, but engines accept at \
+         most {most}"
     )]
     Limit {
         /// The function's index.

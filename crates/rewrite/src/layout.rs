@@ -196,7 +196,7 @@ impl Dump {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DumpError {
     /// They do not begin like one.
-    #[error("this is no dump of an instrumented module's counters")]
+    #[error("this is not a dump of an instrumented module's counters")]
     NoDump,
     /// The layout is of another version.
     #[error(

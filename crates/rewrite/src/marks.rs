@@ -154,7 +154,7 @@ impl Marks {
             });
         }
         if marks.bytes > MOST {
-            return Err(RewriteError::TooLarge("marks of so many memories"));
+            return Err(RewriteError::TooLarge("marks of too many memories"));
         }
         Ok(marks)
     }

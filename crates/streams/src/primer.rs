@@ -44,7 +44,7 @@ impl Primer {
         let log = parameter - 1;
         if log > Self::MOST_LOG || 1 << log >= blocks {
             return Err(StreamError::Malformed(
-                "more blocks to learn from than there are",
+                "more blocks to learn from than exist",
             ));
         }
         Ok(Self {

@@ -60,12 +60,12 @@ pub(crate) fn decode_to(
         CODEC_RAW if raw.len() == encoded.len() => raw.copy_from_slice(encoded),
         CODEC_RAW => return Err(LENGTH),
         CODEC_ZSTD => {
-            let length = decompress(encoded, raw).map_err(|_| "it does not decompress")?;
+            let length = decompress(encoded, raw).map_err(|_| "it cannot be decompressed")?;
             if length != raw.len() {
                 return Err(LENGTH);
             }
         }
-        _ => return Err("its codec is unknown to this program"),
+        _ => return Err("its codec is not known to this program"),
     }
     Ok(())
 }

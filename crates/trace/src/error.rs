@@ -29,12 +29,13 @@ pub enum TraceError {
     #[error("an earlier write to the trace file failed")]
     Failed,
     /// The output exists and the caller did not allow overwriting it.
-    #[error("the file exists already")]
+    #[error("the file already exists")]
     Exists,
     /// Another file, or none, is at the path where the file belongs. A complete copy is kept beside
     /// it.
     #[error(
-        "{path}: another file was put there while it was written, or it was removed; all of it is kept in {kept}"
+        "{path}: the file was replaced or removed while it was written; all of it is kept in \
+         {kept}"
     )]
     Replaced {
         /// The path where the file belongs.
@@ -43,9 +44,7 @@ pub enum TraceError {
         kept: PathBuf,
     },
     /// The file was moved while it was written.
-    #[error(
-        "{path}: the file was moved while it was written; what was added is in it, where it is now"
-    )]
+    #[error("{path}: the file was moved while it was written; what was added is in the moved file")]
     Moved {
         /// Its former path.
         path: PathBuf,
@@ -58,7 +57,9 @@ pub enum TraceError {
     BeingWritten(Writer),
     /// Data may follow the last complete state that is not left over from an interrupted addition.
     #[error(
-        "damage hides what stands in the trace file from {at} on ({bytes} bytes), so nothing is added, which would remove that; write a copy with all that is sound with: afterimage verify --repair -o COPY.aft FILE.aft"
+        "damage hides what is in the trace file from {at} on ({bytes} bytes); an addition would \
+         remove that, so nothing was added; write a copy of everything that is intact with: \
+         afterimage verify --repair -o COPY.aft FILE.aft"
     )]
     Hidden {
         /// Its start in the file.
@@ -74,7 +75,8 @@ pub enum TraceError {
     NotATrace,
     /// The file has the label, but its header is truncated or fails its checksum.
     #[error(
-        "the header of the trace file is damaged; write a copy with all that is sound with: afterimage verify --repair -o COPY.aft FILE.aft"
+        "the header of the trace file is damaged; write a copy of everything that is intact \
+         with: afterimage verify --repair -o COPY.aft FILE.aft"
     )]
     DamagedHeader,
     /// The file was written by a newer, incompatible version of the format.
@@ -138,7 +140,7 @@ pub enum TraceError {
     )]
     WithoutInputs,
     /// The section's last chunk is missing: writing was interrupted.
-    #[error("section {0} of the trace file is cut: its writing was not finished{remedy}", remedy = .0.remedy())]
+    #[error("section {0} of the trace file is cut off: it was not written completely{remedy}", remedy = .0.remedy())]
     Cut(Kind),
     /// A section that may occur only once would be, or was, written twice.
     #[error("the trace file has more than one section {0}")]

@@ -326,12 +326,12 @@ impl LogReader {
         if !usable || self.section.read() != chunks {
             self.section.go(last);
             if !self.section.advance()? {
-                return Err(missing("a place behind the last chunk"));
+                return Err(missing("a place after the last chunk"));
             }
         }
         let at = usize::try_from(place.at).ok();
         let at = at.filter(|&at| at <= self.section.bytes().len());
-        self.at = at.ok_or_else(|| missing("a place behind its chunk"))?;
+        self.at = at.ok_or_else(|| missing("a place after its chunk"))?;
         if self.section.first() > self.events {
             return Err(missing("a place with fewer events than come before it"));
         }
@@ -407,9 +407,11 @@ impl LogReader {
             return Ok(false);
         }
         if self.section.first() != self.events {
-            return Err(
-                self.malformed(0, "the events before this chunk are not as many as it says")
-            );
+            return Err(self.malformed(
+                0,
+                "the number of events before this chunk differs from what it \
+                    says",
+            ));
         }
         Ok(true)
     }

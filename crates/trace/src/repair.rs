@@ -154,7 +154,7 @@ fn choose(all: &mut [FoundSection]) -> Result<()> {
             Some(it) if it.is_sound() => {}
             Some(it) => {
                 return Err(match it.section.chunks.get(it.intact) {
-                    Some(chunk) => chunk.damaged("its bytes are not what was written"),
+                    Some(chunk) => chunk.damaged("its bytes differ from what was written"),
                     None => TraceError::Cut(kind),
                 });
             }
@@ -173,7 +173,7 @@ fn choose(all: &mut [FoundSection]) -> Result<()> {
         let kind = it.section.kind;
         let is_live = matches!(kind, Kind::LOG | Kind::PATH_WORDS);
         if !it.is_sound() && it.why.is_empty() && !is_live {
-            it.lose("its last chunk is not there");
+            it.lose("its last chunk is missing");
         } else if kind == Kind::PATH_WORDS && !it.is_sound() && is_ended && !is_cut {
             it.lose("it ends before the run does");
         } else if it.intact < it.section.chunks.len() && !is_live {
@@ -181,7 +181,7 @@ fn choose(all: &mut [FoundSection]) -> Result<()> {
         } else if kind.is_single() && !singles.insert(kind) {
             it.lose("there is another one before it");
         } else if is_cut && !is_live && !matches!(kind, Kind::META | Kind::MODULE | Kind::SOURCES) {
-            it.lose("it tells of more than what is left of the boundary log");
+            it.lose("it covers more than what is left of the boundary log");
         }
     }
     pair(all, Kind::PATHS, Kind::PATH_INDEX);
@@ -201,7 +201,7 @@ fn pair(all: &mut [FoundSection], main: Kind, part: Kind) {
             before = Some(at);
         } else if kind == part {
             match before.filter(|&main| all[main].is_whole()) {
-                None => all[at].lose("what it belongs to is lost"),
+                None => all[at].lose("the section that it belongs to is lost"),
                 Some(main) if all[at].is_whole() => {
                     has_part.insert(main);
                 }

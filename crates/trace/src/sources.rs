@@ -120,11 +120,11 @@ fn decode(
         let chunks = usize::try_from(chunks).ok();
         let end = chunks.and_then(|chunks| chunks.checked_add(next));
         let Some(end) = end.filter(|&end| end <= last && length <= MAX_SOURCE) else {
-            return start.fault("a source file that is longer than what is there");
+            return start.fault("a source file that is longer than its data");
         };
         let chunks = std::mem::replace(&mut next, end)..end;
         if section.length(chunks.clone()).ok() != Some(length) {
-            return start.fault("a source file whose length is not that of its chunks");
+            return start.fault("a source file whose length differs from its chunks");
         }
         Ok((path, Embedded { chunks, length }))
     })?;

@@ -111,7 +111,7 @@ impl State {
     pub fn push(&mut self, chunk: ChunkEntry, limit: u64) -> Result<(), &'static str> {
         let header = &chunk.header;
         if chunk.offset < self.chunks_end || chunk.offset > limit || chunk.end() > limit {
-            return Err("it lies outside the chunks' place");
+            return Err("it lies outside the area of the chunks");
         }
         if header.kind == Kind::INDEX {
             return Err("an index lists itself");
@@ -120,7 +120,7 @@ impl State {
             return Err("it has unknown flags");
         }
         if header.is_named() && header.sequence != 0 {
-            return Err("a name stands on a later chunk");
+            return Err("a chunk that is not the first has a name");
         }
         match self.numbers.get(&header.section) {
             None => {
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn chunks_lie_in_order_and_before_the_limit() {
-        let outside = Err("it lies outside the chunks' place");
+        let outside = Err("it lies outside the area of the chunks");
         assert_eq!(second(|chunk| chunk.offset = 139), outside);
         assert_eq!(second(|chunk| chunk.offset = 961), outside);
         assert_eq!(second(|chunk| chunk.header.stored = 1000), outside);
@@ -265,7 +265,7 @@ mod tests {
             second(|chunk| chunk.header.flags = 4),
             Err("it has unknown flags")
         );
-        let name = Err("a name stands on a later chunk");
+        let name = Err("a chunk that is not the first has a name");
         assert_eq!(second(|chunk| chunk.header.flags = FLAG_NAMED), name);
         assert_eq!(
             second(|chunk| chunk.header.kind = Kind::INDEX),

@@ -55,7 +55,7 @@ impl<'a> Bytes<'a> {
                 self.at += length;
                 Ok(bytes)
             }
-            None => self.fault("more bytes announced than there are"),
+            None => self.fault("fewer bytes than announced"),
         }
     }
 
@@ -123,7 +123,7 @@ impl<'a> Bytes<'a> {
             return start.fault("a list that exceeds the format's limit");
         }
         if count > ((self.data.len() - self.at) / least) as u64 {
-            return start.fault("more items announced than there are bytes");
+            return start.fault("fewer bytes than announced items");
         }
         let mut items = Vec::with_capacity(count as usize);
         for _ in 0..count {
@@ -136,7 +136,7 @@ impl<'a> Bytes<'a> {
         let start = *self;
         match usize::try_from(self.varint()?) {
             Ok(length) => self.take(length),
-            Err(_) => start.fault("more bytes announced than there are"),
+            Err(_) => start.fault("fewer bytes than announced"),
         }
     }
 
@@ -215,7 +215,7 @@ mod tests {
     fn a_list_is_held_against_its_limit_and_its_bytes_before_it_is_read() {
         let list = |bytes: &[u8], least, limit| Bytes::new(bytes).list(least, limit, Bytes::byte);
         assert_eq!(list(&[2, 7, 8], 1, 2), Ok(vec![7, 8]));
-        let announced = "more items announced than there are bytes";
+        let announced = "fewer bytes than announced items";
         assert_eq!(
             list(&[3, 7, 8], 1, 9),
             Err(Fault {

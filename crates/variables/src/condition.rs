@@ -376,9 +376,9 @@ impl Value {
                     true => "a text",
                     false => "a structure",
                 };
-                number.ok_or_else(|| format!("{kind} is no number"))
+                number.ok_or_else(|| format!("{kind} is not a number"))
             }
-            Self::Text(_) => Err("a text is no number".to_owned()),
+            Self::Text(_) => Err("a text is not a number".to_owned()),
             Self::Unknown(why) => Err(why.clone()),
         }
     }
@@ -386,7 +386,7 @@ impl Value {
     fn integer(&self) -> Result<i128, String> {
         match self.number()? {
             Number::Integer(integer) => Ok(integer),
-            Number::Float(float) => Err(format!("{float} is no integer")),
+            Number::Float(float) => Err(format!("{float} is not an integer")),
         }
     }
 
@@ -474,8 +474,8 @@ impl Value {
             (Self::Held(a), Self::Held(b)) if a.number.is_none() && b.number.is_none() => {
                 let whole = |held: &Held| match held.text.starts_with('"') {
                     true if held.text.ends_with('"') => Ok(()),
-                    true => Err("a text is not known whole".to_owned()),
-                    false => Err("a structure is no number, and no text".to_owned()),
+                    true => Err("a text is not known in full".to_owned()),
+                    false => Err("a structure is neither a number nor a text".to_owned()),
                 };
                 whole(a).and(whole(b)).map(|()| a.text == b.text)
             }
@@ -500,7 +500,7 @@ impl Value {
         if own.starts_with('"') {
             return match own.ends_with('"') {
                 true => Ok(own == quoted(text.as_bytes())),
-                false => Err("a text is not known whole".to_owned()),
+                false => Err("a text is not known in full".to_owned()),
             };
         }
         // The name of a constant or of flags, and nothing with contents.
@@ -514,8 +514,8 @@ impl Value {
             own.chars().all(is_part) && !own.starts_with(|sign: char| sign.is_ascii_digit());
         match (is_name, held.number) {
             (true, _) => Ok(own == text),
-            (false, Some(_)) => Err("a number is no text".to_owned()),
-            (false, None) => Err("a structure is no text".to_owned()),
+            (false, Some(_)) => Err("a number is not a text".to_owned()),
+            (false, None) => Err("a structure is not a text".to_owned()),
         }
     }
 
@@ -573,7 +573,7 @@ impl Value {
 }
 
 fn too_large() -> String {
-    "a number gets too large".to_owned()
+    "a number becomes too large".to_owned()
 }
 
 /// Compares an integer with a floating-point number exactly, without rounding.

@@ -305,7 +305,7 @@ impl Reader<'_, '_> {
             return Some(Items::damaged("its end is before its beginning"));
         };
         if length % bytes != 0 {
-            return Some(Items::damaged("its end is inside of an element"));
+            return Some(Items::damaged("its end is inside an element"));
         }
         if length > 0 && !(self.is_there(begin) && self.is_there(end - 1)) {
             return Some(Items::damaged("its elements are outside the memory"));
@@ -459,7 +459,7 @@ impl Reader<'_, '_> {
         let mut seen = HashSet::new();
         for _ in 0..count.min(self.most) {
             if at.is_some_and(|at| !seen.insert(at)) {
-                items.damaged = Some("its links lead round in a circle");
+                items.damaged = Some("its links form a circle");
                 break;
             }
             let found = at.filter(|at| *at != 0 && Some(*at) != end && self.is_there(*at));
@@ -542,7 +542,7 @@ impl Reader<'_, '_> {
         Some(match engaged {
             0 => Contents::Held(None),
             1 => Contents::Held(Some(self.part(object, "__val_")?)),
-            _ => Items::damaged("it neither has a value nor has none"),
+            _ => Items::damaged("it neither has a value nor lacks one"),
         })
     }
 
@@ -633,7 +633,7 @@ impl Reader<'_, '_> {
                 .as_ref()
                 .and_then(|node| self.number(&self.part(node, "len")?));
             let (Some(node), Some(length)) = (node, length.filter(|length| *length <= 11)) else {
-                items.damaged = Some("a node is none");
+                items.damaged = Some("a node is invalid");
                 break;
             };
             let (index, is_key) = match height {
@@ -656,7 +656,7 @@ impl Reader<'_, '_> {
                     (_, (key, _)) => (None, key),
                 });
             } else if way.len() > LINKS {
-                items.damaged = Some("its nodes lead round in a circle");
+                items.damaged = Some("its nodes form a circle");
                 break;
             } else {
                 // The children follow the members that leaves have.

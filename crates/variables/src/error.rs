@@ -17,7 +17,8 @@ pub enum DebugError {
     None(NoDebug),
     /// The entries of the function's unit are in another file.
     #[error(
-        "what describes the variables is in another file, {file}, which is not read; compile without -gsplit-dwarf"
+        "the information about variables is in another file, {file}, which is not read; compile \
+         without -gsplit-dwarf"
     )]
     Split {
         /// The file, as the unit names it.
@@ -69,7 +70,8 @@ pub enum DebugError {
     NotDescribed(Called, NoDebug),
     /// The debug information there belongs to other code.
     #[error(
-        "the debug information does not belong to the code of {0}: a tool rewrote the module and kept the old addresses; record the module as it was linked"
+        "the debug information does not match the code of {0}: a tool rewrote the module and \
+         kept the old addresses; record the module as it was linked"
     )]
     Foreign(Called),
     /// The debug information is broken here.
@@ -191,7 +193,8 @@ pub enum Unavailable {
     Unsupported(&'static str),
     /// Before DWARF 4 a location does not say whether it is an address or the value itself.
     #[error(
-        "its location may be its value or its address, which DWARF 2 and 3 do not tell apart; compile it with -gdwarf-4 or -gdwarf-5"
+        "its location may be its value or its address, which DWARF 2 and 3 do not distinguish; \
+         compile it with -gdwarf-4 or -gdwarf-5"
     )]
     ValueOrAddress,
     /// The code uses the locals named in the debug information for something else.
@@ -320,7 +323,7 @@ pub enum PathError {
     #[error("it has no address: it is not in memory")]
     NoAddress,
     /// A single number is required, but the value has several parts.
-    #[error("{type_name} is no single number{}", named_parts(parts))]
+    #[error("{type_name} is not a single number{}", named_parts(parts))]
     Aggregate {
         /// The type.
         type_name: String,

@@ -275,7 +275,7 @@ impl<'m, 'a> Run<'m, 'a> {
             if self.simple.is_some()
                 && !matches!(operation, Operation::Piece { .. } | Operation::Nop)
             {
-                return Err(Unavailable::Broken("an operation behind a location"));
+                return Err(Unavailable::Broken("an operation after a location"));
             }
             if let Some(jump) = self.step(operation)? {
                 let at = (whole.len() - rest.len()) as i64 + i64::from(jump);

@@ -40,7 +40,8 @@ pub enum EpochFileError {
     Index,
     /// It belongs to another path.
     #[error(
-        "the whole execution trace belongs to a path that was built anew since: build it again (afterimage build --lens full --again)"
+        "the whole execution trace belongs to a path that was built again since: build it again \
+         (afterimage build --lens full --again)"
     )]
     OtherPath,
     /// A stretch of the run cannot be built.

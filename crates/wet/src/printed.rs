@@ -29,7 +29,8 @@ pub enum PrintedError {
     File(#[from] FileError),
     /// The data is damaged.
     #[error(
-        "what was printed is damaged: {0}; build the values again with `afterimage build --lens full --again`"
+        "the printed output is damaged: {0}; build the values again with `afterimage build \
+         --lens full --again`"
     )]
     Damaged(&'static str),
 }
@@ -309,7 +310,7 @@ impl FilePrinted {
         if found.digest() == digest {
             Ok(Some((found.time, found.bytes.to_vec())))
         } else {
-            Err(PrintedError::Damaged("the log tells of other bytes"))
+            Err(PrintedError::Damaged("the log has other bytes"))
         }
     }
 

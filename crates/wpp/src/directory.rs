@@ -340,7 +340,7 @@ impl StretchDirectory {
         let mut open = Vec::with_capacity(clocks.len());
         for (earlier, summary) in summaries.iter().zip(summaries.iter().skip(1)) {
             let count = (summary.open as usize).checked_sub(Self::known_before(earlier));
-            let count = count.ok_or(CodecError::Malformed("activations that nobody began"))?;
+            let count = count.ok_or(CodecError::Malformed("activations that nothing began"))?;
             let activations =
                 (0..count).map(|_| OpenActivation::decode(input, summary.before, limits));
             open.push(activations.collect::<Result<_, _>>()?);

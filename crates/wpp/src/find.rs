@@ -48,7 +48,7 @@ pub enum Link {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
     /// There are no parts, or a part has no blocks.
-    #[error("a pattern has parts, and each of these blocks")]
+    #[error("a pattern needs parts, and each part needs blocks")]
     Empty,
     /// There are too many parts.
     #[error("a pattern of more than {} calls and returns", Pattern::MOST_PARTS - 1)]

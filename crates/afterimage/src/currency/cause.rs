@@ -117,31 +117,49 @@ impl<'c, 'a> Causes<'c, 'a> {
             (_, Elsewhere::NoCode, _) => match (&made_b, &place) {
                 // An assignment that needs no code was not removed.
                 (Maker::Computed, _) => Cause::Unknown {
-                    why: "the optimised program has no code of the assignment, and what is shown is in no place: the debug information computes it, as a constant or from other variables, and may give a later assignment too early".to_owned(),
+                    why: "the optimised program has no code for the assignment, and the shown \
+                        value is stored nowhere: the debug information computes it, as a \
+                        constant or from other variables, and may show a later assignment too \
+                        early"
+                        .to_owned(),
                 },
-                (Maker::Operator(_), Some(Place::Local(_) | Place::OperandStack(_))) => Cause::Unknown {
-                    why: "the optimised program has no code of the assignment and may need none, as where the call gives a parameter; the place may have been given to another variable since".to_owned(),
-                },
+                (Maker::Operator(_), Some(Place::Local(_) | Place::OperandStack(_))) => {
+                    Cause::Unknown {
+                        why: "the optimised program has no code for the assignment and may need \
+                        none, as when the call passes a parameter; another variable may use the \
+                        place since"
+                            .to_owned(),
+                    }
+                }
                 _ => Cause::Removed,
             },
-            (_, Elsewhere::Never, Maker::Operator(spot)) if self.is_parameter(*spot)? => Cause::Unknown {
-                why: "the call gave it as a parameter, for which the optimised program needs no code; the place may have been given to another variable since".to_owned(),
-            },
+            (_, Elsewhere::Never, Maker::Operator(spot)) if self.is_parameter(*spot)? => {
+                Cause::Unknown {
+                    why:
+                        "the call passed it as a parameter, for which the optimised program needs \
+                    no code; another variable may use the place since"
+                            .to_owned(),
+                }
+            }
             (_, Elsewhere::Never, _) => Cause::NotExecuted,
             (_, Elsewhere::Unknown, _) if matches!(made_b, Maker::Computed) => Cause::Unknown {
-                why: "what is shown is in no place: the debug information computes it, as a constant or from other variables".to_owned(),
+                why: "the shown value is stored nowhere: the debug information computes it, as \
+                    a constant or from other variables"
+                    .to_owned(),
             },
             (_, Elsewhere::Unknown, Maker::Computed) => Cause::Unknown {
                 why: "the debug information of the unoptimised program computes it".to_owned(),
             },
             (_, Elsewhere::Unknown, Maker::Unknown(why)) => Cause::Unknown {
-                why: format!("who assigned it in the unoptimised run is not known: {why}"),
+                why: format!("it is not known what assigned it in the unoptimised run: {why}"),
             },
             (_, Elsewhere::Unknown, Maker::Beginning) => Cause::Unknown {
                 why: "the unoptimised run never assigned it".to_owned(),
             },
             (_, Elsewhere::Unknown, Maker::Operator(_)) => Cause::Unknown {
-                why: "which of the assignment's executions it was cannot be told: how often it is executed differs, or what it gives".to_owned(),
+                why: "it cannot be decided which execution of the assignment it was: the runs \
+                    execute it a different number of times, or it gives different values"
+                    .to_owned(),
             },
         };
         Ok(CurrencyCause {
@@ -344,7 +362,7 @@ fn maker(side: &Side<'_, '_>, seen: &Seen) -> Result<Maker> {
         }
         StepBack::End(End::Zero | End::Memory(_) | End::Global(_)) => Maker::Beginning,
         StepBack::End(End::Host { .. } | End::Returned { .. } | End::Argument { .. }) => {
-            Maker::Unknown("the host gave it")
+            Maker::Unknown("the host provided it")
         }
         StepBack::End(End::Segment { .. }) => Maker::Unknown("it was copied from a data segment"),
         StepBack::End(End::Open(_)) => Maker::Unknown("the call did not return"),

@@ -183,9 +183,7 @@ impl Pair<'_, '_> {
             column: Some(_), ..
         } = form(place)
         {
-            bail!(
-                "--at {place} names a column, but stops are those at a line: leave the column out"
-            );
+            bail!("--at {place} names a column, but stops are at lines: leave out the column");
         }
         let (a, _) = self
             .a
@@ -203,7 +201,8 @@ impl Pair<'_, '_> {
             }
             NoLine::Resolve(error) => anyhow::anyhow!("{name}: --at {text}: {error}"),
             NoLine::Other => anyhow::anyhow!(
-                "--at {text} is no source line: write file.c:42, for only lines are the same place in both versions"
+                "--at {text} is not a source line: write file.c:42, because only lines are the \
+                 same place in both versions"
             ),
         }
     }
@@ -267,7 +266,7 @@ impl Pair<'_, '_> {
         let (of_a, of_b) = (self.a.arrivals(a)?, self.b.arrivals(b)?);
         let versions = (self.a.version(a, &of_a)?, self.b.version(b, &of_b)?);
         let length = self.b.scene.traced.path()?.length();
-        let work = Work::Question("walking over both runs");
+        let work = Work::Question("following both runs");
         let progress = self.b.scene.traced.monitor().begin(work, Some(length));
         let mut moments = moments(&versions.0, &versions.1, MOST, &|time| progress(time))?;
         let arrivals = [of_a.count(), of_b.count()];

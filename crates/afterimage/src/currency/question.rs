@@ -79,7 +79,8 @@ impl CurrencyQuery {
         let all = arrivals[1];
         if all == 0 {
             bail!(
-                "{place} was never reached in the optimised run, so no debugger stops there; in the unoptimised one it was {}",
+                "{place} was never reached in the optimised run, so no debugger stops there; in \
+                 the unoptimised run it was {}",
                 times(arrivals[0])
             );
         }
@@ -89,7 +90,7 @@ impl CurrencyQuery {
                 let number = number(which, all, &format!("in the optimised run, {place}"))?;
                 if number > known {
                     bail!(
-                        "{place} was reached {}: only the first {} can be looked at",
+                        "{place} was reached {}: only the first {} can be examined",
                         times(all),
                         grouped(known)
                     );
@@ -114,7 +115,8 @@ impl CurrencyQuery {
                 let found = names::in_scope(pair, moments, &settled, question.stops.clone())?;
                 found.with_context(|| {
                     format!(
-                        "no stop at {place} has a counterpart that is told in the unoptimised run, so it is not known which variables are in scope there: name one with --var"
+                        "no stop at {place} has a known counterpart in the unoptimised run, so \
+                         it is not known which variables are in scope there: name one with --var"
                     )
                 })?
             }
@@ -134,13 +136,16 @@ pub fn refuse_unlike([a, b]: [&Session; 2]) -> Result<()> {
     let (unoptimised, optimised) = (a.at().display(), b.at().display());
     if a.bytes() == b.bytes() {
         bail!(
-            "{optimised} and {unoptimised} are recordings of the same program: record a version without optimisation, too, on the same input"
+            "{optimised} and {unoptimised} are recordings of the same program: also record a \
+             version without optimisation, on the same input"
         );
     }
     let (args_a, args_b) = (a.file().meta()?.args, b.file().meta()?.args);
     if args_a != args_b {
         bail!(
-            "the two runs had different arguments, {args_a:?} in {unoptimised} and {args_b:?} in {optimised}, so what one holds says nothing of the other: record both on the same input"
+            "the two runs had different arguments, {args_a:?} in {unoptimised} and {args_b:?} \
+             in {optimised}, so their variables cannot be compared: record both on the same \
+             input"
         );
     }
     say_if_given_otherwise([a, b], "the optimiser did")

@@ -213,7 +213,7 @@ impl<'a> Debugger<'a> {
         let first = self.bodies.first_of(function, block)?;
         Ok(Position::new(
             time,
-            first.context("a block that is not there")?,
+            first.context("a block that does not exist")?,
         ))
     }
 
@@ -223,7 +223,7 @@ impl<'a> Debugger<'a> {
         let visit = visit.with_context(|| format!("the run has no block t={time}"))?;
         let node = &self.path().nodes()[visit.node];
         let block = node.blocks.get((time - visit.start) as usize);
-        let block = block.context("a block that is not there")?;
+        let block = block.context("a block that does not exist")?;
         Ok((node.function, *block))
     }
 
@@ -259,7 +259,7 @@ impl<'a> Debugger<'a> {
     pub fn place(&self, at: Position) -> Result<(FuncId, OrigOffset)> {
         let (function, _) = self.block(at.time)?;
         let offset = self.offset(function, OpId::from_u32(at.op))?;
-        Ok((function, offset.context("an operator that is not there")?))
+        Ok((function, offset.context("an operator that does not exist")?))
     }
 
     fn offset(&self, function: FuncId, op: OpId) -> Result<Option<OrigOffset>> {

@@ -200,7 +200,8 @@ impl<'a> Debugger<'a> {
             } => {
                 if condition.is_some() || hits.is_some() {
                     bail!(
-                        "a data breakpoint takes no condition and no hit count here: stop at a line, with the condition"
+                        "data breakpoints take no condition or hit count here: set a breakpoint \
+                         with the condition on a line"
                     );
                 }
                 let range = Range {
@@ -223,7 +224,7 @@ impl<'a> Debugger<'a> {
     fn named(&self, text: &str) -> Result<Place> {
         let resolved = self.program.resolver().location(text)?;
         if resolved.occurrence.is_some() {
-            bail!("{text} names one execution: leave the # out, or go there with goto {text}");
+            bail!("{text} names one execution: leave out the #, or go there with goto {text}");
         }
         Ok(resolved.place)
     }
@@ -390,7 +391,7 @@ impl<'a> Debugger<'a> {
             return Ok(None);
         };
         let visit = self.path().cursor().seek(time)?;
-        let visit = visit.context("an execution that is not there")?;
+        let visit = visit.context("an execution that does not exist")?;
         let position = match (op, &point.place) {
             (None, _) => self.first_of(time)?,
             (Some(op), Points::Line(_)) => {
@@ -405,7 +406,7 @@ impl<'a> Debugger<'a> {
                 let arrived = self.arrived(&step)?;
                 if arrived.time > visit.last() {
                     let visit = self.path().cursor().seek(arrived.time)?;
-                    let visit = visit.context("an execution that is not there")?;
+                    let visit = visit.context("an execution that does not exist")?;
                     return Ok(Some((visit, arrived)));
                 }
                 arrived
@@ -571,7 +572,7 @@ impl<'a> Debugger<'a> {
                 offset,
                 text,
             }),
-            _ => bail!("{text} is no operator"),
+            _ => bail!("{text} is not an operator"),
         }
     }
 

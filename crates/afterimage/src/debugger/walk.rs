@@ -221,7 +221,7 @@ impl<'a> Debugger<'a> {
     /// If the path cannot be read.
     pub fn step_operator(&self, from: Position, direction: Direction) -> Result<Option<Position>> {
         let block = self.block(from.time)?;
-        let ops = self.ops(block).context("a block that is not there")?;
+        let ops = self.ops(block).context("a block that does not exist")?;
         match direction {
             Direction::Forward => {
                 if from.op + 1 < ops.end {
@@ -243,7 +243,7 @@ impl<'a> Debugger<'a> {
                 };
                 let ops = self
                     .ops(self.block(time)?)
-                    .context("a block that is not there")?;
+                    .context("a block that does not exist")?;
                 let first = self.first_of(time)?;
                 let op = ops.end.saturating_sub(1).max(first.op);
                 Ok(Some(Position { time, op }))
@@ -309,7 +309,7 @@ impl<'a> Debugger<'a> {
             let arrived = match step.op {
                 Some(op) => {
                     let offset = self.offset(step.function, op)?;
-                    let offset = offset.context("an operator that is not there")?;
+                    let offset = offset.context("an operator that does not exist")?;
                     let inlined = self.own_frames(offset);
                     let function = step.function;
                     let own = Chain { function, inlined };

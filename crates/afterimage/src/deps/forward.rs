@@ -74,9 +74,9 @@ impl Finder<'_, '_> {
         let mut users = DepsUsers::default();
         let values = self.scene.values;
         let instance = values.at(block.time)?;
-        let instance = instance.context("an execution that is not there")?;
+        let instance = instance.context("an execution that does not exist")?;
         let function = self.scene.traced.program().function(block.function);
-        let function = function.context("a function that the program does not have")?;
+        let function = function.context("a function that is not in the program")?;
         let ops = &function.cfg.blocks[block.block].ops;
         for op in ops.start.as_u32()..ops.end.as_u32() {
             let op = OpId::from_u32(op);
@@ -153,13 +153,13 @@ impl Finder<'_, '_> {
         }
         if let Some(left_out) = host.values().left_out(instance.time) {
             users.unknown.push(format!(
-                "who read it in functions that were left out is not known: values were kept without {}",
+                "reads in functions that were left out are not known: values were kept without {}",
                 left_out.words
             ));
         }
         for gap in uses.unknown() {
             users.unknown.push(format!(
-                "who read it from t={} to t={} is not known: values were not kept there",
+                "reads from t={} to t={} are not known: no values were kept there",
                 grouped(*gap.start()),
                 grouped(*gap.end())
             ));
@@ -248,12 +248,12 @@ impl Finder<'_, '_> {
     /// A block that was let run.
     fn block(&self, block: &Controlled) -> Result<BlockRun> {
         let function = self.scene.traced.program().function(block.function);
-        let function = function.context("a function that the program does not have")?;
+        let function = function.context("a function that is not in the program")?;
         let ops = &function.cfg.blocks[block.block].ops;
         let (first, end) = (ops.start.as_u32(), ops.end.as_u32());
         let offsets = self.index.offsets(function);
         let offsets = offsets.get(first as usize..end as usize);
-        let offsets = offsets.context("a block that the program does not have")?;
+        let offsets = offsets.context("a block that is not in the program")?;
         let statements = self.scene.types.statements(function.id);
         let statements = statements.map_or(0, |ssa| {
             let all = ssa.statements.values();

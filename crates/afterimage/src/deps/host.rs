@@ -49,10 +49,10 @@ impl Finder<'_, '_> {
     ) -> Result<(DependsOn, Option<Point>)> {
         let values = self.scene.values;
         let logged = values.host()?.get(call)?;
-        let logged = logged.context("a call of the host that the log does not have")?;
+        let logged = logged.context("a host call that is not in the log")?;
         let imports = &self.scene.traced.program().imports;
         let import = imports.get(logged.import.as_u32() as usize);
-        let import = import.context("an import that the program does not have")?;
+        let import = import.context("an import that is not in the program")?;
         let mut gave = HostGave {
             import: format!("{}.{}", import.module, import.name),
             call,

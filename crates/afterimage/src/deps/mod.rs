@@ -59,7 +59,7 @@ impl DepsQuery {
 
     pub(crate) fn answer(&self, scene: &Scene<'_, '_>) -> Result<DepsReport> {
         if !(1..=Self::DEEPEST).contains(&self.depth) {
-            bail!("a depth is from 1 to {}", Self::DEEPEST);
+            bail!("the depth must be from 1 to {}", Self::DEEPEST);
         }
         let (traced, values) = (scene.traced, scene.values);
         let place = (scene.names, scene.source());
@@ -358,7 +358,7 @@ impl Finder<'_, '_> {
             }
             Origin::Returned { instance, index } => {
                 let call = values.host_call(instance)?;
-                let call = call.context("a call of the host that the log does not have")?;
+                let call = call.context("a host call that is not in the log")?;
                 return self.of_host(call, Some(instance), Some(index));
             }
             Origin::Operator { instance, op } => {
@@ -386,7 +386,7 @@ impl Finder<'_, '_> {
             Controller::Host => return Ok((Dependence::new(role, DependsOn::HostCall), None)),
             Controller::Branch { time, block } => (time, function, Some(block)),
             Controller::Call { time } | Controller::Throw { time } => {
-                let caller = values.at(time)?.context("a call at no time")?;
+                let caller = values.at(time)?.context("a call without a time")?;
                 let node = &values.path().nodes()[caller.node];
                 (time, node.function, node.blocks.last().copied())
             }
@@ -420,12 +420,12 @@ impl Finder<'_, '_> {
     fn when(&self, instance: Instance, op: OpId) -> Result<(u64, FuncId, OrigOffset)> {
         let node = &self.scene.values.path().nodes()[instance.node];
         let function = self.scene.traced.program().function(node.function);
-        let function = function.context("a function that the program does not have")?;
+        let function = function.context("a function that is not in the program")?;
         let block = function.block_of(op);
         let position = node.blocks.iter().position(|&other| Some(other) == block);
         let time = instance.time + position.unwrap_or(0) as u64;
         let offset = self.index.offsets(function).get(op.as_u32() as usize);
-        let offset = *offset.context("an operator that the program does not have")?;
+        let offset = *offset.context("an operator that is not in the program")?;
         Ok((time, function.id, offset))
     }
 

@@ -146,7 +146,7 @@ fn found(a: &Session, b: &Session, alike: Option<Alike>) -> Result<Compared> {
             let traced = if difference.a.is_some() { a } else { b };
             let first = match step {
                 None => bail!(
-                    "the recordings differ where neither goes on; this is a fault in afterimage"
+                    "the recordings differ where neither continues; this is a bug in afterimage"
                 ),
                 Some(step) => FirstDifference {
                     number: match step.op {

@@ -207,10 +207,10 @@ fn values(file: &TraceFile, epochs: &FileEpochs) -> Vec<InfoValues> {
             bytes_per_statement: (index.statements > 0)
                 .then(|| stored_bytes as f64 / index.statements as f64),
             parts: vec![
-                part("labels: who wrote what is read", sizes.labels),
-                part("labels: who wrote variables long before", sizes.far),
-                part("values that are kept", sizes.values),
-                part("runs of bytes that memory copies copied", sizes.copies),
+                part("labels: writers of what is read", sizes.labels),
+                part("labels: early writers of variables", sizes.far),
+                part("kept values", sizes.values),
+                part("runs of bytes that memory copies moved", sizes.copies),
                 part("directories", (sizes.directory, 0)),
             ],
         });

@@ -89,15 +89,15 @@ pub(super) fn streams(
         ),
         InfoClass::new("values", of(Original::of_values))
             .part("kept values", words(sum.values.1), signed(sum.values.0))
-            .whole("what the host gave: the log", None, log, part),
+            .whole("what the host gave (the log)", None, log, part),
         InfoClass::new("dependences", of(|original| original.of_dependences(false)))
             .part(
-                "who wrote what is read",
+                "writers of what is read",
                 labels(sum.labels.1),
                 signed(sum.labels.0),
             )
             .part(
-                "who wrote variables long before",
+                "early writers of variables",
                 labels(sum.far.1),
                 signed(sum.far.0),
             )
@@ -108,14 +108,14 @@ pub(super) fn streams(
             )
             .part("directories", None, signed(sum.directory)),
         // Chunks are packed whole, whatever they contain.
-        InfoClass::new("what chunks add, less what packing saves", None).part(
+        InfoClass::new("overhead of chunks, minus what packing saves", None).part(
             "frame",
             None,
             signed(used) - signed(told + path_bytes + log + beside),
         ),
-        InfoClass::new("the path as it is opened", None).whole("grammars", None, of_grammars, part),
+        InfoClass::new("the opened path", None).whole("grammars", None, of_grammars, part),
         InfoClass::new("checkpoints", None).part("checkpoints", None, signed(of_checkpoints)),
-        InfoClass::new("what was printed", None).whole("printed", None, of_printed, part),
+        InfoClass::new("printed output", None).whole("printed", None, of_printed, part),
     ];
     let stored_bytes = classes.iter().map(InfoClass::stored).sum::<i64>();
     let counted = classes.iter().map(InfoClass::counted).sum::<i64>();

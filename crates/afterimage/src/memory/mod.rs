@@ -76,7 +76,12 @@ pub fn addresses(text: &str) -> Result<(u64, u64), String> {
             Some(_) => None,
             None => number(text),
         };
-        number.ok_or_else(|| format!("\"{text}\" is no address: write 0x1040, or decimal digits"))
+        number.ok_or_else(|| {
+            format!(
+                "\"{text}\" is not an address: write 0x1040, or decimal \
+            digits"
+            )
+        })
     };
     let Some((first, last)) = text.split_once("..") else {
         return Ok((address(text)?, WORD));
@@ -87,7 +92,7 @@ pub fn addresses(text: &str) -> Result<(u64, u64), String> {
     }
     if last - first >= LARGEST_RANGE {
         return Err(format!(
-            "these are more than {} bytes, which is the most at once",
+            "the range is longer than {} bytes, the most that can be shown at once",
             grouped(LARGEST_RANGE)
         ));
     }

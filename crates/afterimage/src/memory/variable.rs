@@ -122,7 +122,7 @@ impl Machine for Held<'_> {
 fn which_file(why: &PathError) -> &'static str {
     match why {
         PathError::Ambiguous { .. } => {
-            "; in code of its file the name means that file's: --at file.c:LINE"
+            "; in the code of its file the name is unambiguous: --at file.c:LINE"
         }
         _ => "",
     }
@@ -179,7 +179,8 @@ pub(super) fn find<'a>(
     let seen = match seen {
         Ok(seen) => seen,
         Err(why @ PathError::Unavailable(Unavailable::OptimisedOut)) => bail!(
-            "{expression}: {why}, so it is not in memory at t={}; a program that is compiled with -O0 or -Og keeps it",
+            "{expression}: {why}, so it is not in memory at t={}; compile the program with -O0 \
+             or -Og to keep it there",
             grouped(time)
         ),
         Err(why @ PathError::Unavailable(Unavailable::NotHere { .. })) => bail!(
@@ -349,7 +350,7 @@ fn global<'a>(
             match functions.as_slice() {
                 [] => bail!("{error}"),
                 [first, ..] => bail!(
-                    "{} is a variable of {}: say in which call, such as --at {}",
+                    "{} is a variable of {}: choose a call, such as --at {}",
                     path.variable,
                     functions.join(", "),
                     shell_word(&format!("{first}#1"))
@@ -457,7 +458,7 @@ fn in_memory(expression: &str, object: &Object) -> Result<Range, NotInMemory> {
     }
     if length > LARGEST_RANGE {
         return Err(NotInMemory::Size(format!(
-            "{expression} has {} bytes, and {} is the most at once: name a part of it",
+            "{expression} has {} bytes, and at most {} can be shown at once: name a part of it",
             grouped(length),
             grouped(LARGEST_RANGE)
         )));

@@ -34,13 +34,14 @@ pub(super) fn in_words(query: &SliceQuery, to: &SliceStart, from: Option<&SliceS
     if let Some(from) = from {
         let from = from.title.trim_end_matches(',');
         return match query.algorithm {
-            Algorithm::Full => format!("how {from} had an influence on {alone}"),
+            Algorithm::Full => format!("how {from} influenced {alone}"),
             Algorithm::Edges => format!(
-                "how statements of {from} may have had an influence on {alone}, over dependences that were ever exercised"
+                "how statements of {from} may have influenced {alone}, over dependences that \
+                 ever occurred"
             ),
-            Algorithm::Nodes => format!(
-                "how statements of {from} may have had an influence on {alone}, by the code"
-            ),
+            Algorithm::Nodes => {
+                format!("how statements of {from} may have influenced {alone}, by the code")
+            }
         };
     }
     let whose = match (query.is_of_statements(), query.direction) {

@@ -129,7 +129,7 @@ fn of_statements(scene: &Scene<'_, '_>, at: &str, operand: Option<&str>) -> Resu
     }
     if criteria.is_empty() {
         bail!(
-            "what is at {at} only moves a value or goes on elsewhere: it is no statement that a slice could be of; what let it run: {}",
+            "{at} only moves a value or jumps, so it has no slice; for what let it run: {}",
             places::what_let_run(traced.at(), at)
         );
     }
@@ -186,9 +186,9 @@ fn of_trap(scene: &Scene<'_, '_>, thin: bool) -> Result<SliceStart> {
     let end = traced.file().end()?;
     let end = end.context("how the run ended is not in the recording")?;
     match end.ending {
-        Ending::Returned => bail!("the run was not killed: it returned; ask with --at"),
+        Ending::Returned => bail!("the run returned and was not killed; ask with --at"),
         Ending::Interrupted { .. } | Ending::StackOverflow | Ending::HostError { .. } => bail!(
-            "the run {}: no statement is to blame; see: afterimage state --at end {}",
+            "the run {}: no statement caused that; see: afterimage state --at end {}",
             end.ending,
             pasted(traced.at())
         ),
@@ -217,7 +217,7 @@ fn of_trap(scene: &Scene<'_, '_>, thin: bool) -> Result<SliceStart> {
     let taken = taken.filter_map(|k| criteria::of_operand(&execution, &compiled.code, k));
     let operators = Operators::new(&loaded.program, &loaded.bytes, scene.source());
     let operator = operators.get(function, op)?;
-    let operator = operator.context("an operator that the program does not have")?;
+    let operator = operator.context("an operator that is not in the program")?;
     let ending = match traced.trap()? {
         Some(trapped) => trapped.why,
         None => end.ending.to_string(),
@@ -358,7 +358,7 @@ fn of_local(
     local: u32,
 ) -> Result<SliceStart> {
     let ty = activation.locals().get(local as usize);
-    let ty = *ty.with_context(|| format!("{name} is local {local}, which is not there"))?;
+    let ty = *ty.with_context(|| format!("{name} is local {local}, which does not exist"))?;
     let text = value_text(ty, activation.recorded(values, local)?);
     let piece = Piece {
         place: Place::Local(local),

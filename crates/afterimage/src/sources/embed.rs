@@ -66,7 +66,7 @@ impl Embedding {
             let found = root.canonicalize();
             let found = found.with_context(|| format!("--sources {}", root.display()))?;
             if !found.is_dir() {
-                bail!("--sources {}: this is no folder", root.display());
+                bail!("--sources {}: not a folder", root.display());
             }
             Ok(found)
         });
@@ -86,7 +86,8 @@ impl Embedding {
                 (0, _) => format!("no source file is known{}", source.missing().hint()),
                 (_, Some(refused)) => refused.clone(),
                 (_, None) => format!(
-                    "no source file of the program lies there; {} in other folders, and {} not found; --source-path OLD=NEW says where they are",
+                    "no source file of the program is there; {} in other folders, and {} not \
+                     found; say where they are with --source-path OLD=NEW",
                     plural(chosen.elsewhere, ["is", "are"]),
                     plural(chosen.missing, ["was", "were"]),
                 ),
@@ -196,7 +197,10 @@ impl Embedding {
             named = format!("{named} and {} more", grouped(more as u64 + 1));
         }
         (!newer.is_empty()).then(|| {
-            format!("newer than the program: {named}: what it was compiled from may have had other lines")
+            format!(
+                "newer than the program: {named}: the program may have been compiled from \
+                other lines"
+            )
         })
     }
 
@@ -231,7 +235,7 @@ impl Chosen {
     fn read(&self) -> io::Result<Vec<u8>> {
         let file = beneath(&self.root, &self.inner)?;
         if !file.metadata()?.is_file() {
-            return Err(io::Error::other("it is no file any more"));
+            return Err(io::Error::other("it is no longer a file"));
         }
         let mut text = Vec::new();
         file.take(LARGEST_SOURCE + 1).read_to_end(&mut text)?;
@@ -330,7 +334,7 @@ mod tests {
         let changes: [(&dyn Fn(), &str); 5] = [
             (&goes, "No such file"),
             (&is_linked, "symbolic links"),
-            (&is_folder, "no file any more"),
+            (&is_folder, "no longer a file"),
             (&grows, "larger than 64 MiB"),
             (&its_folder_is_linked, "Not a directory"),
         ];

@@ -100,7 +100,7 @@ impl SourcePaths {
     pub fn not_at_hand(&self, code: &CodeFilter) -> Option<String> {
         let (first, more) = shown(&lock(&self.0.missing), code)?;
         Some(format!(
-            "sources not at hand: {first}{more}; say where they are with --source-path OLD=NEW"
+            "sources not found: {first}{more}; say where they are with --source-path OLD=NEW"
         ))
     }
 }
@@ -195,11 +195,13 @@ impl SourceFiles {
                 let folder = Path::new(path).parent().unwrap_or(Path::new(""));
                 let folder = folder.display();
                 format!(
-                    "{path} is outside of the current folder and the recording's; to show it, add --source-path {folder}={folder}"
+                    "{path} is outside the current folder and the recording's; to show it, add \
+                     --source-path {folder}={folder}"
                 )
             }
             false => format!(
-                "{path} is not at hand; say where it is with --source-path OLD=NEW, or record with --sources"
+                "{path} was not found; say where it is with --source-path OLD=NEW, or record \
+                 with --sources"
             ),
         }
     }

@@ -15,10 +15,10 @@ pub struct Moved {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MovedError {
     /// It has no `=`.
-    #[error("write OLD=NEW: the beginning of paths as the program has them, and where they are")]
+    #[error("write OLD=NEW: the beginning of paths in the program, and where those files are")]
     NoEquals,
     /// Nothing precedes the `=`.
-    #[error("OLD is empty; write the beginning of paths as the program has them")]
+    #[error("OLD is empty; write the beginning of the paths in the program")]
     NoOld,
     /// Nothing follows it.
     #[error("NEW is empty; write a folder or a file, or . for the current folder")]

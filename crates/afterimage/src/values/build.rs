@@ -223,10 +223,7 @@ pub(crate) fn add_values(
         return Err(Reason::Cancelled { how });
     }
     if cancelled && adds == Adds::Instead {
-        let how = format!(
-            "at t={}: the recording keeps the values that it had",
-            index.length
-        );
+        let how = format!("at t={}: the recording keeps its old values", index.length);
         return Err(Reason::Cancelled { how });
     }
     checkpoints.finish(index.nodes, INTERVAL)?;
@@ -267,7 +264,8 @@ pub(crate) fn add_values(
             ", and the same functions"
         };
         let how = format!(
-            "at t={}: questions before that are answered, and it goes on from there with: afterimage build --lens full{window} {}{filters}",
+            "at t={}: questions before that are answered; continue from there with: afterimage \
+             build --lens full{window} {}{filters}",
             index.length,
             pasted(at)
         );

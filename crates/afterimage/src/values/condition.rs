@@ -85,7 +85,7 @@ impl ConditionQuery {
             .parse()
             .map_err(|error| anyhow!("--where '{text}': {error}"))?;
         let Some((_, first_path)) = condition.paths.first() else {
-            bail!("--where '{text}' names no variable: it holds always, or never");
+            bail!("--where '{text}' names no variable, so it holds always or never");
         };
         let loaded = session.module();
         let source = session.source_map();
@@ -106,7 +106,7 @@ impl ConditionQuery {
             Wanted::Count => 0,
         };
         let total = (last + 1).saturating_sub(first);
-        let work = Work::Question("looking at each time");
+        let work = Work::Question("testing each execution");
         let scan = Scan {
             session,
             condition: &condition,

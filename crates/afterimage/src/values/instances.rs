@@ -32,7 +32,7 @@ pub enum InstancesError {
     #[error("write A..B, one number, last, or t=T")]
     Form,
     /// The numbers are out of order, or 0.
-    #[error("executions count from 1, and the second is not before the first")]
+    #[error("executions count from 1, and the second must not be before the first")]
     Order,
 }
 
@@ -68,7 +68,7 @@ impl Instances {
             (Self::All, Some(Occurrence::Kth(number))) => Self::One(number),
             (Self::All, Some(Occurrence::Last)) => Self::Last,
             (_, Some(_)) => {
-                bail!("{at} names one execution already; leave --instances out")
+                bail!("{at} already names one execution; leave out --instances")
             }
         })
     }

@@ -99,7 +99,8 @@ pub fn missing_values(
             }
         };
         bail!(
-            "{}: the recording has values {} already, and these would be {}; all windows have the same functions: build the values anew with --again",
+            "{}: the recording already has values {}, and these would be {}; all windows must \
+             have the same functions: build the values again with --again",
             name(),
             left_out.first().map_or(String::new(), |there| lacks(there)),
             lacks(&kept.left_out)

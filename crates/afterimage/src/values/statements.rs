@@ -145,7 +145,8 @@ fn left_out(epochs: &FileEpochs, function: FuncId, name: &str) -> Option<anyhow:
     }
     let windows = epochs.windows().map(|index| (index.first, index.length));
     Some(anyhow!(
-        "{name} was left out: values were kept without {}, {}; to have them, build the values anew: afterimage build --lens full --again",
+        "{name} was left out: values were kept without {}, {}; to have them, build the values \
+         again: afterimage build --lens full --again",
         first.left_out.words,
         windows_text(&Vec::from_iter(windows))
     ))
@@ -161,7 +162,7 @@ fn windows_text(windows: &[(u64, u64)]) -> String {
 /// Describes the values that are not stored, and how to get them.
 fn rest_of(windows: &[(u64, u64)], file: &Path) -> String {
     format!(
-        "outside of what was kept, {}; the rest: afterimage build --lens full {}",
+        "outside what was kept, {}; for the rest: afterimage build --lens full {}",
         windows_text(windows),
         pasted(file)
     )
@@ -393,7 +394,7 @@ impl<'a> Asked<'_, 'a> {
         let effect = self.types.effect(self.values, execution, site.op)?;
         let trap = self.trap_at(site, execution).map(|trap| trap.why.clone());
         // If the recording has no end, this is unknown.
-        let unfinished = || "the recording ends before it is done".to_owned();
+        let unfinished = || "the recording ends before it finishes".to_owned();
         let trapped = trap.or_else(|| effect.trapped.then(unfinished));
         let Effect {
             values, accesses, ..

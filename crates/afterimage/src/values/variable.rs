@@ -138,7 +138,7 @@ pub(super) fn named_place<'a>(
         }
     );
     if matches!(resolved.place, Place::Line(..)) && is_column {
-        bail!("{at} names a column, but arrivals are counted by line: leave the column out");
+        bail!("{at} names a column, but arrivals are counted by line: leave out the column");
     }
     Ok(NamedPlace {
         which,

@@ -28,7 +28,7 @@ pub fn none(kind: &'static str, what: String) -> WhyEnd {
 
 /// The way leads out of the part of the run with stored values.
 pub fn outside(why: &str) -> WhyEnd {
-    none("unknown", format!("what is not known: {why}"))
+    none("unknown", format!("unknown: {why}"))
 }
 
 /// Describes an end.
@@ -121,7 +121,7 @@ pub fn end(teller: &Teller<'_, '_>, end: End) -> Result<WhyEnd> {
                 let time = scene.host.caller_of(call)?.time;
                 let (name, call, time) = (harmless(&import.name), grouped(call), grouped(time));
                 end.remark = Some(format!(
-                    "{name} gave it, call {call} of the host, at t={time}"
+                    "{name} provided it in call {call} of the host, at t={time}"
                 ));
             }
             end
@@ -134,7 +134,7 @@ pub fn end(teller: &Teller<'_, '_>, end: End) -> Result<WhyEnd> {
                 let what = name.map_or(memory.clone(), |name| format!("{name} ({memory})"));
                 none(
                     "zero",
-                    format!("{what}, which nothing wrote and is zero at first"),
+                    format!("{what}, which nothing wrote: it is zero at first"),
                 )
             }
         },
@@ -240,11 +240,10 @@ fn given_end(given: &Given) -> WhyEnd {
                     grouped(*at),
                     grouped(at.saturating_add(bytes - 1))
                 ),
-                (None, 0 | 1) => format!("a byte of {name}, from a place in it that is not known"),
-                (None, bytes) => format!(
-                    "{} bytes of {name}, from a place in it that is not known",
-                    grouped(*bytes)
-                ),
+                (None, 0 | 1) => format!("a byte of {name}, at an unknown offset"),
+                (None, bytes) => {
+                    format!("{} bytes of {name}, at an unknown offset", grouped(*bytes))
+                }
             };
             WhyEnd {
                 file: Some(stream(file)),
@@ -291,7 +290,7 @@ fn given_end(given: &Given) -> WhyEnd {
             });
             let function = harmless(function);
             let what = match what {
-                Some(what) => format!("{what}{of}, as {function} told"),
+                Some(what) => format!("{what}{of}, as {function} reported"),
                 None => format!("what the host's {function} wrote to memory"),
             };
             WhyEnd {

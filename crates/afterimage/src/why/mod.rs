@@ -277,7 +277,8 @@ impl<'t, 'a> Way<'t, 'a> {
         told.extend(last.map(WhyEntry::End));
         if over && !searched {
             let what = format!(
-                "only part of the run was searched for an operand that leads to input, so another way may be the better one; for all of it, {}",
+                "only part of the run was searched for an operand that leads to input, so \
+                 another operand may be the better one; to search all of it, {}",
                 build()
             );
             told.push(WhyEntry::End(ends::none(SEARCHED, what)));

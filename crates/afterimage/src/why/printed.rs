@@ -157,7 +157,7 @@ fn number_of(scene: &Scene<'_, '_>, stream: &Stream, wanted: &Byte) -> Result<u6
             1 => "1 byte".to_owned(),
             bytes => format!("{} bytes", grouped(bytes)),
         };
-        anyhow!("{option} {wanted}: the line has {bytes}, its end included")
+        anyhow!("{option} {wanted}: the line has {bytes}, including its end")
     };
     let (mut number, mut all) = (1, 0);
     // The start of the current line, and the last line that has bytes.
@@ -170,7 +170,7 @@ fn number_of(scene: &Scene<'_, '_>, stream: &Stream, wanted: &Byte) -> Result<u6
         if held.len() as u64 != put.bytes {
             let missing = put.before.saturating_add(held.len() as u64);
             bail!(
-                "{option} {wanted}: the recording does not tell what was put out from byte {} on",
+                "{option} {wanted}: the recording does not show what was printed from byte {} on",
                 grouped(missing)
             );
         }
@@ -259,14 +259,14 @@ fn told(
     let held = put.open(&scene.host)?;
     let Some(range) = put.range(byte, 1) else {
         let option = option(stream);
-        bail!("{option} {byte}: the recording does not tell from where it was put out");
+        bail!("{option} {byte}: the recording does not show where it was printed from");
     };
     let first = byte.saturating_sub(SHOWN).max(put.before);
     let around = put.bytes(&held, &scene.host, first, byte - first + SHOWN)?;
     let at = (byte - first) as usize;
     if around.len() <= at {
         let option = option(stream);
-        bail!("{option} {byte}: the recording does not tell what was put out there");
+        bail!("{option} {byte}: the recording does not show what was printed there");
     }
     let begin = around[..at].iter().rposition(|byte| *byte == b'\n');
     let begin = begin.map_or(0, |newline| newline + 1);

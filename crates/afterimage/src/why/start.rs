@@ -112,7 +112,7 @@ fn ended_in(scene: &Scene<'_, '_>, file: &Path, at: &str) -> Result<String> {
         format!("afterimage state {file} --at end")
     };
     Ok(format!(
-        "the run ended at {at}, in what was asked about, which gave nothing; see: {see}"
+        "the run ended at {at} before the statement gave a value; see: {see}"
     ))
 }
 
@@ -181,7 +181,7 @@ pub fn find(scene: &Scene<'_, '_>, file: &Path, at: &str, operand: Option<&str>)
                     );
                 }
                 bail!(
-                    "{at}: {operator} gives no value; what let it run: {}",
+                    "{at}: {operator} gives no value; for what let it run: {}",
                     what_let_run(file, at)
                 )
             }
@@ -257,7 +257,7 @@ fn of_execution(
         ("", _) => format!("what {} wrote at {where_}", place.operator),
         (value, Kind::Inst(_)) => match first.map_or("", |value| value.role) {
             "" => format!("{value} at {where_}"),
-            "decided by" => format!("{value}, by which it was decided at {where_},"),
+            "decided by" => format!("{value}, which decided it at {where_},"),
             role => format!("{value}, {role} at {where_},"),
         },
         (value, Kind::Return) => format!("{value}, returned at {where_},"),

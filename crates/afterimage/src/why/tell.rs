@@ -183,7 +183,7 @@ impl<'t, 'a> Teller<'t, 'a> {
         Ok(WhyEnd {
             remark: Some(match links {
                 0 => further.to_owned(),
-                _ => format!("to go on from here, ask why about {at}; {further}"),
+                _ => format!("to continue from here, ask why about {at}; {further}"),
             }),
             ..none(
                 "stopped",

@@ -45,9 +45,9 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     let end = traced.file().end()?;
     let end = end.context("how the run ended is not in the recording")?;
     let (how, code) = match &end.ending {
-        Ending::Returned => bail!("the run was not killed: it returned; ask with --at or --stdout"),
+        Ending::Returned => bail!("the run returned and was not killed; ask with --at or --stdout"),
         Ending::Interrupted { .. } | Ending::HostError { .. } => bail!(
-            "the run {}: no value is to blame; see: afterimage state --at end {}",
+            "the run {}: no value caused that; see: afterimage state --at end {}",
             end.ending,
             pasted(traced.at())
         ),
@@ -329,7 +329,7 @@ fn beyond(scene: &Scene<'_, '_>, death: &Death) -> Result<String> {
 /// block's call. Also returns the value that decided the branch that led there.
 fn told(scene: &Scene<'_, '_>, time: u64, op: Option<OpId>) -> Result<(WhyFrame, Option<Value>)> {
     let walk = scene.walk();
-    let instance = scene.values.at(time)?.context("a call at no time")?;
+    let instance = scene.values.at(time)?.context("a call without a time")?;
     let op = match op {
         Some(op) => Some(op),
         None => last_of(scene, instance, time),

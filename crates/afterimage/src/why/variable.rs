@@ -179,7 +179,7 @@ fn of_local<'a>(
         return Ok(None);
     };
     let ty = activation.locals().get(local as usize);
-    let ty = *ty.with_context(|| format!("{expression} is local {local}, which is not there"))?;
+    let ty = *ty.with_context(|| format!("{expression} is local {local}, which does not exist"))?;
     let value = value_text(ty, activation.recorded(scene.values, local)?);
     let register = activation.register(scene.values, local)?;
     let spot = scene.walk().spot_of(activation.instance, activation.op);

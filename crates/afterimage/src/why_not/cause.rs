@@ -19,7 +19,7 @@ use crate::why::{Held, Start};
 fn end_of(scene: &Scene<'_, '_>, (function, block): CodeBlock) -> Result<OpId> {
     let code = scene.traced.program().function(function);
     let end = code.and_then(|code| code.cfg.blocks.get(block));
-    let end = end.context("a block that is not there")?;
+    let end = end.context("a block that does not exist")?;
     // A loop may begin with a block without operators.
     Ok(if end.ops.is_empty() {
         end.ops.end
@@ -154,7 +154,10 @@ fn stood(scene: &Scene<'_, '_>, time: u64) -> Result<Option<WhyNotEnd>> {
         return Ok(None);
     };
     let block = |call: &Call| -> Result<CodeBlock> {
-        let instance = scene.values.at(call.time)?.context("a call at no time")?;
+        let instance = scene
+            .values
+            .at(call.time)?
+            .context("a call without a time")?;
         let blocks = &scene.values.path().nodes()[instance.node].blocks;
         let block = blocks.get((call.time - instance.time) as usize);
         Ok((call.function, *block.context("a call in no block")?))

@@ -90,8 +90,8 @@ impl WhyNotQuery {
         };
         let Some((first, others)) = causes.split_first() else {
             match after {
-                0 => bail!("{}: no way in the program leads there", never()),
-                _ => bail!("{}, and no branch or call was that leads there", never()),
+                0 => bail!("{}: nothing in the program leads there", never()),
+                _ => bail!("{}, nor was any branch or call that leads there", never()),
             }
         };
         let (cause, start) = cause::found(scene, first)?;
@@ -153,7 +153,8 @@ fn places(scene: &Scene<'_, '_>, at: &str) -> Result<(Places, Option<Line>)> {
     let resolved = resolver.location(at)?;
     if resolved.occurrence.is_some() {
         bail!(
-            "--at {at}: leave the number of the execution out; to ask about a part of the run, use --after"
+            "--at {at}: leave out the number of the execution; to ask about a part of the run, \
+             use --after"
         );
     }
     let of = |(function, op): (FuncId, OpId)| {
@@ -283,7 +284,7 @@ fn refuse_executed(
         String::new()
     };
     let hint = if end < scene.values.path().length() {
-        format!("; for why not again: --after {end}")
+        format!("; to ask why it did not run after that: --after {end}")
     } else {
         String::new()
     };

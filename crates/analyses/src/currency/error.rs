@@ -21,11 +21,12 @@ pub enum CurrencyError<E: std::error::Error + 'static> {
     #[error(transparent)]
     Module(#[from] ProfileError),
     /// The activations do not follow from the path.
-    #[error("the path is damaged: what is executed at t={0} is in no activation")]
+    #[error("the path is damaged: what ran at t={0} is in no activation")]
     Damaged(u64),
     /// The runs called the host in different ways.
     #[error(
-        "the two runs did not do the same: {}, so their moments do not correspond; both have to run on the same input",
+        "the two runs differ: {}, so their moments do not correspond; record both on the same \
+         input",
         parted(*number, a.as_deref(), b.as_deref())
     )]
     Apart {
@@ -38,7 +39,8 @@ pub enum CurrencyError<E: std::error::Error + 'static> {
     },
     /// The line is executed too often.
     #[error(
-        "the line is executed more than {0} times between two calls that both runs make, which is too often to compare them"
+        "the line is executed more than {0} times between two calls that both runs make, which \
+         is too often for a comparison"
     )]
     TooMany(usize),
 }
@@ -46,10 +48,10 @@ pub enum CurrencyError<E: std::error::Error + 'static> {
 fn parted(number: u64, a: Option<&str>, b: Option<&str>) -> String {
     let call = |what: Option<&str>| match what {
         Some(name) => format!("{name} in"),
-        None => "none in".to_owned(),
+        None => "no call in".to_owned(),
     };
     format!(
-        "the host's call {number} is {} the unoptimised one and {} the optimised one",
+        "host call {number} is {} the unoptimised run and {} the optimised one",
         call(a),
         call(b)
     )

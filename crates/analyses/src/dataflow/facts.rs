@@ -57,9 +57,7 @@ pub enum FactError {
     #[error("it does not read a local; name a local.get")]
     NoLocal,
     /// The operator is neither a load nor pure.
-    #[error(
-        "it is neither a load nor an operator that only computes: whether it is available is no question"
-    )]
+    #[error("it is neither a load nor an operator that only computes, so it cannot be available")]
     NotPure,
 }
 

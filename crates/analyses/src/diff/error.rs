@@ -32,7 +32,7 @@ pub enum DiffError<E: Error + 'static> {
     Partial,
     /// The runs differ, but none of their steps does.
     #[error(
-        "the runs differ after t={0}, but none of their steps does; this is a fault in afterimage"
+        "the runs differ after t={0}, but none of their steps does; this is a bug in afterimage"
     )]
     Untold(u64),
 }

@@ -184,7 +184,7 @@ impl StoredSimulation {
         if summary.spec.to_string() != simulation || reader.first() != summary.blocks {
             return Err(StoredError::Inconsistent {
                 simulation,
-                what: "its summary is of another simulation than its name",
+                what: "its summary belongs to another simulation",
             });
         }
         Ok(Self {
@@ -234,7 +234,7 @@ impl StoredSimulation {
         let (mut sum, mut misses) = (Tally::default(), Misses::default());
         let inconsistent = || StoredError::Inconsistent {
             simulation: self.summary.spec.to_string(),
-            what: "its history has other counts than its summary",
+            what: "its history and its summary have different counts",
         };
         let expected = self.summary.sites.get(site).map(|(_, tally)| *tally);
         let expected = expected.unwrap_or_default();

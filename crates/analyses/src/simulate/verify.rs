@@ -157,7 +157,7 @@ fn check(
             reader.advance()?;
             if reader.first() != before {
                 return Err(format!(
-                    "an epoch begins after {} blocks and not after {before}",
+                    "an epoch begins after {} blocks, not after {before}",
                     reader.first()
                 )
                 .into());
@@ -169,12 +169,12 @@ fn check(
     let again = again.map_err(|error| format!("{name}: {error}"))?;
     if left > 0 {
         return Err(format!(
-            "{name}: the history in the file goes on behind the run"
+            "{name}: the history in the file continues after the run"
         ));
     }
     match again.into_iter().next() {
         Some(again) if again == stored.summary => Ok(again),
-        _ => Err(format!("{name}: its summary is not that of the run")),
+        _ => Err(format!("{name}: its summary differs from the run's")),
     }
 }
 
@@ -182,7 +182,7 @@ fn check(
 fn compare(found: &Epoch<'_>, expected: &Epoch<'_>) -> Result<(), String> {
     if found.sites.len() != expected.sites.len() {
         return Err(format!(
-            "an epoch has {} sites and not {}",
+            "an epoch has {} sites, not {}",
             found.sites.len(),
             expected.sites.len()
         ));
@@ -190,7 +190,7 @@ fn compare(found: &Epoch<'_>, expected: &Epoch<'_>) -> Result<(), String> {
     for (one, other) in found.sites.iter().zip(&expected.sites) {
         if (one.site, one.tally) != (other.site, other.tally) {
             return Err(format!(
-                "an epoch counts {:?} of site {} and not {:?} of site {}",
+                "an epoch counts {:?} of site {}, not {:?} of site {}",
                 one.tally, one.site, other.tally, other.site
             ));
         }
@@ -206,7 +206,7 @@ fn compare(found: &Epoch<'_>, expected: &Epoch<'_>) -> Result<(), String> {
             let differ = one_level.iter().zip(other_level).find(|(a, b)| a != b);
             if let Some((a, b)) = differ {
                 return Err(format!(
-                    "site {}: execution {} of an epoch is said to be missed, and not execution {}",
+                    "site {}: an epoch counts execution {} as a miss, not execution {}",
                     one.site, a, b
                 ));
             }

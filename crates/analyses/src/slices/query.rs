@@ -123,16 +123,16 @@ impl SliceQuery {
         let is_forward = self.direction == Direction::Forward;
         let is_full = self.algorithm == Algorithm::Full;
         if self.chop.is_some() && is_forward {
-            Some("a chop is a part of a slice backward")
+            Some("a chop is part of a backward slice")
         } else if self.chop.is_some() && self.depth.is_some() {
-            Some("a chop has no depth")
+            Some("a chop takes no depth")
         } else if self.about == SliceAbout::Trap && (is_forward || !is_full) {
             Some("nothing depends on what killed the program, and its slice is by executions")
         } else if self
             .depth
             .is_some_and(|it| !(1..=Self::DEEPEST).contains(&it))
         {
-            Some("a depth is from 1 to 253")
+            Some("the depth must be from 1 to 253")
         } else {
             None
         }

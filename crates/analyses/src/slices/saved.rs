@@ -48,9 +48,7 @@ pub enum SavedError {
     #[error("{0}; keep it again under the same name")]
     Damaged(String),
     /// The question is about more than can be stored.
-    #[error(
-        "a slice that is kept may be about at most {MOST_BYTES} bytes of memory, below 0x{LAST_BYTE:x}"
-    )]
+    #[error("a kept slice can be of at most {MOST_BYTES} bytes of memory, below 0x{LAST_BYTE:x}")]
     TooLarge,
 }
 
@@ -114,12 +112,12 @@ fn named(file: &TraceFile) -> Result<BTreeMap<String, usize>, TraceError> {
 }
 
 fn read(file: &TraceFile, position: usize, program: &Program) -> Result<SavedSlice, String> {
-    let section = file.section(position).ok_or("it is not there")?;
+    let section = file.section(position).ok_or("it is missing")?;
     let bytes = section.all(LARGEST).map_err(|error| error.to_string())?;
     let stored: Stored = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
     if stored.version != VERSION {
         return Err(format!(
-            "it is of version {}, which this program does not read",
+            "it has version {}, which this program cannot read",
             stored.version
         ));
     }
@@ -152,7 +150,7 @@ fn read(file: &TraceFile, position: usize, program: &Program) -> Result<SavedSli
         || starts.any(|start| start > blocks)
         || blocks == u64::MAX
     {
-        return Err("it speaks of more than a run has".to_owned());
+        return Err("it refers to more than a run has".to_owned());
     }
     let operators = saved
         .slice
@@ -175,12 +173,12 @@ pub fn in_words(question: &Question, offsets: &[OrigOffset]) -> String {
     let to = subject(question, &question.criteria, offsets);
     let kind = match question.algorithm {
         Algorithm::Full => "",
-        Algorithm::Edges => ", by dependences between statements that were ever exercised",
+        Algorithm::Edges => ", by dependences between statements that ever occurred",
         Algorithm::Nodes => ", by the code",
     };
     if let Some(from) = &question.from {
         return format!(
-            "how {} had an influence on {to}{kind}",
+            "how {} influenced {to}{kind}",
             subject(question, &from.criteria, &[])
         );
     }
@@ -399,7 +397,7 @@ impl TryFrom<Stored> for SavedSlice {
         let [control, addresses, data] = stored.follows;
         let offsets = stored.offsets.into_iter().map(u32::try_from);
         let offsets = offsets.collect::<Result<Vec<_>, _>>();
-        let offsets = offsets.map_err(|_| "a place behind any module's end")?;
+        let offsets = offsets.map_err(|_| "a place after the end of any module")?;
         let executions = |operators: Vec<(u32, u32, u64)>| {
             let all = operators.into_iter();
             all.map(|(function, op, count)| (of_ids((function, op)), count))

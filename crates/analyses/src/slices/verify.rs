@@ -53,7 +53,7 @@ pub fn verify_slices(
         let again = match &saved {
             Ok(saved) if saved.path != identity && !is_whole => continue,
             Ok(saved) if saved.path != identity => {
-                Err("it is of another path than the file has; keep it again".to_owned())
+                Err("it belongs to another path than the file's; keep it again".to_owned())
             }
             Ok(saved) => check(saved, file, program, module, &path, progress),
             Err(error) => Err(error.to_string()),
@@ -61,9 +61,9 @@ pub fn verify_slices(
         let executions = saved.map_or(0, |saved| saved.slice.executions());
         match again {
             Ok(true) => report.slices.push((name, executions)),
-            Ok(false) => report.findings.push(format!(
-                "Slice: {name:?} is another one when it is made again"
-            )),
+            Ok(false) => report
+                .findings
+                .push(format!("Slice: {name:?} differs when it is made again")),
             Err(error) => report.findings.push(format!("Slice: {name:?}: {error}")),
         }
     }
@@ -112,7 +112,7 @@ fn check(
         stands &= is_right;
     }
     if !stands {
-        return Err("it stands elsewhere than what it is about".to_owned());
+        return Err("its place does not match its question".to_owned());
     }
     let again = answer(run, [log()?, log()?], question);
     Ok(again.map_err(told)? == saved.slice)

@@ -437,7 +437,7 @@ impl<'v, 'a> Absence<'v, 'a> {
             _ => all.next_after(self.began_before()),
         };
         let found = found.map_err(path)?;
-        let missing = || WhyError::Damaged("an execution that is not there");
+        let missing = || WhyError::Damaged("an execution that does not exist");
         let time = found.ok_or_else(missing)?.time;
         let instance = self.walk.values.at(time)?.ok_or_else(missing)?;
         let execution = BranchOutcome {

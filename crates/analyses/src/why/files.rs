@@ -80,7 +80,7 @@ impl<'p> Calls<'p> {
                     read_digest,
                 } => {
                     self.number += 1;
-                    let missing = WhyError::Damaged("an import that the program does not have");
+                    let missing = WhyError::Damaged("an import that is not in the program");
                     let import = self.imports.get(import.as_u32() as usize).ok_or(missing)?;
                     return Ok(Some(Call {
                         number: self.number,

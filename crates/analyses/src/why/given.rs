@@ -82,7 +82,7 @@ impl Given {
         call: u64,
         range: Range,
     ) -> Result<Self, WhyError> {
-        let missing = WhyError::Damaged("a call of the host that the log does not have");
+        let missing = WhyError::Damaged("a host call that is not in the log");
         let mut calls = Calls::new(file, imports)?;
         while let Some(made) = calls.next()? {
             if made.number == call {

@@ -204,7 +204,7 @@ pub fn written_until(
             break;
         }
     }
-    first.ok_or(WhyError::Damaged("bytes that nobody put there"))
+    first.ok_or(WhyError::Damaged("bytes that nothing put there"))
 }
 
 /// Finds the writer of the first of some bytes, and the number of them that it wrote at once.
@@ -250,7 +250,7 @@ fn first_until(
 }
 
 fn written_in(walk: &Walk<'_, '_>, part: Option<&HostPart>) -> Result<At, WhyError> {
-    let unknown = || WhyError::Damaged("bytes that nobody put there");
+    let unknown = || WhyError::Damaged("bytes that nothing put there");
     let part = part.ok_or_else(unknown)?;
     Ok(match part.origin {
         Origin::Host { call } => At::End(End::Host {

@@ -112,7 +112,7 @@ impl Walk<'_, '_> {
                     });
                 }
                 NodeEnd::Rethrow { exception, .. } => self.values.source(instance, *exception)?,
-                _ => return Err(WhyError::Damaged("an exception that nobody threw")),
+                _ => return Err(WhyError::Damaged("an exception that nothing threw")),
             };
         }
         Ok(None)
@@ -170,7 +170,7 @@ impl Walk<'_, '_> {
             Code::GlobalGet => {
                 let index = one.immediate as u32;
                 let readings = self.values.reading(instance, inst)?;
-                let unknown = WhyError::Damaged("a global that nobody wrote");
+                let unknown = WhyError::Damaged("a global that nothing wrote");
                 let next = match readings.first().ok_or(unknown)?.writer {
                     Writer::Write { instance, inst, .. } => At::Written {
                         instance,

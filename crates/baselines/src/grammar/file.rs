@@ -59,7 +59,7 @@ impl Grammar {
             return Err(invalid("the last rule has no end"));
         }
         if largest >= ends.len() {
-            return Err(invalid("a rule names one that is not there"));
+            return Err(invalid("a rule names one that does not exist"));
         }
         Ok(Self::new(symbols, ends))
     }

@@ -151,7 +151,7 @@ impl Facts {
 
 fn of_node(subject: &Subject, code: &NodeCode) -> Result<OfNode> {
     let function = subject.program.function(code.function);
-    let function = function.context("a node of a function that is not there")?;
+    let function = function.context("a node of a function that does not exist")?;
     let mut of = OfNode::default();
     let totals = &mut of.totals;
     totals.statements = code.insts.len() as u64;

@@ -132,7 +132,7 @@ pub(crate) fn measure(subject: &Subject, samples: &[Computed]) -> Result<Questio
         // Each sample gets only one timed question, so that none profits from another.
         if numbers.len().is_multiple_of(2) {
             let execution = executions.get(&values, number)?;
-            let execution = execution.context("an execution that is not there")?;
+            let execution = execution.context("an execution that does not exist")?;
             dependences(&values, &execution)?;
             data.push(start.elapsed().as_secs_f64());
             let start = Instant::now();
@@ -201,7 +201,7 @@ fn ask<'a>(
     sample: &Computed,
 ) -> Result<Execution> {
     let execution = executions.get(values, number)?;
-    let execution = execution.context("an execution that is not there")?;
+    let execution = execution.context("an execution that does not exist")?;
     let code = values.compiled(execution.instance.node)?;
     let register = code.code.first_result() + sample.inst as u32;
     let found = values.value(execution.instance, register)?;

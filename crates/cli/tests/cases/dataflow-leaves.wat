@@ -4,7 +4,7 @@
 ;; $ afterimage record -o run.aft FILE
 ;; ! afterimage: dataflow-leaves.wat returned; 0 host calls recorded in run.aft (N)
 ;; $ afterimage dataflow run.aft --fact available:@0x65
-;; | @0x65 i32.add  in start: what it gives is available already: never; executed once in 1 call
+;; | @0x65 i32.add  in start: its result is already available: never; executed once in 1 call
 ;; | times          decided by                  executions
 ;; |     1  100.0%  ended by    @0x62 i32.load  all
 ;; | 1 query on 1 path trace

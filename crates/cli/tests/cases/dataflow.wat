@@ -19,41 +19,41 @@
 ;; | 15
 ;; ! afterimage: dataflow.wat returned; 0 host calls recorded in run.aft (N)
 ;; $ afterimage dataflow run.aft --fact available:@0x4e --paths 5
-;; | @0x4e i32.load  in f: what it gives is available already: 7 of 9 times (77.8%); executed 9 times in 2 calls
+;; | @0x4e i32.load  in f: its result is already available: 7 of 9 times (77.8%); executed 9 times in 2 calls
 ;; | times         decided by                                    executions
 ;; |     7  77.8%  available from                @0x6c i32.load  #2-#4, #6-#9
 ;; |     2  22.2%  nothing since the call began                  #1, #5
 ;; |
-;; | calls  blocks  executed  holds  in these of the call's blocks
+;; | calls  blocks  executed  holds  in these blocks of the call
 ;; |     1      14         4      3  5:11:3
 ;; |     1      17         5      4  5:14:3
 ;; | 4 queries on 2 path traces
 ;; ! afterimage: path of 38 executed blocks in 21 bytes
 ;; $ afterimage dataflow run.aft --fact available:@0x4e#5
-;; | @0x4e i32.load  in f  #5 of 9: what it gives is available already: no; nothing since the call began
-;; | it was executed at t=20, in block 2 of those that its call executed itself
+;; | @0x4e i32.load  in f  #5 of 9: its result is already available: no; nothing since the call began
+;; | it was executed at t=20, at step 2 of its call
 ;; $ afterimage dataflow run.aft --fact available:@0x4e#last
-;; | @0x4e i32.load  in f  #9 of 9: what it gives is available already: yes; available from @0x6c i32.load
-;; | it was executed at t=34, in block 14 of those that its call executed itself
+;; | @0x4e i32.load  in f  #9 of 9: its result is already available: yes; available from @0x6c i32.load
+;; | it was executed at t=34, at step 14 of its call
 ;; $ afterimage dataflow run.aft --fact available:@0x4e#10
 ;; ! afterimage: run.aft: @0x4e#10: it was executed 9 times
 ;; = 125
 ;; $ afterimage dataflow run.aft --fact available:f#1
-;; ! afterimage: run.aft: f#1 names one call of a function with many operators: name one of these
+;; ! afterimage: run.aft: f#1 names one call of a function with many operators: name one of them
 ;; = 125
 ;; $ afterimage dataflow run.aft --fact gen=@0x64#1;at=@0x4e
-;; ! afterimage: run.aft: @0x64#1 names one execution; what makes a fact hold or not is all executions of a place: leave out what is behind the #
+;; ! afterimage: run.aft: @0x64#1 names one execution, but facts are decided by all executions of a place: leave out the # and what follows it
 ;; = 125
 ;; $ afterimage dataflow run.aft --fact reaching:@0x4a#3 --format json
 ;; | {"schema":"afterimage/dataflow/2","fact":"reaching:@0x4a#3","answers":[{"function":{"index":1,"name":"f"},"operator":"local.get","offset":74,"source":null,"executions":9,"calls":2,"holds":null,"decided":[{"function":{"index":1,"name":"f"},"operator":"local.set","offset":72,"source":null,"kind":"gen","times":9}],"one":{"number":3,"t":10,"block_of_call":8,"decided":0},"queries":2,"scanned":0,"path_traces":2,"paths":[]}]}
 ;; $ afterimage dataflow run.aft --fact available:@0x6c
-;; | @0x6c i32.load  in f: what it gives is available already: always; executed 9 times in 2 calls
+;; | @0x6c i32.load  in f: its result is already available: always; executed 9 times in 2 calls
 ;; | times         decided by                       executions
-;; |     5  55.6%  available from  @0x4e i32.load   #1 and every 2 on to #9
-;; |     4  44.4%  available from  @0x36 i32.store  #2 and every 2 on to #8
+;; |     5  55.6%  available from  @0x4e i32.load   #1 and every 2 up to #9
+;; |     4  44.4%  available from  @0x36 i32.store  #2 and every 2 up to #8
 ;; | 4 queries on 2 path traces
 ;; $ afterimage dataflow run.aft --fact available:@0x46
-;; | @0x46 i32.mul  in f: what it gives is available already: 7 of 9 times (77.8%); executed 9 times in 2 calls
+;; | @0x46 i32.mul  in f: its result is already available: 7 of 9 times (77.8%); executed 9 times in 2 calls
 ;; | times         decided by                                   executions
 ;; |     7  77.8%  available from                @0x46 i32.mul  #2-#4, #6-#9
 ;; |     2  22.2%  nothing since the call began                 #1, #5
@@ -64,14 +64,14 @@
 ;; |     9  100.0%  set by      @0x48 local.set  all
 ;; | 2 queries on 2 path traces
 ;; $ afterimage dataflow run.aft --fact last-use:@0x4a
-;; | @0x4a local.get  in f: it is the last use of what is in its local: always; executed 9 times in 2 calls
+;; | @0x4a local.get  in f: it is the last use of its local's value: always; executed 9 times in 2 calls
 ;; | times          decided by                    executions
 ;; |     9  100.0%  then set by  @0x52 local.set  all
 ;; | 2 queries on 2 path traces
 ;; $ afterimage dataflow run.aft --fact gen=g;kill=@0x64;at=@0x4e
 ;; | @0x4e i32.load  in f: it holds: 3 of 9 times (33.3%); executed 9 times in 2 calls
 ;; | times         decided by                                     executions
-;; |     4  44.4%  kill                          @0x64 i32.store  #2 and every 2 on to #8
+;; |     4  44.4%  kill                          @0x64 i32.store  #2 and every 2 up to #8
 ;; |     3  33.3%  gen                           g                #3, #7, #9
 ;; |     2  22.2%  nothing since the call began                   #1, #5
 ;; | 6 queries on 2 path traces
@@ -82,34 +82,34 @@
 ;; | 1,f,108,i32.load,,,9,9,gen,1,f,78,,,5
 ;; | 1,f,108,i32.load,,,9,9,gen,0,g,54,,,4
 ;; $ afterimage dataflow run.aft --fact available:@0x5d
-;; ! afterimage: run.aft: @0x5d: it is neither a load nor an operator that only computes: whether it is available is no question
+;; ! afterimage: run.aft: @0x5d: it is neither a load nor an operator that only computes, so it cannot be available
 ;; = 125
 ;; $ afterimage dataflow run.aft --fact reaching:@0x4e
 ;; ! afterimage: run.aft: @0x4e: it does not read a local; name a local.get
 ;; = 125
 ;; $ afterimage dataflow run.aft --fact gen=@0x4e#2;at=@0x6c
-;; ! afterimage: run.aft: @0x4e#2 names one execution; what makes a fact hold or not is all executions of a place: leave out what is behind the #
+;; ! afterimage: run.aft: @0x4e#2 names one execution, but facts are decided by all executions of a place: leave out the # and what follows it
 ;; = 125
 ;; $ afterimage dataflow run.aft --fact kill=@0x6c
-;; ! afterimage: --fact kill=@0x6c: it does not say where; write available:PLACE, reaching:PLACE, last-use:PLACE, or gen=PLACES kill=PLACES at=PLACE
+;; ! afterimage: --fact kill=@0x6c: at= is missing; write available:PLACE, reaching:PLACE, last-use:PLACE, or gen=PLACES kill=PLACES at=PLACE
 ;; = 125
 ;; $ afterimage dataflow run.aft --fact at=@0x6c
-;; ! afterimage: --fact at=@0x6c: it says neither gen= nor kill=, so nothing decides it; write available:PLACE, reaching:PLACE, last-use:PLACE, or gen=PLACES kill=PLACES at=PLACE
+;; ! afterimage: --fact at=@0x6c: gen= and kill= are both missing, so nothing decides it; write available:PLACE, reaching:PLACE, last-use:PLACE, or gen=PLACES kill=PLACES at=PLACE
 ;; = 125
 ;; $ afterimage dataflow run.aft --fact dead:@0x6c
-;; ! afterimage: --fact dead:@0x6c: dead:@0x6c is no part of a fact; write available:PLACE, reaching:PLACE, last-use:PLACE, or gen=PLACES kill=PLACES at=PLACE
+;; ! afterimage: --fact dead:@0x6c: dead:@0x6c is not part of a fact; write available:PLACE, reaching:PLACE, last-use:PLACE, or gen=PLACES kill=PLACES at=PLACE
 ;; = 125
 ;; $ afterimage dataflow run.aft --fact available:
-;; ! afterimage: --fact available:: available of what place? write available:PLACE, reaching:PLACE, last-use:PLACE, or gen=PLACES kill=PLACES at=PLACE
+;; ! afterimage: --fact available:: available lacks a place; write available:PLACE, reaching:PLACE, last-use:PLACE, or gen=PLACES kill=PLACES at=PLACE
 ;; = 125
 ;; $ afterimage dataflow run.aft --fact available:@0x4e#5 --format csv
-;; ! afterimage: run.aft: @0x4e#5: comma-separated values are of all executions; of one, ask for text or JSON
+;; ! afterimage: run.aft: @0x4e#5: csv covers all executions; for one, choose --format text or json
 ;; = 125
 ;; $ afterimage dataflow run.aft --fact available:@0x4e#5 --paths 3
-;; ! afterimage: run.aft: @0x4e#5 is one execution: leave out --paths and --instances, or what is behind the #
+;; ! afterimage: run.aft: @0x4e#5 is one execution: leave out --paths and --instances, or the # and what follows it
 ;; = 125
 ;; $ afterimage dataflow run.aft --fact available:@0x4e --instances 3 --format csv
-;; ! afterimage: run.aft: --paths and --instances are for text and JSON: comma-separated values have a row for what decided
+;; ! afterimage: run.aft: --paths and --instances work for text and JSON; csv has one row for each thing that decided
 ;; = 125
 ;; $ afterimage dataflow run.aft --fact gen=g;kill=@0x64;at=@0x4e --format csv
 ;; | function,name,offset,operator,file,line,executions,holds,decided,by_function,by_name,by_offset,by_file,by_line,times

@@ -155,9 +155,9 @@
 ;; |   element  → t=7  @0xbd call_indirect (type $u)  in _start  trapped (indirect call to null)
 ;; |
 ;; | #1 t=7  @0xbd call_indirect (type $u)  in _start  trapped (indirect call to null)
-;; |   nothing depends on it: it trapped, and gave nothing
+;; |   nothing depends on it: it trapped and gave no value
 ;; $ afterimage deps run.aft --at @0x70 --data --format json
 ;; | {"schema":"afterimage/deps/2","at":"@0x70","direction":"backward","along":"data","statements":[{"function":{"index":2,"name":"_start"},"operator":"table.copy","offset":112,"source":null,"t":1,"number":1,"values":[],"dependences":[{"role":"to","value":{"type":"i32","bits":"0x0","as_number":0,"text":"0"},"from":"constant"},{"role":"from","value":{"type":"i32","bits":"0x1","as_number":1,"text":"1"},"from":"constant"},{"role":"length","value":{"type":"i32","bits":"0x3","as_number":3,"text":"3"},"from":"constant"},{"role":"element","elements":1,"from":"operator","function":{"index":2,"name":"_start"},"operator":"table.set $t","offset":91,"source":null,"t":1},{"role":"element","elements":2,"from":"operator","function":{"index":2,"name":"_start"},"operator":"table.init $late","offset":99,"source":null,"t":1}]}]}
 ;; $ afterimage deps run.aft --at @0xbd --forward
 ;; | #1 t=7  @0xbd call_indirect (type $u)  in _start  trapped (indirect call to null)
-;; |   nothing depends on it: it trapped, and gave nothing
+;; |   nothing depends on it: it trapped and gave no value

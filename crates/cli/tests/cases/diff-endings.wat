@@ -33,10 +33,10 @@
 ;; $ afterimage diff zero.aft zero.aft
 ;; | zero.aft and zero.aft are the same execution: 1 block, every value, address and call of the host
 ;; $ afterimage match five.aft zero.aft
-;; | of 0 statements that zero.aft executed, 0 (0.0%) correspond to one of five.aft; names of functions were a hint
+;; | of 0 statements that zero.aft executed, 0 (0.0%) correspond to a statement of five.aft; function names were a hint
 ;; |
-;; | no statements that correspond stop doing the same
-;; ! afterimage: the runs did not end alike: five.aft returned; zero.aft trapped: integer division by zero
+;; | no corresponding statements stop doing the same
+;; ! afterimage: the runs ended differently: five.aft returned; zero.aft trapped: integer division by zero
 ;; $ afterimage record --lens paths -q -o exit0.aft --invoke exit FILE 0
 ;; $ afterimage record --lens paths -q -o exit3.aft --invoke exit FILE 3
 ;; = 3

@@ -34,7 +34,7 @@
 ;; ! afterimage: path of 9 executed blocks in 14 bytes
 ;; ! afterimage: path of 9 executed blocks in 14 bytes
 ;; $ afterimage diff a.aft b.aft
-;; | a.aft and b.aft first differ at t=1, @0xc7 in start: sizes gave other bytes
+;; | a.aft and b.aft first differ at t=1, @0xc7 in start: sizes wrote other bytes
 ;; |   a.aft  start                     @0xc7      host write        0x0, 4 bytes by sizes: 01 00 00 00
 ;; |   b.aft  start                     @0xc7      host write        0x0, 4 bytes by sizes: 02 00 00 00
 ;; |   from byte 0 on:
@@ -42,8 +42,8 @@
 ;; |   b.aft  "\002\000\000\000"
 ;; |
 ;; | control parts at t=4, after @0xac in work
-;; |   a.aft  goes on at @0xae in work, block1
-;; |   b.aft  goes on at @0xb6 in work, block2
+;; |   a.aft  continues at @0xae in work, block1
+;; |   b.aft  continues at @0xb6 in work, block2
 ;; |   called from @0xcf in start
 ;; |   what differs in the block before:
 ;; |   a.aft  work                      @0xab      i32.and           = 1
@@ -65,7 +65,7 @@
 ;; ! afterimage: path of 9 executed blocks in 14 bytes
 ;; ! afterimage: path of 9 executed blocks in 14 bytes
 ;; $ afterimage diff a.aft c.aft
-;; | a.aft and c.aft first differ at t=1, @0xc7 in start: sizes gave other bytes
+;; | a.aft and c.aft first differ at t=1, @0xc7 in start: sizes wrote other bytes
 ;; |   a.aft  start                     @0xc7      host write        0x0, 4 bytes by sizes: 01 00 00 00
 ;; |   c.aft  start                     @0xc7      host write        0x0, 4 bytes by sizes: 03 00 00 00
 ;; |   from byte 0 on:
@@ -89,8 +89,8 @@
 ;; ! afterimage: diff.wat is not a recording; make one with: afterimage record diff.wat
 ;; = 125
 ;; $ afterimage diff a.aft b.aft --pass c.aft
-;; ! afterimage: give two recordings to compare them, or --pass and --fail to rank what tells these apart, not both
+;; ! afterimage: give either two recordings to compare, or --pass and --fail to rank what tells these apart
 ;; = 125
 ;; $ afterimage diff --pass c.aft
-;; ! afterimage: --pass and --fail come together: name executions that were right with the one and executions that were wrong with the other
+;; ! afterimage: give --pass and --fail together: correct executions with --pass, failing ones with --fail
 ;; = 125

@@ -33,9 +33,9 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | Mind before sharing it: whoever gets this file learns
+;; | Before you share this file: whoever gets it learns
 ;; |   the module, 443 bytes, without debug information
-;; | `afterimage strip --inputs` drops what the program was given
+;; | `afterimage strip --inputs` removes what the program was given
 ;; $ afterimage record --force --invoke exit FILE 0
 ;; ! afterimage: endings.wat exited with code 0; 1 host call recorded in endings.aft (N)
 ;; $ afterimage info endings.aft
@@ -50,10 +50,10 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | Mind before sharing it: whoever gets this file learns
+;; | Before you share this file: whoever gets it learns
 ;; |   1 argument
 ;; |   the module, 443 bytes, without debug information
-;; | `afterimage strip --inputs` drops what the program was given
+;; | `afterimage strip --inputs` removes what the program was given
 ;; $ afterimage profile endings.aft --by block --sort program --function exit --function leave
 ;; | ran 6 instructions in 3 blocks; 2 of 12 functions executed; the run ended inside 1 call
 ;; |
@@ -81,10 +81,10 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | Mind before sharing it: whoever gets this file learns
+;; | Before you share this file: whoever gets it learns
 ;; |   1 argument
 ;; |   the module, 443 bytes, without debug information
-;; | `afterimage strip --inputs` drops what the program was given
+;; | `afterimage strip --inputs` removes what the program was given
 ;; $ afterimage profile endings.aft --by block --sort program --function exit --function leave
 ;; | ran 6 instructions in 3 blocks; 2 of 12 functions executed; the run ended inside 2 calls
 ;; |
@@ -112,10 +112,10 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | Mind before sharing it: whoever gets this file learns
+;; | Before you share this file: whoever gets it learns
 ;; |   1 argument
 ;; |   the module, 443 bytes, without debug information
-;; | `afterimage strip --inputs` drops what the program was given
+;; | `afterimage strip --inputs` removes what the program was given
 ;; $ afterimage profile endings.aft --by block --sort program --function exit --function leave
 ;; | ran 6 instructions in 3 blocks; 2 of 12 functions executed; the run ended inside 2 calls
 ;; |
@@ -142,10 +142,10 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | Mind before sharing it: whoever gets this file learns
+;; | Before you share this file: whoever gets it learns
 ;; |   1 argument
 ;; |   the module, 443 bytes, without debug information
-;; | `afterimage strip --inputs` drops what the program was given
+;; | `afterimage strip --inputs` removes what the program was given
 ;; $ afterimage profile endings.aft --by block --sort program --function exit --function leave
 ;; | ran 6 instructions in 3 blocks; 2 of 12 functions executed; the run ended inside 2 calls
 ;; |
@@ -172,9 +172,9 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | Mind before sharing it: whoever gets this file learns
+;; | Before you share this file: whoever gets it learns
 ;; |   the module, 443 bytes, without debug information
-;; | `afterimage strip --inputs` drops what the program was given
+;; | `afterimage strip --inputs` removes what the program was given
 ;; $ afterimage profile endings.aft --by block --sort program --function unreachable
 ;; | ran 3 instructions in 2 blocks; 1 of 12 functions executed; the run ended inside 1 call
 ;; |
@@ -199,9 +199,9 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | Mind before sharing it: whoever gets this file learns
+;; | Before you share this file: whoever gets it learns
 ;; |   the module, 443 bytes, without debug information
-;; | `afterimage strip --inputs` drops what the program was given
+;; | `afterimage strip --inputs` removes what the program was given
 ;; $ afterimage profile endings.aft --by block --sort program --function divide
 ;; | ran 3 instructions in 1 block; 1 of 12 functions executed; the run ended inside 1 call
 ;; |
@@ -225,9 +225,9 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | Mind before sharing it: whoever gets this file learns
+;; | Before you share this file: whoever gets it learns
 ;; |   the module, 443 bytes, without debug information
-;; | `afterimage strip --inputs` drops what the program was given
+;; | `afterimage strip --inputs` removes what the program was given
 ;; $ afterimage profile endings.aft --by block --sort program --function load
 ;; | ran 2 instructions in 1 block; 1 of 12 functions executed; the run ended inside 1 call
 ;; |
@@ -251,9 +251,9 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | Mind before sharing it: whoever gets this file learns
+;; | Before you share this file: whoever gets it learns
 ;; |   the module, 443 bytes, without debug information
-;; | `afterimage strip --inputs` drops what the program was given
+;; | `afterimage strip --inputs` removes what the program was given
 ;; $ afterimage profile endings.aft --by block --sort program --function indirect
 ;; | ran 2 instructions in 1 block; 1 of 12 functions executed; the run ended inside 1 call
 ;; |
@@ -276,9 +276,9 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | Mind before sharing it: whoever gets this file learns
+;; | Before you share this file: whoever gets it learns
 ;; |   the module, 443 bytes, without debug information
-;; | `afterimage strip --inputs` drops what the program was given
+;; | `afterimage strip --inputs` removes what the program was given
 ;; $ afterimage profile endings.aft --by block --sort program --function throw
 ;; | ran 2 instructions in 1 block; 1 of 12 functions executed
 ;; |
@@ -308,9 +308,9 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | Mind before sharing it: whoever gets this file learns
+;; | Before you share this file: whoever gets it learns
 ;; |   the module, 443 bytes, without debug information
-;; | `afterimage strip --inputs` drops what the program was given
+;; | `afterimage strip --inputs` removes what the program was given
 ;; $ afterimage verify endings.aft
 ;; | sound: N, 5 chunks in 4 sections, 1 event
 ;; | re-executed: the same calls, the same results, the same ending
@@ -324,7 +324,7 @@
 ;; ! afterimage: endings.wat: numbers takes i32 i64 f32 f64, but 3 given
 ;; = 125
 ;; $ afterimage record --force --invoke numbers FILE 1 2 3 four
-;; ! afterimage: endings.wat: numbers takes i32 i64 f32 f64, but "four" is no f64
+;; ! afterimage: endings.wat: numbers takes i32 i64 f32 f64, but "four" is not of type f64
 ;; = 125
 ;; $ afterimage record --force --invoke nothing FILE
 ;; ! afterimage: endings.wat: the program exports no function "nothing"; name one of these with --invoke: return, exit, unreachable, divide, load, indirect, throw, overflow, spin, numbers

@@ -37,9 +37,9 @@
 ;; | path      22 executed blocks in 1 segment: 70 bytes, 25.455 bits each
 ;; | size      N
 ;; |
-;; | Mind before sharing it: whoever gets this file learns
+;; | Before you share this file: whoever gets it learns
 ;; |   the module, 151 bytes, without debug information
-;; | `afterimage strip --inputs` drops what the program was given
+;; | `afterimage strip --inputs` removes what the program was given
 ;; $ afterimage verify export.aft
 ;; | sound: N, 9 chunks in 7 sections, 2 events
 ;; | whole path: 22 executed blocks, 11 paths in 1 segment, compared with the counts and the end

@@ -60,7 +60,7 @@
 ;; |      t   blocks  depth  called at               function
 ;; |     33       1       1  0x41 block3               leaf
 ;; |     29       1       2  0x4a block1                 leaf
-;; | … and more: go on with --to 27, or --limit all
+;; | … and more: continue with --to 27, or --limit all
 ;; $ afterimage paths run.aft --find leaf:0<step:2
 ;; | leaf:0<step:2 occurs 3 times in 4 calls of leaf
 ;; |
@@ -76,15 +76,15 @@
 ;; |     16    21        1           1
 ;; |     26    31        1           1
 ;; $ afterimage paths run.aft --find leaf:0<main:4
-;; ! afterimage: run.aft: vertex 4 of main is no code: nothing is executed there
+;; ! afterimage: run.aft: vertex 4 of main is not code: nothing is executed there
 ;; = 125
 ;; $ afterimage paths run.aft --find step:2<main:2 --limit 1 --format json
 ;; | {"schema":"afterimage/paths/2","of":"occurrences","totals":{"pattern":[{"function":{"index":1,"name":"step"},"blocks":[2]},{"function":{"index":0,"name":"main"},"blocks":[2],"returned":true}],"count":6,"calls":6},"available":6,"complete":false,"rows":[{"t":4,"end_t":5,"call":1,"entered_t":3}]}
 ;; $ afterimage paths run.aft --find leaf:0<step:0
-;; ! afterimage: run.aft: no call in step goes on with its block 0, so nobody returns there
+;; ! afterimage: run.aft: no call in step continues with its block 0, so nothing returns there
 ;; = 125
 ;; $ afterimage paths run.aft --find main:1>step:0<main:2
-;; ! afterimage: run.aft: block 0 of step does not end a call of it; those that may are 2
+;; ! afterimage: run.aft: block 0 of step does not end a call of it; the blocks that may are 2
 ;; = 125
 ;; $ afterimage paths run.aft --find step:0>leaf:0<main:2
 ;; ! afterimage: run.aft: block 0 of step does not call leaf: it calls nothing
@@ -104,7 +104,7 @@
 ;; ! afterimage: run.aft: --from 1,000: the run has 33 blocks, from t=1 to t=33; there is no 1,000; the nearest is t=33
 ;; = 125
 ;; $ afterimage trace run.aft --from 1,00
-;; ! afterimage: run.aft: --from 1,00: "1,00" is no time: write a number of executed blocks, from t=1 to t=33
+;; ! afterimage: run.aft: --from 1,00: "1,00" is not a time: write a number of executed blocks, from t=1 to t=33
 ;; = 125
 ;; $ afterimage trace run.aft --from mian
 ;; ! afterimage: run.aft: --from mian: no function is called "mian"; did you mean main?
@@ -122,16 +122,16 @@
 ;; |     30  … 3 blocks were left out
 ;; |     33      1  block0    0x53        leaf
 ;; | the run returned
-;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile run.aft
+;; ! afterimage: the path in run.aft lacks functions other than leaf: only the rest is counted, but calls are numbered as in the whole run; for exact counts of everything: afterimage profile run.aft
 ;; $ afterimage trace run.aft --level call --function step
 ;; |      t   blocks  depth  called at               function
 ;; |      7       4       1                          step#2
 ;; |     17       4       1                          step#4
 ;; |     27       4       1                          step#6
-;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile run.aft
+;; ! afterimage: the path in run.aft lacks functions other than leaf: only the rest is counted, but calls are numbered as in the whole run; for exact counts of everything: afterimage profile run.aft
 ;; $ afterimage trace run.aft --from step#5 --to step#5
-;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile run.aft
-;; ! afterimage: run.aft: --from step#5: step: call 5 was left out when the path was built, which kept call 4 nearest to it
+;; ! afterimage: the path in run.aft lacks functions other than leaf: only the rest is counted, but calls are numbered as in the whole run; for exact counts of everything: afterimage profile run.aft
+;; ! afterimage: run.aft: --from step#5: step: call 5 was left out when the path was built, and the nearest kept call is 4
 ;; = 125
 ;; $ afterimage trace run.aft --from step#4
 ;; |      t  depth  block     offset      function
@@ -142,9 +142,9 @@
 ;; |     30  … 3 blocks were left out
 ;; |     33      1  block0    0x53        leaf
 ;; | the run returned
-;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile run.aft
+;; ! afterimage: the path in run.aft lacks functions other than leaf: only the rest is counted, but calls are numbered as in the whole run; for exact counts of everything: afterimage profile run.aft
 ;; $ afterimage trace run.aft --from step#7
-;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile run.aft
+;; ! afterimage: the path in run.aft lacks functions other than leaf: only the rest is counted, but calls are numbered as in the whole run; for exact counts of everything: afterimage profile run.aft
 ;; ! afterimage: run.aft: --from step#7: step: it was called 6 times, so there is no call 7; the last is call 6
 ;; = 125
 ;; $ afterimage trace run.aft --from step#last
@@ -154,12 +154,12 @@
 ;; |     30  … 3 blocks were left out
 ;; |     33      1  block0    0x53        leaf
 ;; | the run returned
-;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile run.aft
+;; ! afterimage: the path in run.aft lacks functions other than leaf: only the rest is counted, but calls are numbered as in the whole run; for exact counts of everything: afterimage profile run.aft
 ;; $ afterimage trace run.aft --from leaf#last
 ;; |      t  depth  block     offset      function
 ;; |     33      1  block0    0x53        leaf
 ;; | the run returned
-;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile run.aft
+;; ! afterimage: the path in run.aft lacks functions other than leaf: only the rest is counted, but calls are numbered as in the whole run; for exact counts of everything: afterimage profile run.aft
 ;; $ afterimage trace run.aft --level call --reverse
 ;; |      t   blocks  depth  called at               function
 ;; |     33       1       1                            leaf
@@ -170,10 +170,10 @@
 ;; |      9       1       2                              leaf
 ;; |      7       4       1                            step
 ;; |      1      33       0                          main
-;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile run.aft
+;; ! afterimage: the path in run.aft lacks functions other than leaf: only the rest is counted, but calls are numbered as in the whole run; for exact counts of everything: afterimage profile run.aft
 ;; $ afterimage calls run.aft --function step --call 3
-;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile run.aft
-;; ! afterimage: run.aft: step: call 3 was left out when the path was built, which kept call 2 nearest to it
+;; ! afterimage: the path in run.aft lacks functions other than leaf: only the rest is counted, but calls are numbered as in the whole run; for exact counts of everything: afterimage profile run.aft
+;; ! afterimage: run.aft: step: call 3 was left out when the path was built, and the nearest kept call is 2
 ;; = 125
 ;; $ afterimage calls run.aft --function step --call 2
 ;; | step#2: from t=7 to t=10, 4 blocks
@@ -181,10 +181,10 @@
 ;; | depth       t  called at               function
 ;; |     1       7  (left out)              step
 ;; |     0       1  (host)                  main
-;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile run.aft
+;; ! afterimage: the path in run.aft lacks functions other than leaf: only the rest is counted, but calls are numbered as in the whole run; for exact counts of everything: afterimage profile run.aft
 ;; $ afterimage cfg run.aft --function step --dynamic --call 1
-;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile run.aft
-;; ! afterimage: run.aft: step: call 1 was left out when the path was built, which kept call 2 nearest to it
+;; ! afterimage: the path in run.aft lacks functions other than leaf: only the rest is counted, but calls are numbered as in the whole run; for exact counts of everything: afterimage profile run.aft
+;; ! afterimage: run.aft: step: call 1 was left out when the path was built, and the nearest kept call is 2
 ;; = 125
 ;; $ afterimage paths run.aft --find leaf:0
 ;; | leaf:0 occurs 4 times in 4 calls of leaf
@@ -194,9 +194,9 @@
 ;; |     19    19        2          19
 ;; |     29    29        3          29
 ;; |     33    33        4          33
-;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile run.aft
+;; ! afterimage: the path in run.aft lacks functions other than leaf: only the rest is counted, but calls are numbered as in the whole run; for exact counts of everything: afterimage profile run.aft
 ;; $ afterimage paths run.aft --find step:1>leaf:0
-;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile run.aft
+;; ! afterimage: the path in run.aft lacks functions other than leaf: only the rest is counted, but calls are numbered as in the whole run; for exact counts of everything: afterimage profile run.aft
 ;; ! afterimage: run.aft: blocks of step were left out when the path was built; build the whole path with `afterimage build --lens paths --again`
 ;; = 125
 ;; $ afterimage export run.aft --format collapsed
@@ -204,7 +204,7 @@
 ;; | main;step;[left out] 9
 ;; | main;step;leaf 3
 ;; | main;leaf 1
-;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile run.aft
+;; ! afterimage: the path in run.aft lacks functions other than leaf: only the rest is counted, but calls are numbered as in the whole run; for exact counts of everything: afterimage profile run.aft
 ;; $ afterimage export run.aft --format perfetto
 ;; | {"displayTimeUnit":"ms","otherData":{"calls_deeper_are_merged":256,"calls_shorter_are_merged":1,"clock":"executed basic blocks; 1 block is shown as 1 microsecond","first_block":1,"last_block":33,"program":"filters.wat","tool":"afterimage"},"traceEvents":[
 ;; | {"args":{"name":"filters.wat"},"name":"process_name","ph":"M","pid":1,"tid":1},
@@ -236,7 +236,7 @@
 ;; | {"ph":"E","pid":1,"tid":1,"ts":33},
 ;; | {"ph":"E","pid":1,"tid":1,"ts":33}
 ;; | ]}
-;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile run.aft
+;; ! afterimage: the path in run.aft lacks functions other than leaf: only the rest is counted, but calls are numbered as in the whole run; for exact counts of everything: afterimage profile run.aft
 ;; $ afterimage build --lens paths --again --window 9..15 run.aft
 ;; ! afterimage: path of 33 executed blocks in 19 bytes, without what is outside 9..15
 ;; $ afterimage trace run.aft
@@ -251,7 +251,7 @@
 ;; |     15      0  block2    0x37        main
 ;; |     16  … 18 blocks were left out
 ;; | the run returned
-;; ! afterimage: the path in run.aft lacks what is outside 9..15: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile run.aft
+;; ! afterimage: the path in run.aft lacks what is outside 9..15: only the rest is counted, but calls are numbered as in the whole run; for exact counts of everything: afterimage profile run.aft
 ;; $ afterimage trace run.aft --level path
 ;; |      t  depth  offset      function                        path
 ;; |      1  … 8 blocks were left out
@@ -264,16 +264,16 @@
 ;; |     15      0  0x37        main                            2
 ;; |     16  … 18 blocks were left out
 ;; | the run returned
-;; ! afterimage: the path in run.aft lacks what is outside 9..15: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile run.aft
+;; ! afterimage: the path in run.aft lacks what is outside 9..15: only the rest is counted, but calls are numbered as in the whole run; for exact counts of everything: afterimage profile run.aft
 ;; $ afterimage trace run.aft --level call --function step
 ;; |      t   blocks  depth  called at               function
 ;; |      7       4       1                          step#2
 ;; |     13       2       1  0x30 block1             step#3
-;; ! afterimage: the path in run.aft lacks what is outside 9..15: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile run.aft
+;; ! afterimage: the path in run.aft lacks what is outside 9..15: only the rest is counted, but calls are numbered as in the whole run; for exact counts of everything: afterimage profile run.aft
 ;; $ afterimage calls run.aft --function step --call 3
 ;; | step#3: from t=13 to t=14, 2 blocks
 ;; |
 ;; | depth       t  called at               function
 ;; |     1      13  0x30 block1             step
 ;; |     0       1  (host)                  main
-;; ! afterimage: the path in run.aft lacks what is outside 9..15: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile run.aft
+;; ! afterimage: the path in run.aft lacks what is outside 9..15: only the rest is counted, but calls are numbered as in the whole run; for exact counts of everything: afterimage profile run.aft

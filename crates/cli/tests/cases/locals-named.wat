@@ -69,5 +69,5 @@
 ;; ! afterimage: run.aft: the module has no debug information; compile it with -g
 ;; = 125
 ;; $ afterimage currency run.aft --unoptimised run.aft --at sum --var n
-;; ! afterimage: run.aft and run.aft are recordings of the same program: record a version without optimisation, too, on the same input
+;; ! afterimage: run.aft and run.aft are recordings of the same program: also record a version without optimisation, on the same input
 ;; = 125

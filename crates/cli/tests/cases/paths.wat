@@ -90,7 +90,7 @@
 ;; |   0.(1.5.6.7.8)×3.9
 ;; $ afterimage paths run.aft --function f --form dbb
 ;; | f: 5 calls took 2 unique path traces and executed 85 blocks
-;; | the traces are 1 sequence of dynamic basic blocks with 2 dictionaries
+;; | the traces use 1 sequence of dynamic basic blocks and 2 dictionaries
 ;; |
 ;; | trace 1: 3 calls (60.0%), 17 blocks
 ;; |   0.1×3.9
@@ -101,7 +101,7 @@
 ;; |   1 ↦ 1.5.6.7.8
 ;; $ afterimage paths run.aft --function f --form twpp
 ;; | f: 5 calls took 2 unique path traces and executed 85 blocks
-;; | the traces are 1 sequence of dynamic basic blocks with 2 dictionaries
+;; | the traces use 1 sequence of dynamic basic blocks and 2 dictionaries
 ;; |
 ;; | trace 1: 3 calls (60.0%), 17 blocks
 ;; |   0 → {1}
@@ -116,7 +116,7 @@
 ;; |   1 ↦ 1.5.6.7.8
 ;; $ afterimage paths run.aft --function main --form twpp
 ;; | main: 1 call took 1 unique path trace and executed 17 blocks
-;; | the traces are 1 sequence of dynamic basic blocks with 1 dictionary
+;; | the traces use 1 sequence of dynamic basic blocks and 1 dictionary
 ;; |
 ;; | trace 1: 1 call (100.0%), 17 blocks
 ;; |   0 → {1}
@@ -189,16 +189,16 @@
 ;; ! afterimage: run.aft: f begins with block 0, so no call begins with block 1
 ;; = 125
 ;; $ afterimage paths run.aft --find main:2.4
-;; ! afterimage: run.aft: in main block 4 never follows block 2; what follows is 3
+;; ! afterimage: run.aft: in main block 4 never follows block 2, which is followed by 3
 ;; = 125
 ;; $ afterimage paths run.aft --find main:2.40
 ;; ! afterimage: run.aft: main has no block 40: its blocks are 0 to 4
 ;; = 125
 ;; $ afterimage paths run.aft --find 2.3
-;; ! afterimage: run.aft: "2.3" does not say whose blocks these are: name the function, with --function or as in main:2.3
+;; ! afterimage: run.aft: "2.3" does not name the function of these blocks: name it with --function or as in main:2.3
 ;; = 125
 ;; $ afterimage paths run.aft --find main:2;3
-;; ! afterimage: run.aft: "main:2;3" is no sequence of blocks: write numbers with dots between them, as in 2.3.4, main:2.3, main:2.3>f:0.1 for a call, or f:0.1<main:4 for a return
+;; ! afterimage: run.aft: "main:2;3" is not a sequence of blocks: write numbers with dots between them, as in 2.3.4, main:2.3, main:2.3>f:0.1 for a call, or f:0.1<main:4 for a return
 ;; = 125
 ;; $ afterimage paths run.aft --find g:0 --limit 2 --format json
 ;; | {"schema":"afterimage/paths/2","of":"occurrences","totals":{"pattern":[{"function":{"index":2,"name":"g"},"blocks":[0]}],"count":5,"calls":5},"available":5,"complete":false,"rows":[{"t":21,"end_t":21,"call":1,"entered_t":21},{"t":42,"end_t":42,"call":2,"entered_t":42}]}
@@ -286,7 +286,7 @@
 ;; ! afterimage: run.aft: f: it was called 5 times, so there is no call 6; the last is call 5
 ;; = 125
 ;; $ afterimage cfg run.aft --function f --dynamic --trace 3
-;; ! afterimage: run.aft: f: there is no path trace 3: its calls took 2, numbered from 1, the one that most took first
+;; ! afterimage: run.aft: f: there is no path trace 3: its calls took 2, numbered from 1, the most frequent first
 ;; = 125
 ;; $ afterimage cfg run.aft --function idle --dynamic
 ;; ! afterimage: run.aft: idle was never called

@@ -46,7 +46,7 @@
 ;; | 2,late,83,0,0,0,,,
 ;; | 3,never,87,0,0,0,,,
 ;; | 4,run,91,2,4,12,,,
-;; ! afterimage: half.aft: given more than once, and its counts are added each time
+;; ! afterimage: half.aft: given more than once; its counts are added each time
 ;; $ afterimage profile half.aft --compare full.aft
 ;; | A  half.aft: ran 688 instructions in 133 blocks; 3 of 5 functions executed
 ;; | B  full.aft: ran 2,570 instructions in 465 blocks; 4 of 5 functions executed
@@ -83,7 +83,7 @@
 ;; |
 ;; | no source line is known: the module has no debug information; compile it with -g
 ;; $ afterimage profile half.aft --compare full.aft --by edge
-;; ! afterimage: --compare compares functions or lines: choose --by function or --by line
+;; ! afterimage: --compare works for functions and lines: choose --by function or --by line
 ;; = 125
 ;; $ afterimage profile half.aft --compare full.aft --annotate
 ;; ! error: the argument '--compare <B.aft>' cannot be used with '--annotate'
@@ -93,7 +93,7 @@
 ;; ! For more information, try '--help'.
 ;; = 125
 ;; $ afterimage profile half.aft --compare full.aft --format pprof
-;; ! afterimage: --compare has no pprof: choose --format text, json or csv
+;; ! afterimage: --compare cannot write pprof: choose --format text, json or csv
 ;; = 125
 ;; $ afterimage profile half.aft --compare half.aft --function quadratic
 ;; | A  half.aft: ran 688 instructions in 133 blocks; 3 of 5 functions executed

@@ -48,7 +48,7 @@
 ;; |
 ;; | @0x48 i32.add  in f: redundant in 1 of the 2 paths that executed it
 ;; | times          in path  redundant there  from           in path
-;; |     5  100.0%  0.1.2             always  @0x3f i32.add  this execution of it
+;; |     5  100.0%  0.1.2             always  @0x3f i32.add  the same execution of it
 ;; ! afterimage: path of 139 executed blocks in 24 bytes
 ;; $ afterimage redundancy run.aft --expressions --function f --exact-only
 ;; | 5 of 25 executions of 3 expressions of f (20.0%) computed again what the same expression gave before in the same call
@@ -58,7 +58,7 @@
 ;; | @0x3f       i32.add         5          0   0.0%  -                              f
 ;; | @0x4b       i32.mul        10          0   0.0%  -                              f
 ;; |
-;; | through which paths these came is told with --paths N
+;; | --paths N shows the paths through which these came
 ;; $ afterimage redundancy run.aft --expressions --function f --limit 1 --paths 1 --format json
 ;; | {"schema":"afterimage/redundancy/2","expressions":3,"executions":25,"redundant":5,"instructions":410,"entries":[{"function":{"index":0,"name":"f"},"operator":"i32.add","offset":72,"source":null,"executions":10,"redundant":5,"by_path":{"redundant":5,"queries":3,"sources":[{"function":{"index":0,"name":"f"},"operator":"i32.add","offset":63,"source":null,"times":5}]},"sources":[{"function":{"index":0,"name":"f"},"operator":"i32.add","offset":63,"source":null,"store":false,"times":5}],"all_ways":1,"ways":[{"times":5,"same_execution":true,"path":{"blocks":[0,1,2],"lines":[]},"from":{"function":{"index":0,"name":"f"},"operator":"i32.add","offset":63,"source":null,"path":{"blocks":[0,1,2],"lines":[]}},"executions_in_path":5,"redundant_in_path":5}]}]}
 ;; $ afterimage redundancy run.aft --expressions --function f --format csv

@@ -24,20 +24,20 @@
 ;; | 1024
 ;; ! afterimage: simulate.wat returned; 0 host calls recorded in run.aft (N)
 ;; $ afterimage simulate run.aft --no-save
-;; | 5 of 193 accesses (2.6%) miss a cache of 32 KiB (8 ways, lines of 64 bytes), and 5 (2.6%) one of 1 MiB (16 ways, lines of 64 bytes) behind it
+;; | 5 of 193 accesses (2.6%) miss a cache of 32 KiB (8 ways, lines of 64 bytes), and 5 (2.6%) also miss a second level of 1 MiB (16 ways, lines of 64 bytes)
 ;; |
-;; |                 executed  missed    rate  second level, too    rate
-;; | loads                128       0    0.0%                  0    0.0%
-;; | stores                64       4    6.3%                  4    6.3%
-;; | bulk operators         1       1  100.0%                  1  100.0%
+;; |                 executed  missed    rate  both levels    rate
+;; | loads                128       0    0.0%            0    0.0%
+;; | stores                64       4    6.3%            4    6.3%
+;; | bulk operators         1       1  100.0%            1  100.0%
 ;; | 196 lines touched; first level: 6 read, 0 written back; second level: 6 read, 0 written back
-;; | of linear memory only: locals, globals and the operand stack are taken for registers, and what the host accesses is left out
+;; | for linear memory only: locals, globals and the operand stack count as registers, and accesses by the host are left out
 ;; |
-;; | of all  executed  missed    rate  second, too    rate  function
+;; | of all  executed  missed    rate  both levels    rate  function
 ;; |  80.0%        64       4    6.3%            4    6.3%  fill
 ;; |  20.0%         1       1  100.0%            1  100.0%  main
 ;; |
-;; | a TAGE predictor of 7 tables of 1,024 entries and histories of 5 to 130 mispredicts 13 of 321 branches (4.0%), 4.40 for 1,000 instructions
+;; | a TAGE predictor of 7 tables of 1,024 entries and histories of 5 to 130 mispredicts 13 of 321 branches (4.0%), 4.40 per 1,000 instructions
 ;; |
 ;; |                       executed  mispredicted    rate
 ;; | conditional branches       320            12    3.8%
@@ -56,7 +56,7 @@
 ;; | stores                64      16   25.0%
 ;; | bulk operators         1       1  100.0%
 ;; | 208 lines touched; first level: 48 read, 24 written back
-;; | of linear memory only: locals, globals and the operand stack are taken for registers, and what the host accesses is left out
+;; | for linear memory only: locals, globals and the operand stack count as registers, and accesses by the host are left out
 ;; |
 ;; | of all  executed  missed    rate  function
 ;; |  58.5%       128      24   18.8%  sum
@@ -64,22 +64,22 @@
 ;; |   2.4%         1       1  100.0%  main
 ;; ! afterimage: --cache 128,2,16: history of 193 executions in 91 bytes (3.7720 bits each)
 ;; $ afterimage simulate run.aft --cache 128,2,16 --cache2 1k,4,32 --by instruction
-;; | 41 of 193 accesses (21.2%) miss a cache of 128 bytes (2 ways, lines of 16 bytes), and 9 (4.7%) one of 1 KiB (4 ways, lines of 32 bytes) behind it
+;; | 41 of 193 accesses (21.2%) miss a cache of 128 bytes (2 ways, lines of 16 bytes), and 9 (4.7%) also miss a second level of 1 KiB (4 ways, lines of 32 bytes)
 ;; |
-;; |                 executed  missed    rate  second level, too    rate
-;; | loads                128      24   18.8%                  0    0.0%
-;; | stores                64      16   25.0%                  8   12.5%
-;; | bulk operators         1       1  100.0%                  1  100.0%
+;; |                 executed  missed    rate  both levels    rate
+;; | loads                128      24   18.8%            0    0.0%
+;; | stores                64      16   25.0%            8   12.5%
+;; | bulk operators         1       1  100.0%            1  100.0%
 ;; | 208 lines touched; first level: 48 read, 24 written back; second level: 12 read, 0 written back
-;; | of linear memory only: locals, globals and the operand stack are taken for registers, and what the host accesses is left out
+;; | for linear memory only: locals, globals and the operand stack count as registers, and accesses by the host are left out
 ;; |
-;; | of all  executed  missed    rate  second, too    rate  offset  operator     source  function
+;; | of all  executed  missed    rate  both levels    rate  offset  operator     source  function
 ;; |  58.5%       128      24   18.8%            0    0.0%  @0x7b   i32.load             sum
 ;; |  39.0%        64      16   25.0%            8   12.5%  @0x57   i32.store            fill
 ;; |   2.4%         1       1  100.0%            1  100.0%  @0xac   memory.copy          main
 ;; ! afterimage: --cache 128,2,16 --cache2 1024,4,32: history of 193 executions in 143 bytes (5.9275 bits each)
 ;; $ afterimage simulate run.aft --branch-predictor bimodal --branch-predictor gshare:bits=8,history=6 --by instruction --limit 2
-;; | a bimodal predictor of 4,096 counters mispredicts 134 of 321 branches (41.7%), 45.32 for 1,000 instructions
+;; | a bimodal predictor of 4,096 counters mispredicts 134 of 321 branches (41.7%), 45.32 per 1,000 instructions
 ;; |
 ;; |                       executed  mispredicted    rate
 ;; | conditional branches       320           133   41.6%
@@ -90,7 +90,7 @@
 ;; |   2.2%       128             3    2.3%  @0x91   br_if             sum
 ;; | … and more: see them with --limit N
 ;; |
-;; | a gshare predictor of 256 counters and a history of 6 mispredicts 20 of 321 branches (6.2%), 6.76 for 1,000 instructions
+;; | a gshare predictor of 256 counters and a history of 6 mispredicts 20 of 321 branches (6.2%), 6.76 per 1,000 instructions
 ;; |
 ;; |                       executed  mispredicted    rate
 ;; | conditional branches       320            19    5.9%
@@ -151,7 +151,7 @@
 ;; | "'--branch-predictor gshare:bits=8,history=6,targets=9",101,8,56,hit
 ;; | "'--branch-predictor gshare:bits=8,history=6,targets=9",101,64,1,missed
 ;; $ afterimage simulate run.aft --at @0x7b#35 --limit 3
-;; ! afterimage: run.aft: --at @0x7b#35: that is one execution: leave --limit out
+;; ! afterimage: run.aft: --at @0x7b#35: that is one execution; leave out --limit
 ;; = 125
 ;; $ afterimage simulate run.aft --at @0x7b#35 --cache 128,2,16
 ;; | @0x7b i32.load    in sum
@@ -164,7 +164,7 @@
 ;; | none before missed; the next one is #37
 ;; | 24 of 128 executions missed (18.8%): --cache 128,2,16
 ;; $ afterimage simulate run.aft --at fill#last
-;; ! afterimage: run.aft: --at fill#last: histories are of the executions of instructions, and this is of a line or a function: leave out what is behind the # to see its instructions, and add it to one of these
+;; ! afterimage: run.aft: --at fill#last: only instructions have histories, and this is a line or a function: leave out the # to list its instructions, then add it to one of them
 ;; = 125
 ;; $ afterimage simulate run.aft --at @0x65#last
 ;; | @0x65 br_if    in fill
@@ -177,7 +177,7 @@
 ;; | the last one before that was mispredicted is #7; none after was mispredicted
 ;; | 8 of 64 executions mispredicted (12.5%): --branch-predictor gshare:bits=8,history=6,targets=9
 ;; $ afterimage simulate run.aft --at @0x7b#129
-;; ! afterimage: run.aft: what is at @0x7b#129 was executed 128 times: there is no execution 129
+;; ! afterimage: run.aft: @0x7b#129 was executed 128 times: there is no execution 129
 ;; = 125
 ;; $ afterimage simulate run.aft --at @0x7e --cache 128,2,16
 ;; ! afterimage: run.aft: no load or store at @0x7e was ever executed; see those that were with --by instruction
@@ -188,7 +188,7 @@
 ;; | @0x7b i32.load    in sum
 ;; |   24 of 128 executions missed (18.8%): 58.5% of all
 ;; |   afterimage slice run.aft --at @0x7b#125 --operand 1
-;; ! afterimage: who made addresses and conditions is told if the recording has values: afterimage build --lens full run.aft
+;; ! afterimage: to see what computed addresses and conditions, build the values: afterimage build --lens full run.aft
 ;; $ afterimage build --lens full run.aft
 ;; ! afterimage: values of 1,153 executed statements in 137 bytes (0.1188 a statement)
 ;; $ afterimage simulate run.aft --worst --cache 128,2,16 --branch-predictor gshare:bits=8,history=6 --limit 2
@@ -243,9 +243,9 @@
 ;; | simulated --branch-predictor gshare:bits=8,history=6,targets=9: 321 executions, 20 missed: 177 bytes, 4.411 bits each
 ;; | size      N
 ;; |
-;; | Mind before sharing it: whoever gets this file learns
+;; | Before you share this file: whoever gets it learns
 ;; |   the module, 254 bytes, without debug information
-;; | `afterimage strip --inputs` drops what the program was given
+;; | `afterimage strip --inputs` removes what the program was given
 ;; $ afterimage verify run.aft
 ;; | sound: N, 26 chunks in 15 sections, 2 events
 ;; | whole path: 392 executed blocks, 10 paths in 1 segment, compared with the end
@@ -256,12 +256,12 @@
 ;; | history of 321 executions, --branch-predictor gshare:bits=8,history=6,targets=9: the same when it is simulated again
 ;; | re-executed: the same calls, the same results, the same ending
 ;; $ afterimage simulate run.aft --cache 128,3,16
-;; ! error: invalid value '128,3,16' for '--cache <SIZE,WAYS,LINE>': cache "128,3,16": 8 lines in sets of 3 are no power of two of sets; change the size or the ways
+;; ! error: invalid value '128,3,16' for '--cache <SIZE,WAYS,LINE>': cache "128,3,16": 8 lines in sets of 3 do not make a power of two of sets; change the size or the ways
 ;; !
 ;; ! For more information, try '--help'.
 ;; = 125
 ;; $ afterimage simulate run.aft --cache 1k,2,64 --cache2 128,2,16
-;; ! afterimage: the second level 128,2,16 is smaller than the first, 1024,2,64, or has shorter lines; exchange them
+;; ! afterimage: the second level 128,2,16 is smaller than the first, 1024,2,64, or has shorter lines; swap them
 ;; = 125
 ;; $ afterimage simulate run.aft --cache2 1k,2,64
 ;; ! error: the following required arguments were not provided:
@@ -272,25 +272,25 @@
 ;; ! For more information, try '--help'.
 ;; = 125
 ;; $ afterimage simulate run.aft --branch-predictor perceptron
-;; ! error: invalid value 'perceptron' for '--branch-predictor <PREDICTOR>': there is no branch predictor "perceptron": bimodal, gshare and tage can be simulated
+;; ! error: invalid value 'perceptron' for '--branch-predictor <PREDICTOR>': there is no branch predictor "perceptron": choose bimodal, gshare or tage
 ;; !
 ;; ! For more information, try '--help'.
 ;; = 125
 ;; $ afterimage simulate run.aft --no-save
-;; | 5 of 193 accesses (2.6%) miss a cache of 32 KiB (8 ways, lines of 64 bytes), and 5 (2.6%) one of 1 MiB (16 ways, lines of 64 bytes) behind it
+;; | 5 of 193 accesses (2.6%) miss a cache of 32 KiB (8 ways, lines of 64 bytes), and 5 (2.6%) also miss a second level of 1 MiB (16 ways, lines of 64 bytes)
 ;; |
-;; |                 executed  missed    rate  second level, too    rate
-;; | loads                128       0    0.0%                  0    0.0%
-;; | stores                64       4    6.3%                  4    6.3%
-;; | bulk operators         1       1  100.0%                  1  100.0%
+;; |                 executed  missed    rate  both levels    rate
+;; | loads                128       0    0.0%            0    0.0%
+;; | stores                64       4    6.3%            4    6.3%
+;; | bulk operators         1       1  100.0%            1  100.0%
 ;; | 196 lines touched; first level: 6 read, 0 written back; second level: 6 read, 0 written back
-;; | of linear memory only: locals, globals and the operand stack are taken for registers, and what the host accesses is left out
+;; | for linear memory only: locals, globals and the operand stack count as registers, and accesses by the host are left out
 ;; |
-;; | of all  executed  missed    rate  second, too    rate  function
+;; | of all  executed  missed    rate  both levels    rate  function
 ;; |  80.0%        64       4    6.3%            4    6.3%  fill
 ;; |  20.0%         1       1  100.0%            1  100.0%  main
 ;; |
-;; | a TAGE predictor of 7 tables of 1,024 entries and histories of 5 to 130 mispredicts 13 of 321 branches (4.0%), 4.40 for 1,000 instructions
+;; | a TAGE predictor of 7 tables of 1,024 entries and histories of 5 to 130 mispredicts 13 of 321 branches (4.0%), 4.40 per 1,000 instructions
 ;; |
 ;; |                       executed  mispredicted    rate
 ;; | conditional branches       320            12    3.8%
@@ -301,5 +301,5 @@
 ;; |  15.4%        64             2    3.1%  fill
 ;; |   7.7%         1             1  100.0%  main
 ;; $ afterimage simulate run.aft --at fill --limit 3 --format csv
-;; ! afterimage: run.aft: --limit shortens what --at writes as text; the other formats have the whole history
+;; ! afterimage: run.aft: --limit only shortens the text of --at; the other formats have the whole history
 ;; = 125

@@ -81,7 +81,7 @@
 ;; | what double#1, `i32.add` at t=9, depends on: 12 statements, 16 executions of them
 ;; | and 4 bytes of memory as they were before the run
 ;; |
-;; | Statements of no known line (--by statement lists them)
+;; | Statements without a known line (--by statement lists them)
 ;; | statements  executions  function
 ;; |          1           1  double
 ;; |          4           8  sum
@@ -151,7 +151,7 @@
 ;; | what double#1, `i32.add` at t=9, depends on: 12 statements, 16 executions of them
 ;; | and 4 bytes of memory as they were before the run
 ;; |
-;; | Statements of no known line (--by statement lists them)
+;; | Statements without a known line (--by statement lists them)
 ;; | statements  executions  function
 ;; |          1           1  double
 ;; |          4           8  sum
@@ -169,7 +169,7 @@
 ;; |       3: afterimage why run.aft --at @0x76#1 --operand right
 ;; |   a local that nothing wrote, which is 0
 ;; $ afterimage slice run.aft --at double --chain --format json
-;; ! afterimage: --chain writes text; in other formats, afterimage why writes it
+;; ! afterimage: --chain writes only text; for other formats use afterimage why
 ;; = 125
 ;; $ afterimage slice run.aft --at sum --forward --by statement
 ;; | what depends on sum#1 (4 statements): 17 statements, 25 executions of them
@@ -200,7 +200,7 @@
 ;; |     1   1  @0xd7         i32.xor
 ;; |     1   1  @0xd8         i32.store
 ;; $ afterimage slice run.aft --at double --chop sum#last --by statement
-;; | how sum#last (4 statements) had an influence on double#1, `i32.add` at t=9: 10 statements, 14 executions of them
+;; | how sum#last (4 statements) influenced double#1, `i32.add` at t=9: 10 statements, 14 executions of them
 ;; |
 ;; | double
 ;; | times  of  offset  line  text
@@ -221,7 +221,7 @@
 ;; |     1   1  @0xb9         i32.load
 ;; |     1   1  @0xbc         call $double
 ;; $ afterimage slice run.aft --at sum#1 --chop double --by statement
-;; | how double#1, `i32.add` at t=9 had an influence on sum#1 (4 statements): nothing that was executed
+;; | how double#1, `i32.add` at t=9 influenced sum#1 (4 statements): nothing that was executed
 ;; $ afterimage slice run.aft --at double --algorithm edges --by statement --limit 4
 ;; | what statements of double#1, `i32.add` at t=9, had ever depended on: 12 statements, 20 executions of them
 ;; |
@@ -308,7 +308,7 @@
 ;; | what @0x6a (executed from t=9 on) depends on: 7 statements, 10 executions of them
 ;; | and 4 bytes of memory as they were before the run
 ;; |
-;; | Statements of no known line (--by statement lists them)
+;; | Statements without a known line (--by statement lists them)
 ;; | statements  executions  function
 ;; |          1           1  double
 ;; |          3           6  sum
@@ -342,9 +342,9 @@
 ;; | slice "doubled": what @0x6a (executed from t=9 on) depends on: 7 statements, 10 executions of them
 ;; | size      N
 ;; |
-;; | Mind before sharing it: whoever gets this file learns
+;; | Before you share this file: whoever gets it learns
 ;; |   the module, 317 bytes, without debug information
-;; | `afterimage strip --inputs` drops what the program was given
+;; | `afterimage strip --inputs` removes what the program was given
 ;; $ afterimage verify run.aft
 ;; | sound: N, 19 chunks in 12 sections, 3 events
 ;; | whole path: 12 executed blocks, 8 paths in 1 segment, compared with the end
@@ -421,14 +421,14 @@
 ;; $ afterimage slice run.aft --at double --algorithm edges --address 16
 ;; | what statements that made 0x10..0x17 before t=9 had ever depended on: nothing that was executed
 ;; $ afterimage slice run.aft --at double --annotate --format json
-;; ! afterimage: --annotate writes text; --format html has the same files, as a page
+;; ! afterimage: --annotate writes only text; --format html has the same files as a page
 ;; = 125
 ;; $ afterimage slice run.aft --at nothing
 ;; ! afterimage: run.aft: no function is called "nothing"
 ;; = 125
 ;; $ afterimage slice run.aft --at double --limit 3 --format csv
-;; ! afterimage: --limit is for rows of text; the other formats have everything
+;; ! afterimage: --limit only applies to rows of text; the other formats have everything
 ;; = 125
 ;; $ afterimage slice run.aft --at double --by line --format html
-;; ! afterimage: --by says what a row of a table is; the page of --format html has whole files
+;; ! afterimage: --by selects the rows of a table, but --format html has whole files; leave it out
 ;; = 125

@@ -67,7 +67,7 @@
 ;; |     local 0 $n = 3  (i32, parameter)
 ;; |     local 1 $twice = 6  (i32)
 ;; $ afterimage state run.aft --at down#last --frame 5
-;; ! afterimage: run.aft: --frame 5: 5 functions are open at t=8, numbered from 0
+;; ! afterimage: run.aft: --frame 5: 5 functions are active at t=8, numbered from 0
 ;; = 125
 ;; $ afterimage state run.aft --at end --globals
 ;; | before @0x8b, in the block at t=18 of 18
@@ -98,7 +98,7 @@
 ;; ! afterimage: run.aft: no function is called "doun"; did you mean down?
 ;; = 125
 ;; $ afterimage state run.aft --at end --depth 0
-;; ! error: invalid value '0' for '--depth <N>': 0 shows nothing; give a number from 1 on
+;; ! error: invalid value '0' for '--depth <N>': --depth 0 shows nothing; give a number from 1 on
 ;; !
 ;; ! For more information, try '--help'.
 ;; = 125

@@ -136,7 +136,7 @@
 ;; |      t  function                  place      operator          effect
 ;; |     14  _start                    @0x110     i32.load          0x104, 4 bytes = 3
 ;; |     14  _start                    @0x119     i32.load          0x200, 4 bytes = 0
-;; | … and more: go on with --from @0x11c#1, or --limit all
+;; | … and more: continue with --from @0x11c#1, or --limit all
 ;; $ afterimage trace run.aft --level memory --reverse
 ;; |      t  function                  place      operator          effect
 ;; |     14  _start                    @0x119     i32.load          0x200, 4 bytes = 0
@@ -251,7 +251,7 @@
 ;; |   as i64: 0 (0x0)
 ;; |   as f64: 0.0
 ;; | 0x80..0x87, 8 bytes
-;; |   written       never: as the module has it, or zero
+;; |   written       never: it is the module's initial value, or zero
 ;; |   next read     never
 ;; |   next written  t=13  @0xc3 in _start: 0x80, 8 bytes <- 1.5
 ;; $ afterimage memory run.aft --address 0x104..0x107 --all
@@ -272,7 +272,7 @@
 ;; ! afterimage: run.aft: the program has no memory 1; it has 1, counted from 0
 ;; = 125
 ;; $ afterimage memory run.aft --address 0x
-;; ! error: invalid value '0x' for '--address <A[..B]>': "0x" is no address: write 0x1040, or decimal digits
+;; ! error: invalid value '0x' for '--address <A[..B]>': "0x" is not an address: write 0x1040, or decimal digits
 ;; !
 ;; ! For more information, try '--help'.
 ;; = 125
@@ -311,7 +311,7 @@
 ;; | @0x82 i32.load    in sum
 ;; |           #4  t=11              0x40
 ;; $ afterimage addresses run.aft --at sum --instances 9
-;; ! afterimage: run.aft: what is at sum was executed 4 times, so there is no execution 9; the last is 4
+;; ! afterimage: run.aft: sum was executed 4 times, so there is no execution 9; the last is 4
 ;; = 125
 ;; $ afterimage addresses run.aft --at sum --instances t=1
 ;; | @0x82 i32.load    in sum
@@ -331,6 +331,6 @@
 ;; $ afterimage build --lens paths --again --exclude sum run.aft
 ;; ! afterimage: path of 14 executed blocks in 13 bytes, without sum
 ;; $ afterimage trace run.aft --level statement
-;; ! afterimage: the path in run.aft lacks sum: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile run.aft
-;; ! afterimage: run.aft: the path lacks sum, and this needs all of it; build the whole path with: afterimage build --lens paths --again run.aft
+;; ! afterimage: the path in run.aft lacks sum: only the rest is counted, but calls are numbered as in the whole run; for exact counts of everything: afterimage profile run.aft
+;; ! afterimage: run.aft: the path lacks sum, but this question needs all of it; build the whole path with: afterimage build --lens paths --again run.aft
 ;; = 125

@@ -46,13 +46,13 @@
 ;; |      8  loop                      @0x5d      i32.gt_s          = 1
 ;; |      8  loop                      @0x5e      br_if             on 1
 ;; |      9  loop                      @0x56      i32.sub           = 1
-;; | … and more: go on with --from @0x5d#2, or --limit all
+;; | … and more: continue with --from @0x5d#2, or --limit all
 ;; $ afterimage trace run.aft --level statement --limit 3 --reverse
 ;; |      t  function                  place      operator          effect
 ;; |     12  f                         @0x70      end               returns 12
 ;; |     12  f                         @0x6f      i32.add           = 12
 ;; |     11  loop                      @0x63      end               returns 0
-;; | … and more: go on with --to @0x5e#3, or --limit all
+;; | … and more: continue with --to @0x5e#3, or --limit all
 ;; $ afterimage trace run.aft --level statement --function by-call
 ;; |      t  function                  place      operator          effect
 ;; |      2  by-call                   @0x39      call              leaf()
@@ -68,16 +68,16 @@
 ;; |      5  by-catch                  @0x48      throw             7
 ;; |      5  by-catch                  @0x4d      end               returns 7
 ;; $ afterimage trace run.aft --function by-call --from leaf#1
-;; ! afterimage: run.aft: by-call executes nothing from t=3 to t=12; it does nearest at t=2
+;; ! afterimage: run.aft: by-call executes nothing from t=3 to t=12; the nearest time is t=2
 ;; = 125
 ;; $ afterimage trace run.aft --level statement --function leaf --from loop#1
-;; ! afterimage: run.aft: leaf executes nothing from t=7 to t=12; it does nearest at t=3
+;; ! afterimage: run.aft: leaf executes nothing from t=7 to t=12; the nearest time is t=3
 ;; = 125
 ;; $ afterimage trace run.aft --level statement --from @0x5d#2 --limit 2
 ;; |      t  function                  place      operator          effect
 ;; |      9  loop                      @0x5d      i32.gt_s          = 1
 ;; |      9  loop                      @0x5e      br_if             on 1
-;; | … and more: go on with --from @0x56#3, or --limit all
+;; | … and more: continue with --from @0x56#3, or --limit all
 ;; $ afterimage trace run.aft --level statement --from 3 --limit 1
 ;; |      t  function                  place      operator          effect
 ;; |      3  leaf                      @0x34      end               returns
@@ -90,4 +90,4 @@
 ;; |      3  leaf                      @0x34      end               returns
 ;; |      3  by-call                   @0x3b      end               returns 5
 ;; |      4  f                         @0x68      call              by-catch()
-;; | … and more: go on with --from @0x48#1, or --limit all
+;; | … and more: continue with --from @0x48#1, or --limit all

@@ -47,7 +47,7 @@
 ;; |      4      1  block2    0x4d        f
 ;; |      5      2  block0    0x43          f
 ;; |      6      2  block2    0x4d          f
-;; | … and 17 more: go on with --from 7, or --limit all
+;; | … and 17 more: continue with --from 7, or --limit all
 ;; $ afterimage trace run.aft --to 20% --reverse
 ;; |      t  depth  block     offset      function
 ;; |      4      1  block2    0x4d        f
@@ -114,7 +114,7 @@
 ;; |      t   blocks  depth  called at               function
 ;; |     20       2       1  0x30 block1             f#6
 ;; |     15       2       2  0x4d block2             f#5
-;; | … and 4 more: go on with --to 13, or --limit all
+;; | … and 4 more: continue with --to 13, or --limit all
 ;; $ afterimage trace run.aft --from f#last --to end --format json
 ;; | {"schema":"afterimage/trace/2","level":"block","first":20,"last":23,"length":N,"reverse":false,"function":null}
 ;; | {"t":20,"depth":1,"function":{"index":1,"name":"f"},"block":0,"offset":67,"source":null}
@@ -137,7 +137,7 @@
 ;; | 100.0%         23     8      1        1        1  main
 ;; |  65.2%         15    15      6        2        1  f
 ;; $ afterimage calls run.aft --function f
-;; | f: 6 calls, 15 blocks of its own, 15 with all that it calls (65.2% of the run)
+;; | f: 6 calls, 15 blocks of its own, 15 with everything that it calls (65.2% of the run)
 ;; |
 ;; | calls  inclusive  self  called by
 ;; |     3         15     8  main
@@ -167,7 +167,7 @@
 ;; | ,,0,main,1,8,23
 ;; | 0,main,1,f,3,8,15
 ;; $ afterimage calls run.aft --function f --call 3 --format csv
-;; ! afterimage: run.aft: a call has no csv: choose --format text or json
+;; ! afterimage: run.aft: a call cannot be written as csv: choose --format text or json
 ;; = 125
 ;; $ afterimage trace run.aft --from 0
 ;; ! afterimage: run.aft: --from 0: the run has 23 blocks, from t=1 to t=23; there is no 0; the nearest is t=1
@@ -179,7 +179,7 @@
 ;; ! afterimage: run.aft: --to -1000: the run has 23 blocks, from t=1 to t=23; there is no -1000; the nearest is t=1
 ;; = 125
 ;; $ afterimage trace run.aft --from 101%
-;; ! afterimage: run.aft: --from 101%: "101%" is no part of the run: write 0% to 100%, with at most nine decimals
+;; ! afterimage: run.aft: --from 101%: "101%" is not a share of the run: write 0% to 100%, with at most nine decimals
 ;; = 125
 ;; $ afterimage trace run.aft --from 5 --to 4
 ;; ! afterimage: run.aft: the stretch is empty: --from is t=5, which is after --to, t=4
@@ -200,7 +200,7 @@
 ;; ! afterimage: run.aft: idle was never called
 ;; = 125
 ;; $ afterimage trace run.aft --function f --to 2
-;; ! afterimage: run.aft: f executes nothing from t=1 to t=2; it does nearest at t=3
+;; ! afterimage: run.aft: f executes nothing from t=1 to t=2; the nearest time is t=3
 ;; = 125
 ;; $ afterimage trace run.aft --last 0
 ;; ! error: invalid value '0' for '--last <N>': give a number from 1 on
@@ -217,7 +217,7 @@
 ;; |      3       8       1  0x30 block1               f
 ;; |      1      23       0                          main
 ;; $ afterimage trace run.aft --depth 2
-;; ! afterimage: --depth limits a tree of calls: it goes with --level call, and without --function
+;; ! afterimage: --depth limits a tree of calls: use it with --level call, and without --function
 ;; = 125
 ;; $ afterimage trace run.aft --limit none
 ;; ! error: invalid value 'none' for '--limit <N|all>': give a number from 1 on, or all

@@ -46,7 +46,7 @@
 ;; | @0x3c i32.store16    in put
 ;; |           #3  t=6               0xffff, 2 bytes: trapped (memory access out of bounds)
 ;; $ afterimage addresses run.aft --at put --instances 4
-;; ! afterimage: run.aft: what is at put was executed 3 times, so there is no execution 4; the last is 3
+;; ! afterimage: run.aft: put was executed 3 times, so there is no execution 4; the last is 3
 ;; = 125
 ;; $ afterimage addresses run.aft --at put --instances last --format json
 ;; | {"schema":"afterimage/addresses/2","instructions":[{"function":{"index":0,"name":"put"},"operator":"i32.store16","offset":60,"source":null}]}
@@ -59,7 +59,7 @@
 ;; | offset  operator     accesses  addresses  smallest  largest  stride  times  source  function
 ;; | 0x3c    i32.store16         2          2      0x64   0xfffe  +65434      1          put
 ;; | 1 instruction, 2 accesses
-;; | not among them: i32.store16 at @0x3c in put trapped (memory access out of bounds): 0xffff, 2 bytes
+;; | not included: i32.store16 at @0x3c in put trapped (memory access out of bounds): 0xffff, 2 bytes
 ;; $ afterimage addresses run.aft --all --format json
 ;; | {"schema":"afterimage/address-stats/2","bound":4096,"trapped":{"function":{"index":0,"name":"put"},"operator":"i32.store16","offset":60,"source":null,"access":{"memory":0,"address":65535,"bytes":N},"why":"memory access out of bounds"}}
 ;; | {"function":{"index":0,"name":"put"},"operator":"i32.store16","offset":60,"source":null,"accesses":2,"memory":0,"bytes":N,"addresses":2,"smallest":100,"largest":65534,"strides":1,"stride":65434,"stride_times":1}

@@ -32,7 +32,7 @@
 ;; ! afterimage: path of 14 executed blocks in 16 bytes
 ;; ! afterimage: values of 41 executed statements in 79 bytes (1.9268 a statement)
 ;; $ afterimage build --lens full run.aft
-;; ! afterimage: run.aft has these values already; --again builds them anew
+;; ! afterimage: run.aft already has these values; --again builds them again
 ;; $ afterimage values run.aft --at sum
 ;; | @0x90 i32.add  in sum: executed 7 times
 ;; |           #1  t=3              7
@@ -332,7 +332,7 @@
 ;; |   right  → t=14  @0xf8 i32.div_s  in start  trapped (integer division by zero)
 ;; |
 ;; | #1 t=14  @0xf8 i32.div_s  in start  trapped (integer division by zero)
-;; |   nothing depends on it: it trapped, and gave nothing
+;; |   nothing depends on it: it trapped and gave no value
 ;; $ afterimage deps run.aft --at start --forward --limit 1
 ;; | #1 t=1  @0xad i32.load  in start = 7
 ;; |   argument  → t=1  @0xb0 call $sum  in start = 28
@@ -386,7 +386,7 @@
 ;; |   right  → t=14  @0xf8 i32.div_s  in start  trapped (integer division by zero)
 ;; |
 ;; | #1 t=14  @0xf8 i32.div_s  in start  trapped (integer division by zero)
-;; |   nothing depends on it: it trapped, and gave nothing
+;; |   nothing depends on it: it trapped and gave no value
 ;; $ afterimage deps run.aft --at start --forward --control
 ;; | #1 t=1  @0xb0 call $sum  in start = 28
 ;; |   control  → t=2  a block without operators  in sum
@@ -442,7 +442,7 @@
 ;; | {"function":{"index":3,"name":"start"},"offset":173,"type":"i32","first":1,"bits":["0x7"]}
 ;; | {"function":{"index":3,"name":"start"},"offset":201,"type":"i32","first":1,"bits":["0x11c"]}
 ;; $ afterimage values run.aft --loads --format bin
-;; ! afterimage: --format bin is for --loads --each
+;; ! afterimage: --format bin works only with --loads --each
 ;; = 125
 ;; $ afterimage values run.aft --loads --at sum
 ;; ! error: the argument '--loads' cannot be used with '--at <PLACE>'
@@ -472,20 +472,20 @@
 ;; |           #2  t=4              13
 ;; |           #3  t=5              18
 ;; |           #4  t=6              22
-;; |            …  4 outside of what was kept, from t=4 to t=6; the rest: afterimage build --lens full run.aft
+;; |            …  4 outside what was kept, from t=4 to t=6; for the rest: afterimage build --lens full run.aft
 ;; $ afterimage values run.aft --at sum+0x9 --stats
 ;; | @0x90 i32.add  in sum: executed 7 times
 ;; |     3 different values, from 13 to 22; each once
-;; |            …  4 outside of what was kept, from t=4 to t=6; the rest: afterimage build --lens full run.aft
+;; |            …  4 outside what was kept, from t=4 to t=6; for the rest: afterimage build --lens full run.aft
 ;; $ afterimage values run.aft --at sum+0x9 --histogram --format json
 ;; | {"schema":"afterimage/values/2","at":"sum+0x9","statements":[{"function":{"index":2,"name":"sum"},"offset":144,"operator":"i32.add","source":null,"executions":7,"counts":[{"value":{"role":"","type":"i32","bits":"0xd","as_number":13,"text":"13"},"times":1},{"value":{"role":"","type":"i32","bits":"0x12","as_number":18,"text":"18"},"times":1},{"value":{"role":"","type":"i32","bits":"0x16","as_number":22,"text":"22"},"times":1}],"more":0,"outside":4}]}
 ;; $ afterimage values run.aft --at sum+0x9 --instances 1..3
 ;; | @0x90 i32.add  in sum: executed 7 times
 ;; |           #2  t=4              13
 ;; |           #3  t=5              18
-;; |            …  1 outside of what was kept, from t=4 to t=6; the rest: afterimage build --lens full run.aft
+;; |            …  1 outside what was kept, from t=4 to t=6; for the rest: afterimage build --lens full run.aft
 ;; $ afterimage values run.aft --at sum+0x9#7
-;; ! afterimage: run.aft: values were kept from t=4 to t=6 only, and this needs one of t=9; the rest: afterimage build --lens full
+;; ! afterimage: run.aft: values were kept from t=4 to t=6 only, but this question needs one of t=9; for the rest: afterimage build --lens full
 ;; = 125
 ;; $ afterimage state run.aft --at t=5
 ;; | before the block at t=5 of 14
@@ -504,19 +504,19 @@
 ;; | #1 start()  @0xb0  t=1
 ;; |     local 0 $x = 0  (i32)
 ;; $ afterimage deps run.aft --at sum --forward
-;; ! afterimage: run.aft: values were kept from t=4 to t=6 only, and this needs one of t=3; the rest: afterimage build --lens full
+;; ! afterimage: run.aft: values were kept from t=4 to t=6 only, but this question needs one of t=3; for the rest: afterimage build --lens full
 ;; = 125
 ;; $ afterimage deps run.aft --at start --forward
 ;; | #1 t=11  @0xba memory.copy  in start
-;; |   ? who read it from t=11 to t=14 is not known: values were not kept there
+;; |   ? reads from t=11 to t=14 are not known: no values were kept there
 ;; |
 ;; | #1 t=11  @0xc2 i32.store8  in start = 1
-;; |   ? who read it from t=11 to t=14 is not known: values were not kept there
+;; |   ? reads from t=11 to t=14 are not known: no values were kept there
 ;; |
 ;; | #1 t=14  @0xf8 i32.div_s  in start  trapped (integer division by zero)
-;; |   nothing depends on it: it trapped, and gave nothing
+;; |   nothing depends on it: it trapped and gave no value
 ;; $ afterimage build --lens full --window 4..6 run.aft
-;; ! afterimage: run.aft has these values already; --again builds them anew
+;; ! afterimage: run.aft already has these values; --again builds them again
 ;; $ afterimage build --lens full --window 2..9 run.aft
 ;; ! afterimage: values of 28 executed statements from t=2 to t=10 in 12 bytes (0.4286 a statement)
 ;; $ afterimage values run.aft --at sum+0x9
@@ -542,11 +542,11 @@
 ;; | values    12 executed statements from t=4 to t=6 in 1 epoch: 23 bytes, 1.917 bytes each
 ;; | size      N
 ;; |
-;; | Mind before sharing it: whoever gets this file learns
+;; | Before you share this file: whoever gets it learns
 ;; |   the module, 359 bytes, without debug information
-;; | `afterimage strip --inputs` drops what the program was given
+;; | `afterimage strip --inputs` removes what the program was given
 ;; $ afterimage build --lens full --exclude sum run.aft
-;; ! afterimage: run.aft: the recording has values of all functions already, and these would be without sum; all windows have the same functions: build the values anew with --again
+;; ! afterimage: run.aft: the recording already has values of all functions, and these would be without sum; all windows must have the same functions: build the values again with --again
 ;; = 125
 ;; $ afterimage build --lens full --again --window 400..600 run.aft
 ;; ! afterimage: run.aft: --window 400..600 is after the end: the run has 14 blocks, from t=1 to t=14

@@ -63,5 +63,5 @@
 ;; |       4: afterimage why run.aft --at @0x80#2 --operand left
 ;; |   the constant -1                     @0x77#1 in minus  t=12
 ;; $ afterimage why run.aft --at 50%
-;; ! afterimage: run.aft: 50% is a moment of the run, and no statement: name a place, such as file.c:42#3 or func; what a variable holds at a moment is asked with why --var or slice --var, and what memory holds with slice --address
+;; ! afterimage: run.aft: 50% is a moment of the run, not a statement: name a place, such as file.c:42#3 or func; for a variable at a moment use why --var or slice --var, for memory slice --address
 ;; = 125

@@ -27,7 +27,7 @@
 ;; $ afterimage why-not run.aft --at step+0x18 --after step#4 --format json
 ;; | {"schema":"afterimage/why-not/2","at":"step+0x18","after":13,"before":{"arrivals":false,"times":1,"t":10},"cause":{"kind":"branch","place":{"function":{"index":0,"name":"step"},"source":null,"around":null,"text":null,"operator":"if","at":"@0x39#4","t":13},"times":2,"executions":5,"value":"0","needs":"nonzero","went":{"kind":"left"},"through":[]},"why":[{"step":"computed","value":"0","operands":[{"role":"left","value":"4","constant":false,"followed":true},{"role":"right","value":"3","constant":true,"followed":false}],"place":{"function":{"index":0,"name":"step"},"source":null,"around":null,"text":null,"operator":"i32.eq","at":"@0x38#4","t":13}},{"step":"computed","value":"4","operands":[{"role":"left","value":"3","constant":false,"followed":true},{"role":"right","value":"1","constant":true,"followed":false}],"place":{"function":{"index":1,"name":"_start"},"source":null,"around":null,"text":null,"operator":"i32.add","at":"@0x4d#4","t":12}},{"step":"again","steps":1,"times":3,"back":{"step":"computed","value":"1","operands":[{"role":"left","value":"0","constant":false,"followed":true},{"role":"right","value":"1","constant":true,"followed":false}],"place":{"function":{"index":1,"name":"_start"},"source":null,"around":null,"text":null,"operator":"i32.add","at":"@0x4d#1","t":2}}},{"step":"end","kind":"zero","what":"a local that nothing wrote, which is 0","file":null,"offset":null,"bytes":Nnull,"place":null,"read":null,"led":null,"remark":null}],"steps":5,"others":[]}
 ;; $ afterimage why-not run.aft --at step+0x18 --after step#2
-;; ! afterimage: run.aft: step+0x18 was executed once after t=6, at t=10; for why not again: --after 10
+;; ! afterimage: run.aft: step+0x18 was executed once after t=6, at t=10; to ask why it did not run after that: --after 10
 ;; = 125
 ;; $ afterimage why-not run.aft --at step+0x18 --after t=16
 ;; | step+0x18 was not executed after t=16 (it was executed once before, the last time at t=10):
@@ -40,7 +40,7 @@
 ;; |   1 = 0 + 1                           @0x4d#1 in _start  t=2
 ;; |   a local that nothing wrote, which is 0
 ;; $ afterimage why-not run.aft --at step+0x6 --after step+0x1#5
-;; ! afterimage: run.aft: step+0x6 was executed once from t=16 on, at t=16; for why not again: --after 16
+;; ! afterimage: run.aft: step+0x6 was executed once from t=16 on, at t=16; to ask why it did not run after that: --after 16
 ;; = 125
 ;; $ afterimage why-not run.aft --at step+0x1 --after step+0x6#5
 ;; | step+0x1 was not executed after t=16 (it was executed 5 times before, the last time at t=16):

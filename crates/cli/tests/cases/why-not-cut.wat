@@ -30,7 +30,7 @@
 ;; |   1 = 2 - 1                           @0x66#1 in loops  t=5
 ;; |   the constant 2                      @0x73#1 in _start  t=1
 ;; $ afterimage why-not run.aft --at never --after 5
-;; | never was not executed after t=5 (it never was executed before, either):
+;; | never was not executed after t=5 (it was never executed before, either):
 ;; |   the branch at @0x54#2 in share was executed once (2 times in the whole run) and never went there
 ;; |   the first time then, decided by 0, it left the function (it goes there on any value but 0)
 ;; |   its function would be called by call at @0x56 in share, which was not executed
@@ -39,11 +39,11 @@
 ;; |   1 = 2 - 1                           @0x66#1 in loops  t=5
 ;; |   the constant 2                      @0x73#1 in _start  t=1
 ;; $ afterimage why-not run.aft --at never --after 8
-;; | never was not executed after t=8 (it never was executed before, either):
-;; |   the run trapped: integer division by zero at @0x4d in share, at t=10, before it came there
+;; | never was not executed after t=8 (it was never executed before, either):
+;; |   the run trapped: integer division by zero at @0x4d in share, at t=10, before it got there
 ;; |   its function would be called by call at @0x56 in share, which was not executed
 ;; |   that depends on the branch at @0x54 in share, which was not executed
 ;; $ afterimage why-not run.aft --at later
 ;; | later was never executed:
-;; |   the run trapped: integer division by zero at @0x4d in share, at t=10, when loops was in its call at @0x60, at t=9; the way there leads on from loops, which was entered once, the last time at t=2
+;; |   the run trapped: integer division by zero at @0x4d in share, at t=10, when loops was in its call at @0x60, at t=9; the way there continues from loops, which was entered once, the last time at t=2
 ;; |   its function would be called by call at @0x6e in loops, which was not executed

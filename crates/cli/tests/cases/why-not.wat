@@ -57,16 +57,16 @@
 ;; |   only the host could have called unused
 ;; $ afterimage why-not run.aft --at leave+0x9
 ;; | leave+0x9 was never executed:
-;; |   the run exited with code 0 at @0xb0 in leave, at t=14; the way there leads on from call at @0xb0 in leave, which was executed once, the last time at t=14
+;; |   the run exited with code 0 at @0xb0 in leave, at t=14; the way there continues from call at @0xb0 in leave, which was executed once, the last time at t=14
 ;; $ afterimage why-not run.aft --at check
-;; ! afterimage: run.aft: check was executed 3 times, first at t=3, last at t=9; for why not again: --after 9
+;; ! afterimage: run.aft: check was executed 3 times, first at t=3, last at t=9; to ask why it did not run after that: --after 9
 ;; = 125
 ;; $ afterimage why-not run.aft --at check --after t=12
 ;; | check was not executed after t=12 (it was executed 3 times before, the last time at t=9):
 ;; |   only the host could have called _start after that
 ;; |   its function would be called by call at @0xcc in _start, which was not executed
 ;; $ afterimage why-not run.aft --at check#1
-;; ! afterimage: run.aft: --at check#1: leave the number of the execution out; to ask about a part of the run, use --after
+;; ! afterimage: run.aft: --at check#1: leave out the number of the execution; to ask about a part of the run, use --after
 ;; = 125
 ;; $ afterimage why-not run.aft --at report --format json
 ;; | {"schema":"afterimage/why-not/2","at":"report","after":0,"before":null,"cause":{"kind":"branch","place":{"function":{"index":4,"name":"check"},"source":null,"around":null,"text":null,"operator":"if","at":"@0x9b#3","t":9},"times":3,"executions":3,"value":"0","needs":"nonzero","went":{"kind":"left"},"through":[{"how":"call","place":{"function":{"index":4,"name":"check"},"source":null,"around":null,"text":null,"operator":"call","at":"@0x9f","t":0}}]},"why":[{"step":"computed","value":"0","operands":[{"role":"left","value":"8","constant":false,"followed":true},{"role":"right","value":"10","constant":true,"followed":false}],"place":{"function":{"index":4,"name":"check"},"source":null,"around":null,"text":null,"operator":"i32.gt_s","at":"@0x9a#3","t":9}},{"step":"computed","value":"8","operands":[{"role":"left","value":"4","constant":false,"followed":true},{"role":"right","value":"4","constant":true,"followed":false}],"place":{"function":{"index":8,"name":"_start"},"source":null,"around":null,"text":null,"operator":"i32.add","at":"@0xd2#2","t":7}},{"step":"computed","value":"4","operands":[{"role":"left","value":"0","constant":false,"followed":true},{"role":"right","value":"4","constant":true,"followed":false}],"place":{"function":{"index":8,"name":"_start"},"source":null,"around":null,"text":null,"operator":"i32.add","at":"@0xd2#1","t":4}},{"step":"end","kind":"zero","what":"a local that nothing wrote, which is 0","file":null,"offset":null,"bytes":Nnull,"place":null,"read":null,"led":null,"remark":null}],"steps":3,"others":[]}

@@ -21,4 +21,4 @@
 ;; |     ↑ read at @0x4a#2501 in keeps ← written at @0x48#2501
 ;; |   -16 = 0 - 16                        @0x47#2501 in keeps  t=2,502
 ;; |   … stopped after 3 steps, before the beginning
-;; |       to go on from here, ask why about @0x47#2501; its --steps N goes further
+;; |       to continue from here, ask why about @0x47#2501; its --steps N goes further

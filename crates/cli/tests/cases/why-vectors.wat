@@ -35,7 +35,7 @@
 ;; |   … this 3 more times, back to
 ;; |   2 = 1 + 1                           @0x46#2 in _start  t=3
 ;; |   … stopped after 9 steps, before the beginning
-;; |       to go on from here, ask why about @0x46#2; its --steps N goes further
+;; |       to continue from here, ask why about @0x46#2; its --steps N goes further
 ;; $ afterimage why run.aft --at @0x6b --steps 9
 ;; | 824449296 (0x31241910) at @0x6b#1 in _start
 ;; | comes from a local that nothing wrote, which is 0, 8 steps back
@@ -72,7 +72,7 @@
 ;; |   … this 2 more times, back to
 ;; |   5 = 4 + 1                           @0x46#5 in _start  t=6
 ;; |   … stopped after 9 steps, before the beginning
-;; |       to go on from here, ask why about @0x46#5; its --steps N goes further
+;; |       to continue from here, ask why about @0x46#5; its --steps N goes further
 ;; $ afterimage why run.aft --at @0xd1 --steps 9
 ;; | 49 at @0xd1#1 in _start
 ;; | goes further back than the 9 steps followed
@@ -83,7 +83,7 @@
 ;; |   … this 3 more times, back to
 ;; |   4 = 3 + 1                           @0x46#4 in _start  t=5
 ;; |   … stopped after 9 steps, before the beginning
-;; |       to go on from here, ask why about @0x46#4; its --steps N goes further
+;; |       to continue from here, ask why about @0x46#4; its --steps N goes further
 ;; $ afterimage why run.aft --at @0xde --steps 9
 ;; | 0, stored at @0xde#1 in _start,
 ;; | comes from a local that nothing wrote, which is 0, 4 steps back

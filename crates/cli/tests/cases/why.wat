@@ -44,7 +44,7 @@
 ;; |   242 = 121 * 2                       @0xba#1 in twice  t=50
 ;; |     ↑ read at @0xf8#1 in _start ← written at @0xf4#1 ← loaded at @0xf0#1 ← copied at @0xd9#1
 ;; |   byte 4 of standard input, 'y'
-;; |       fd_read gave it, call 3 of the host, at t=6
+;; |       fd_read provided it in call 3 of the host, at t=6
 ;; $ afterimage why run.aft --at @0x11c
 ;; | 102, stored at @0x11c#1 in _start,
 ;; | comes from byte 4 of standard input, 'y', 12 steps back
@@ -59,7 +59,7 @@
 ;; |   242 = 121 * 2                       @0xba#1 in twice  t=50
 ;; |     ↑ read at @0xf8#1 in _start ← written at @0xf4#1 ← loaded at @0xf0#1 ← copied at @0xd9#1
 ;; |   byte 4 of standard input, 'y'
-;; |       fd_read gave it, call 3 of the host, at t=6
+;; |       fd_read provided it in call 3 of the host, at t=6
 ;; $ afterimage why run.aft --at @0x123
 ;; | 1600 at @0x123#1 in _start
 ;; | comes from a local that nothing wrote, which is 0, 41 steps back
@@ -80,16 +80,16 @@
 ;; | comes from bytes 3..7 of standard input, one step back
 ;; |     ↑ copied at @0xd9#1 in _start
 ;; |   bytes 3..7 of standard input
-;; |       fd_read gave it, call 3 of the host, at t=6
+;; |       fd_read provided it in call 3 of the host, at t=6
 ;; $ afterimage why run.aft --at @0xb0#2
 ;; | 0, given by the call at @0xb0#2 in get,
 ;; | comes from what the host's wasi_snapshot_preview1.fd_read returned, called at t=6
 ;; |   what the host's wasi_snapshot_preview1.fd_read returned, called at t=6
 ;; $ afterimage why run.aft --at @0x11b --operand right
 ;; | 5 (right of i32.add at @0x11b#1 in _start)
-;; | comes from how many bytes were read of standard input, as wasi_snapshot_preview1.fd_read told, one step back
+;; | comes from how many bytes were read of standard input, as wasi_snapshot_preview1.fd_read reported, one step back
 ;; |     ↑ loaded at @0x118#1 in _start
-;; |   how many bytes were read of standard input, as wasi_snapshot_preview1.fd_read told
+;; |   how many bytes were read of standard input, as wasi_snapshot_preview1.fd_read reported
 ;; $ afterimage why run.aft --at @0xe3#30 --steps 10
 ;; | 30 at @0xe3#30 in _start
 ;; | goes further back than the 10 steps followed
@@ -97,7 +97,7 @@
 ;; |   … this 9 more times, back to
 ;; |   21 = 20 + 1                         @0xe3#21 in _start  t=29
 ;; |   … stopped after 10 steps, before the beginning
-;; |       to go on from here, ask why about @0xe3#21; its --steps N goes further
+;; |       to continue from here, ask why about @0xe3#21; its --steps N goes further
 ;; $ afterimage why run.aft --at @0xe3#30 --format json
 ;; | {"schema":"afterimage/why/2","about":"30 at @0xe3#30 in _start","value":"30","at":"@0xe3#30"}
 ;; | {"step":"computed","value":"30","operands":[{"role":"left","value":"29","constant":false,"followed":true},{"role":"right","value":"1","constant":true,"followed":false}],"place":{"function":{"index":4,"name":"_start"},"source":null,"around":null,"text":null,"operator":"i32.add","at":"@0xe3#30","t":38}}
@@ -111,7 +111,7 @@
 ;; |   n0 -> n1;
 ;; |   n2 [label="21 = 20 + 1\l@0xe3#21 in _start  t=29\l"];
 ;; |   n1 -> n2 [label="this step 9 more times", style=dotted];
-;; |   n3 [label="… stopped after 10 steps, before the beginning\lto go on from here, ask why about @0xe3#21; its --steps N goes further\l", shape=ellipse];
+;; |   n3 [label="… stopped after 10 steps, before the beginning\lto continue from here, ask why about @0xe3#21; its --steps N goes further\l", shape=ellipse];
 ;; |   n2 -> n3;
 ;; | }
 ;; $ afterimage why run.aft --at @0x10a --format dot
@@ -128,7 +128,7 @@
 ;; |   n3 -> n3_0 [style=dashed];
 ;; |   n4 [label="242 = 121 * 2\l@0xba#1 in twice  t=50\l"];
 ;; |   n3 -> n4;
-;; |   n5 [label="byte 4 of standard input, 'y'\lfd_read gave it, call 3 of the host, at t=6\l", shape=ellipse];
+;; |   n5 [label="byte 4 of standard input, 'y'\lfd_read provided it in call 3 of the host, at t=6\l", shape=ellipse];
 ;; |   n4 -> n5 [label="read at @0xf8#1 in _start\lwritten at @0xf4#1 in _start\lloaded at @0xf0#1 in _start\lcopied at @0xd9#1 in _start\l"];
 ;; | }
 ;; $ afterimage why run.aft --at @0xe3#30 --steps 10 --format csv

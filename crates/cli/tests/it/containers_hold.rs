@@ -282,7 +282,7 @@ fn containers_of_cpp_are_what_the_program_prints() {
         .ok(&format!("state run.aft --at run.cpp:{there} --depth 1"))
         .stdout;
     for text in [
-        "round     = { 1, <damaged, or not yet made: its links lead round in a circle> }",
+        "round     = { 1, <damaged, or not yet made: its links form a circle> }",
         "backwards = { <damaged, or not yet made: its end is before its beginning> }",
         "cut       = { 1 = 2, <damaged, or not yet made: a link leads to nothing> }",
     ] {
@@ -351,13 +351,13 @@ fn what_else_libcxx_has_is_what_the_program_prints() {
         "run.cpp",
         &[
             "lost_bits = { <damaged, or not yet made: its elements are outside the memory> }",
-            "no_alternative = { <damaged, or not yet made: its index is that of no alternative> }",
+            "no_alternative = { <damaged, or not yet made: its index selects no alternative> }",
             "valueless = valueless",
-            "round = { 1, <damaged, or not yet made: its links lead round in a circle> }",
+            "round = { 1, <damaged, or not yet made: its links form a circle> }",
             "cut = { 3, <damaged, or not yet made: a link leads to nothing> }",
             "lost_text = { <damaged, or not yet made: its text is outside the memory> }",
-            "lost_owner = { <damaged, or not yet made: its owners are not counted> }",
-            "lost_function = { <damaged, or not yet made: it neither has a target nor has none> }",
+            "lost_owner = { <damaged, or not yet made: it has no count of its owners> }",
+            "lost_function = { <damaged, or not yet made: it neither has a target nor lacks one> }",
             "lost_span = { <damaged, or not yet made: its elements are outside the memory> }",
         ],
     );
@@ -373,8 +373,8 @@ fn what_else_rust_has_is_what_the_program_prints() {
         &sandbox,
         "run.rs",
         &[
-            "endless = { 1, <damaged, or not yet made: its links lead round in a circle> }",
-            "unowned = { <damaged, or not yet made: nobody owns it> }",
+            "endless = { 1, <damaged, or not yet made: its links form a circle> }",
+            "unowned = { <damaged, or not yet made: it has no owner> }",
             "odd = { <damaged, or not yet made: it has more nanoseconds than a second> }",
             "neither = { <damaged, or not yet made: it is neither true nor false> }",
             "lost = { <damaged, or not yet made: its elements are outside the memory> }",

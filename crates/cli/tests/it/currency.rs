@@ -161,7 +161,7 @@ fn assignments_that_were_moved_by_construction_are_found() {
     sandbox.refused(
         &format!("currency moved.aft --unoptimised plain.aft --at {HERE}#2 --var x --limit 1"),
         125,
-        &["one stop", "leave --limit out"],
+        &["one stop", "leave out --limit"],
     );
     let first = json(
         &sandbox,
@@ -171,10 +171,7 @@ fn assignments_that_were_moved_by_construction_are_found() {
     );
     assert_eq!(first["stops"].as_array().unwrap().len(), 1, "{first}");
     let head = text.stdout.lines().next().unwrap();
-    assert!(
-        head.contains("none was found that is not current"),
-        "{head}"
-    );
+    assert!(head.contains("none was found not to be current"), "{head}");
     for name in ["x (u32)", "n (u32)", "i (u32)"] {
         assert!(text.stdout.contains(name), "{name}: {}", text.stdout);
     }
@@ -251,8 +248,8 @@ fn rounds_that_changed_places_are_told_by_what_they_gave() {
         }
         let text = sandbox.ok(&format!("{words}#1")).stdout;
         let says = match why {
-            "differs" => "something else than at the one that has the same number: 13 and not 4",
-            "alike" => "does not tell these apart",
+            "differs" => "another value than at the arrival with the same number: 13, not 4",
+            "alike" => "do not show which is which",
             _ => "SUM is ",
         };
         assert!(text.contains(says), "{given}, {body}: {text}");
@@ -483,9 +480,12 @@ fn what_cannot_be_asked_is_refused() {
     );
     refused(
         &format!("{plain} --at app.rs:11:5 --var x"),
-        &["leave the column out"],
+        &["leave out the column"],
     );
-    refused(&format!("{plain} --at work --var x"), &["no source line"]);
+    refused(
+        &format!("{plain} --at work --var x"),
+        &["not a source line"],
+    );
     refused(
         &format!("{plain} --at app.rs:11#99 --var x"),
         &["in the optimised run", "8 times"],
@@ -508,6 +508,6 @@ fn what_cannot_be_asked_is_refused() {
     sandbox.refused(
         "currency other.aft --unoptimised plain.aft --at app.rs:11 --var x",
         125,
-        &["did not do the same", "same input"],
+        &["the two runs differ", "same input"],
     );
 }

@@ -87,7 +87,7 @@ fn people_are_told_in_words() {
     let ranked = all["values"].as_array().unwrap().len();
     let some = sandbox.ok(&format!("{words} --limit 1")).stdout;
     let told = format!(
-        "shown: 1 of {ranked} statements ranked, of each line the first; --format json has all"
+        "shown: 1 of {ranked} statements ranked, only the first of each line; --format json has all"
     );
     assert!(some.contains(&told), "{told}: {some}");
     assert!(!ran.stdout.contains("shown: "), "{}", ran.stdout);

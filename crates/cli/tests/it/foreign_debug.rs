@@ -122,7 +122,7 @@ fn functions_behind_an_inserted_byte_have_no_lines_and_no_variables() {
     sandbox.write("two.wasm", module);
     sandbox.ok("record -o two.aft two.wasm");
     let told = sandbox.ok("profile two.aft").stderr;
-    assert!(told.contains("does not belong to their code"), "{told}");
+    assert!(told.contains("does not match their code"), "{told}");
     let last = all.last().unwrap()["function"]["index"].as_u64().unwrap();
     let before = Vec::from_iter(imported..changed);
     let behind = Vec::from_iter(changed..=last);
@@ -155,7 +155,7 @@ fn functions_behind_an_inserted_byte_have_no_lines_and_no_variables() {
         let option = if command == "trace" { "--from" } else { "--at" };
         let ran = sandbox.run(&format!("{command} two.aft {option} {at}"));
         assert_ne!(ran.code, Some(0), "{command}");
-        let why = "does not belong to their code";
+        let why = "does not match their code";
         let said = ran.stderr.lines().last().unwrap_or_default();
         assert!(
             said.contains("app.rs") && said.contains(why),
@@ -165,7 +165,7 @@ fn functions_behind_an_inserted_byte_have_no_lines_and_no_variables() {
     let ran = sandbox.run(&format!("values two.aft --at app::{moved} --var n"));
     assert_ne!(ran.code, Some(0), "{ran:?}");
     let said = ran.stderr.lines().last().unwrap_or_default();
-    let why = format!("does not belong to the code of app::{moved}:");
+    let why = format!("does not match the code of app::{moved}:");
     assert!(said.contains(&why), "{said}");
 }
 
@@ -197,7 +197,7 @@ fn lines_behind_a_real_rewriter_are_right_or_refused() {
         assert_eq!(known["app"].get(&source), Some(&count), "{source}");
     }
     let told = sandbox.ok("profile new.aft").stderr;
-    let refused = told.contains("does not belong to their code");
+    let refused = told.contains("does not match their code");
     assert!(refused || own("new") == own("app"), "{told}");
 }
 

@@ -54,6 +54,6 @@ fn guests_see_what_was_granted_and_nothing_else() {
         "{info}"
     );
     assert!(!info.contains("hush"), "{info}");
-    assert!(info.contains("before sharing it"), "{info}");
+    assert!(info.contains("Before you share this file"), "{info}");
     sandbox.ok("verify grants.aft");
 }

@@ -190,7 +190,7 @@ fn functions_of_different_programs_are_matched_by_name() {
     assert!(text.contains("functions are matched by name"), "{text}");
     assert!(text.contains("gone"), "{text}");
     let parts = [
-        "100.aft and other.aft are of different programs, whose lines cannot be matched by number",
+        "100.aft and other.aft record different programs, whose lines cannot be matched by number",
         "afterimage diff 100.aft other.aft",
     ];
     sandbox.refused("profile 100.aft --compare other.aft --by line", 125, &parts);
@@ -203,7 +203,7 @@ fn functions_of_different_programs_are_matched_by_name() {
 
     sandbox.wasm("strange.wasm", r#"(module (func (export "go") nop))"#);
     sandbox.ok("record -o strange.aft --invoke go strange.wasm");
-    let parts = ["no function of 100.aft has a name that one of strange.aft has"];
+    let parts = ["100.aft and strange.aft have no function name in common"];
     sandbox.refused("profile 100.aft --compare strange.aft", 125, &parts);
 }
 
@@ -213,8 +213,8 @@ fn what_cannot_be_compared_is_refused() {
     let compare = "profile 100.aft --compare 200.aft";
     for (words, part) in [
         ("--by block", "--by function or --by line"),
-        ("--format lcov", "--compare has no lcov"),
-        ("--format html", "--compare has no html"),
+        ("--format lcov", "--compare cannot write lcov"),
+        ("--format html", "--compare cannot write html"),
         ("--limit 0x", "--limit"),
     ] {
         let ran = sandbox.run(&format!("{compare} {words}"));

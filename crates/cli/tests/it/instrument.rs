@@ -405,12 +405,12 @@ fn dumps_that_are_none() {
     sandbox.refused(
         "profile --counters empty.dump app.wat",
         125,
-        &["empty.dump", "no dump"],
+        &["empty.dump", "not a dump"],
     );
     sandbox.refused(
         "profile --counters random.dump app.wat",
         125,
-        &["random.dump", "no dump"],
+        &["random.dump", "not a dump"],
     );
     sandbox.refused(
         "profile --counters cut.dump app.wat",

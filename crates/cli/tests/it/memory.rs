@@ -32,7 +32,7 @@ fn the_last_writer_is_known_and_what_was_not_searched_is_marked() {
     };
     assert!(written.contains("t=1 "), "{text}");
     for next in [read, next] {
-        assert!(next.contains("unknown: not up to t="), "{text}");
+        assert!(next.contains("unknown: the run after t="), "{text}");
     }
     let [written, read, next] = after("0x1004..0x1007") else {
         unreachable!()
@@ -41,7 +41,7 @@ fn the_last_writer_is_known_and_what_was_not_searched_is_marked() {
         written.contains("t=") && !written.contains("unknown"),
         "{text}"
     );
-    assert!(read.contains("unknown: not up to t="), "{text}");
+    assert!(read.contains("unknown: the run after t="), "{text}");
     assert!(next.contains("t=") && !next.contains("unknown"), "{text}");
     assert!(
         text.contains("afterimage build --lens full long.aft"),

@@ -93,7 +93,7 @@ fn no_report_replaces_a_program_in_text_form() {
     ];
     for (name, text) in programs {
         sandbox.write(name, text);
-        let part = format!("{name} is a module, which no report replaces");
+        let part = format!("{name} is a module, which no report may replace");
         for format in ["text", "pprof"] {
             let words = format!("profile hello.aft --format {format} -o {name}");
             sandbox.refused(&words, 125, &[&part]);
@@ -113,13 +113,13 @@ fn an_existing_recording_is_kept_unless_force() {
     sandbox.refused(
         "record hello.wat",
         125,
-        &["hello.aft exists already", "--force", "-o"],
+        &["hello.aft already exists", "--force", "-o"],
     );
     sandbox.write("precious.txt", "not a recording");
     sandbox.refused(
         "record -o precious.txt hello.wat",
         125,
-        &["precious.txt exists already"],
+        &["precious.txt already exists"],
     );
     assert_eq!(sandbox.read("hello.aft"), before);
     assert_eq!(sandbox.read("precious.txt"), b"not a recording");
@@ -258,8 +258,7 @@ fn counts_that_cannot_be_kept_are_reported_all_the_same() {
     ));
     assert_eq!(full.code, Some(0), "{full:?}");
     assert!(
-        full.stderr
-            .contains("the counts are not kept in some.aft: "),
+        full.stderr.contains("cannot keep the counts in some.aft: "),
         "{full:?}"
     );
     assert_eq!(sandbox.read("some.aft"), before);

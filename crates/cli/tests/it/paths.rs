@@ -55,7 +55,7 @@ fn json(sandbox: &Sandbox, words: &str) -> Value {
 fn number(value: &Value) -> u64 {
     value
         .as_u64()
-        .unwrap_or_else(|| panic!("{value} is no number"))
+        .unwrap_or_else(|| panic!("{value} is not a number"))
 }
 
 fn rows(value: &Value) -> &Vec<Value> {

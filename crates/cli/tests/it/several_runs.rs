@@ -96,7 +96,7 @@ fn every_format_has_the_sum() {
         first.ends_with("; the runs ended inside 4 calls"),
         "{first}"
     );
-    let twice = "7.aft: given more than once, and its counts are added each time";
+    let twice = "7.aft: given more than once; its counts are added each time";
     assert_eq!(text.stderr.matches(twice).count(), 1, "{text:?}");
 
     let document = json(&sandbox, "profile 3.aft 7.aft");
@@ -123,8 +123,9 @@ fn only_recordings_of_one_program_are_added() {
     let other = PROGRAM.replace("i32.const 5", "i32.const 55");
     sandbox.wasm("other.wasm", &other);
     sandbox.ok("record -o other.aft --invoke run other.wasm 3");
-    let parts =
-        ["other.aft: its program is not that of 3.aft; only counts of one program can be added up"];
+    let parts = [
+        "other.aft: records another program than 3.aft; only counts of the same program can be added up",
+    ];
     sandbox.refused("profile 3.aft other.aft", 125, &parts);
     let parts = [
         "other.wasm is a program among recordings",

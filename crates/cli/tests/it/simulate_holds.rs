@@ -480,7 +480,9 @@ fn what_is_wrong_with_a_history_is_found() {
     type Change = fn(&mut Vec<(u64, Vec<u8>)>, &mut Summary);
     let changes: [(&str, Change); 8] = [
         ("ends too early", |epochs, _| epochs.clear()),
-        ("goes on behind", |epochs, _| epochs.push(epochs[0].clone())),
+        ("continues after", |epochs, _| {
+            epochs.push(epochs[0].clone())
+        }),
         ("begins after 1 blocks", |epochs, _| epochs[0].0 = 1),
         // The executions of the first site.
         ("executions", |epochs, _| epochs[0].1[3] ^= 1),
@@ -570,7 +572,7 @@ fn a_damaged_history_hides_no_other_one() {
             let (code, remedy) = if ran.stderr.contains(&named) {
                 (125, &*named)
             } else {
-                (0, "with the options of what it was")
+                (0, "its options cannot be read")
             };
             seen.insert(code);
             assert_eq!(ran.code, Some(code), "{ran:?}");

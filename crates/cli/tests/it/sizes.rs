@@ -88,7 +88,7 @@ fn rows_add_up_to_the_sections_and_these_to_the_file() {
     let part = streams["of_part"].as_f64().unwrap();
     assert!((part * blocks - 8.0).abs() < 1e-6, "{streams}");
     let is_whole = |class: &&Value| {
-        ["timestamps", "the path as it is opened", "what was printed"]
+        ["timestamps", "the opened path", "what was printed"]
             .contains(&class["name"].as_str().unwrap())
     };
     let (whole, own): (Vec<&Value>, Vec<&Value>) = classes.iter().partition(is_whole);
@@ -165,7 +165,7 @@ fn what_is_damaged_is_said_after_everything_else() {
         text.contains("executed blocks") && text.contains("the file"),
         "{text}"
     );
-    assert!(text.contains("before sharing it"), "{text}");
+    assert!(text.contains("Before you share this file"), "{text}");
 }
 
 /// Changes a bit in the payload of each chunk of a kind, found as docs/FORMAT.md describes chunks.

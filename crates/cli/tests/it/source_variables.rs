@@ -127,9 +127,9 @@ fn what_is_no_number_or_nothing_is_refused_once() {
     };
     refused(
         "--var *pair --stats",
-        &["Pair is no single number; name a part of it: .low, .high"],
+        &["Pair is not a single number; name a part of it: .low, .high"],
     );
-    refused("--var *pair --histogram", &["no single number"]);
+    refused("--var *pair --histogram", &["not a single number"]);
     refused("--var pair->lo", &["has no member lo; there is low"]);
     refused("--var pair->lo --stats", &["has no member lo"]);
     refused("--var half.x", &["half.x"]);

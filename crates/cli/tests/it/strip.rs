@@ -86,7 +86,7 @@ fn damage_is_found_before_anything_is_dropped() {
     let stripped = sandbox.read("hello.aft");
     assert!(stripped.len() < whole.len());
     let again = sandbox.ok("strip hello.aft");
-    assert!(again.stderr.contains("nothing to drop"), "{again:?}");
+    assert!(again.stderr.contains("nothing to remove"), "{again:?}");
     let (mut refused, mut dropped) = (0, 0);
     for at in (0..whole.len()).step_by(7) {
         let mut damaged = whole.clone();

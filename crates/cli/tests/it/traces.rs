@@ -421,7 +421,10 @@ fn a_path_begins_and_ends_at_the_arrival_at_a_line() {
         ));
         if ran.code != Some(0) {
             // The place where an exception is caught.
-            assert!(ran.stderr.contains("does not tell the arrivals"), "{ran:?}");
+            assert!(
+                ran.stderr.contains("do not determine the arrivals"),
+                "{ran:?}"
+            );
             refused += 1;
             continue;
         }

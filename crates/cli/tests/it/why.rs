@@ -148,7 +148,7 @@ fn a_printed_byte_comes_from_a_byte_of_the_input() {
     assert!(matches!(end(&told).0, "constant" | "data"), "{told:#?}");
     sandbox.refused("why app.aft --stdout 6", 125, &["--stdout 6", "6 bytes"]);
     sandbox.refused("why app.aft --stdout line:2", 125, &["line:2", "1 line"]);
-    sandbox.refused("why app.aft --trap", 125, &["it returned"]);
+    sandbox.refused("why app.aft --trap", 125, &["the run returned"]);
     sandbox.refused(
         &format!("why-not app.aft --at {SEEN}"),
         125,
@@ -343,8 +343,10 @@ fn what_was_reached_is_told_with_a_moment_behind_it() {
         assert_eq!(refused.code, Some(125), "{refused:?}");
         let told = &refused.stderr;
         assert!(told.contains(&format!("was reached {reached}, ")), "{told}");
-        let (_, after) = told.split_once("why not again: --after ").expect(told);
-        // If the line has several blocks, it is after the last one: the answer counts the same.
+        let (_, after) = told
+            .split_once("did not run after that: --after ")
+            .expect(told);
+        // Of several blocks of the line, it is behind the last one: the answer counts the same.
         let after = after.trim();
         let again = sandbox.ok(&format!("{at} --after {after}")).stdout;
         let expected = format!("(it was reached {reached} before, the last time at t=");

@@ -23,16 +23,19 @@ fn garbage_ends_the_session_with_one_sentence() {
     for (garbage, said) in [
         (
             &b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"[..],
-            "begins with Content-Length:",
+            "must begin with Content-Length:",
         ),
-        (b"Content-Length: many\r\n\r\n{}", "is no number of bytes"),
+        (
+            b"Content-Length: many\r\n\r\n{}",
+            "is not a number of bytes",
+        ),
         (
             b"Content-Length: 99999999999999999999\r\n\r\n{}",
-            "is no number of bytes",
+            "is not a number of bytes",
         ),
         (
             b"Content-Length: 999999999\r\n\r\n{}",
-            "is no number of bytes",
+            "is not a number of bytes",
         ),
         (b"\r\n\r\n", "without Content-Length"),
         (
@@ -74,13 +77,13 @@ fn what_is_no_request_is_answered_and_the_next_one_is_served() {
             }
         }
     };
-    assert!(send("{").contains("is no JSON"));
-    assert!(send("[]").contains("no request"));
-    assert!(send(r#"{"seq":1,"type":"event","command":"x"}"#).contains("no request"));
-    assert!(send(r#"{"seq":-1,"type":"request","command":"x"}"#).contains("no request"));
-    assert!(send(r#"{"seq":1,"type":"request"}"#).contains("no request"));
+    assert!(send("{").contains("is not JSON"));
+    assert!(send("[]").contains("not a request"));
+    assert!(send(r#"{"seq":1,"type":"event","command":"x"}"#).contains("not a request"));
+    assert!(send(r#"{"seq":-1,"type":"request","command":"x"}"#).contains("not a request"));
+    assert!(send(r#"{"seq":1,"type":"request"}"#).contains("not a request"));
     let deep = "[".repeat(100_000);
-    assert!(send(&deep).contains("is no JSON"));
+    assert!(send(&deep).contains("is not JSON"));
     let refused = client.refused("threads", json!({}));
     assert!(refused.contains("nothing is debugged yet"), "{refused}");
 }
@@ -120,7 +123,7 @@ fn requests_at_the_wrong_time_and_unknown_ones() {
     assert!(
         client
             .refused("attach", json!({ "program": "b" }))
-            .contains("with launch")
+            .contains("use launch")
     );
     let none = client.refused("attach", json!({ "recording": "/nowhere/a.aft" }));
     assert!(none.contains("/nowhere/a.aft"), "{none}");
@@ -134,7 +137,7 @@ fn requests_at_the_wrong_time_and_unknown_ones() {
     assert!(
         client
             .refused("fly", json!({}))
-            .contains("fly is not known here")
+            .contains("fly is not supported")
     );
     assert!(
         client

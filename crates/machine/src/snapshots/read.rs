@@ -185,7 +185,7 @@ impl Snapshots {
 
 fn section_of(file: &TraceFile, section: usize) -> Result<SectionReader, SnapshotError> {
     let section = file.section(section);
-    section.ok_or(SnapshotError::Damaged("their section is gone"))
+    section.ok_or(SnapshotError::Damaged("their section is missing"))
 }
 
 fn bytes(section: &SectionReader, first: usize, count: usize) -> Result<Vec<u8>, SnapshotError> {

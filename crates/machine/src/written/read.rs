@@ -204,12 +204,12 @@ impl WrittenLines {
         let vertex = vertices.and_then(|vertices| vertices.get(number));
         vertex
             .copied()
-            .ok_or(WrittenLinesError::Damaged("no such stretch"))
+            .ok_or(WrittenLinesError::Damaged("the stretch does not exist"))
     }
 
     fn reader(&self) -> Result<SectionReader, WrittenLinesError> {
         let section = self.file.section(self.section);
-        section.ok_or(WrittenLinesError::Damaged("their section is gone"))
+        section.ok_or(WrittenLinesError::Damaged("their section is missing"))
     }
 
     /// Reports the runs of a vertex, ascending, with one chunk in memory at a time.
@@ -221,7 +221,7 @@ impl WrittenLines {
     ) -> Result<(), WrittenLinesError> {
         let chunks = vertex.chunk as usize..(vertex.chunk + vertex.chunks) as usize;
         if reader.length(chunks.clone())? > LARGEST {
-            return Err(WrittenLinesError::Damaged("more lines than there may be"));
+            return Err(WrittenLinesError::Damaged("more lines than are possible"));
         }
         let mut before = (0, 0);
         for chunk in chunks {

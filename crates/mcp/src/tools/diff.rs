@@ -30,7 +30,9 @@ const ROWS: usize = 8;
 impl Question for Arguments {
     const NAME: &'static str = "diff";
     const TITLE: &'static str = "Where two runs part";
-    const ABOUT: &'static str = "Where two recorded runs first differ: in control, a value, what the host did, what was printed; which lines ran differently often. Of two versions of a program, which statements compute something else.";
+    const ABOUT: &'static str = "Where two recorded runs first differ: in control, a value, \
+        what the host did, what was printed; and which lines ran a different number of times. \
+        For two versions of a program, which statements compute something else.";
 
     fn reports() -> Vec<Value> {
         ["diff", "versions"]
@@ -44,7 +46,7 @@ impl Question for Arguments {
 
     fn answer(&self, asked: &Asked<'_>) -> Result<Found> {
         let &[a, b] = asked.sessions else {
-            return None.context("diff is of two recordings");
+            return None.context("diff needs two recordings");
         };
         for session in [a, b] {
             session.ensure_inputs()?;

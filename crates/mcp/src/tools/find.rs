@@ -73,8 +73,10 @@ const ROWS: u64 = 30;
 
 impl Question for Arguments {
     const NAME: &'static str = "find";
-    const TITLE: &'static str = "When a condition holds, or what is called so";
-    const ABOUT: &'static str = "At which executions of a line or function a condition about its variables holds (`at` and `where`: the first, the last, all of them, or how many), or which functions have a text in their names (`name`).";
+    const TITLE: &'static str = "When a condition holds, or which functions have a name";
+    const ABOUT: &'static str = "At which executions of a line or function a condition about \
+        its variables holds (`at` and `where`: the first, the last, all of them, or how many), \
+        or which functions have a text in their names (`name`).";
 
     fn reports() -> Vec<Value> {
         vec![
@@ -92,7 +94,7 @@ impl Question for Arguments {
             (Some(name), None, None) => self.functions(asked, name),
             (None, Some(condition), Some(at)) => self.condition(asked, condition, at),
             _ => Err(needs(
-                "find: give name, or at and where; what a place did each time is history",
+                "find: give name, or at and where; for what a place did each time, use history",
             )),
         }
     }

@@ -224,7 +224,7 @@ pub(crate) fn failed(tool: &Tool, arguments: &Map<String, Value>, error: &Error)
                 let name = name.rsplit("::").next().unwrap_or(name);
                 call(
                     "find",
-                    "which functions are called so",
+                    "which functions have that name",
                     json!({ "name": name }),
                 )
             }

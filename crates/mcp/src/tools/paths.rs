@@ -38,7 +38,9 @@ const MOST: usize = 40;
 impl Question for Arguments {
     const NAME: &'static str = "paths";
     const TITLE: &'static str = "Ways through functions";
-    const ABOUT: &'static str = "The different paths that the calls of a function took and how many took each, how many paths each function has, or with `hot` the stretches that were executed most often.";
+    const ABOUT: &'static str = "The different paths that the calls of a function took and how \
+        many calls took each, how many paths each function has, or with `hot` the stretches \
+        that ran most often.";
 
     fn reports() -> Vec<Value> {
         vec![schemas::document("paths", None)]

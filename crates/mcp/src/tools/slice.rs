@@ -51,7 +51,10 @@ enum Along {
 impl Question for Arguments {
     const NAME: &'static str = "slice";
     const TITLE: &'static str = "All lines that something depends on";
-    const ABOUT: &'static str = "All source lines that an execution of a statement or a variable depends on, directly or not, or with `forward` all that it had an influence on. The user's own code first. `depth` keeps it near, `along: thin` to what computed the value.";
+    const ABOUT: &'static str = "All source lines that an execution of a statement or a \
+        variable depends on, directly or not, or with `forward` all that it influenced. The \
+        user's own code comes first. `depth` keeps it near, `along: thin` limits it to what \
+        computed the value.";
 
     fn reports() -> Vec<Value> {
         vec![schemas::document("slice", None)]
@@ -146,7 +149,7 @@ impl Arguments {
             (Some(at), None, None, false) => SliceAbout::Statement { at: at.clone() },
             _ => {
                 return Err(needs(
-                    "slice: give at, with var or operand or without, or trap",
+                    "slice: give at (with or without var or operand), or trap",
                 ));
             }
         };
@@ -154,7 +157,7 @@ impl Arguments {
             .depth
             .is_some_and(|depth| depth == 0 || depth > SliceQuery::DEEPEST)
         {
-            return Err(needs("slice: depth is from 1 to 253"));
+            return Err(needs("slice: depth must be from 1 to 253"));
         }
         Ok(SliceQuery {
             direction: match self.forward {

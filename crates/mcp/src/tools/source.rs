@@ -125,7 +125,7 @@ fn chosen<'c>(counts: &'c Counts, wanted: &str) -> Result<&'c str> {
                 .filter(|path| CodeFilter::Mine.shows(path))
                 .take(8);
             let own = Vec::from_iter(own.map(String::as_str)).join(", ");
-            bail!("no code is of a file {wanted}; the first files are: {own}")
+            bail!("no code comes from a file {wanted}; the first files are: {own}")
         }
         several => bail!("several files are called {wanted}: {}", several.join(", ")),
     }
@@ -189,7 +189,7 @@ impl Arguments {
         let shown = Vec::from_iter((from..until).map(line));
         let mut told = format!("{path}\n");
         if text.is_none() {
-            told = format!("{path}: its text is not at hand\n");
+            told = format!("{path}: its text was not found\n");
         }
         for one in &shown {
             let times = one.times.map_or(String::new(), |times| times.to_string());

@@ -37,7 +37,8 @@ fn end() -> String {
 impl Question for Arguments {
     const NAME: &'static str = "state";
     const TITLE: &'static str = "Stack and variables at a moment";
-    const ABOUT: &'static str = "The call stack at a moment of the run, with arguments and local variables of the source and what they hold.";
+    const ABOUT: &'static str = "The call stack at a moment of the run, with the values of \
+        arguments and local variables of the source.";
 
     fn reports() -> Vec<Value> {
         vec![schemas::document("state", None)]

@@ -26,7 +26,9 @@ pub(super) struct Arguments {
 impl Question for Arguments {
     const NAME: &'static str = "why_not";
     const TITLE: &'static str = "Why a line did not run";
-    const ABOUT: &'static str = "Why a line or function was not executed, in the whole run or after a moment: the branch that turned away, what decided it, and where that value came from.";
+    const ABOUT: &'static str = "Why a line or function was not executed, in the whole run or \
+        after a moment: the branch that went another way, what decided it, and where that value \
+        came from.";
 
     fn reports() -> Vec<Value> {
         vec![schemas::document("why-not", None)]

@@ -214,7 +214,7 @@ fn numbers_of_any_size_are_positions_or_refused() {
             let all = after_initialize(folder.path(), &[&line.to_string()]);
             let result = &all[0]["result"];
             let said = text(result);
-            assert!(!said.contains("an error of its own"), "{tool} {at}: {said}");
+            assert!(!said.contains("an internal error"), "{tool} {at}: {said}");
             assert!(!said.contains('\u{202e}'), "{tool} {at}: {said}");
         }
     }

@@ -336,7 +336,10 @@ fn without_lines(
     rows.sort_by_key(|row| std::cmp::Reverse((row.instructions, row.entries)));
     writeln!(
         out,
-        "<section id=\"f0\"><h2>Functions of no known line</h2><div class=\"scroll\"><table class=\"list\"><thead><tr><th class=\"n\">Calls</th><th class=\"n\">Instructions</th><th class=\"n\">Offset</th><th class=\"wide\">Function</th></tr></thead><tbody>"
+        "<section id=\"f0\"><h2>Functions without a known line</h2><div class=\"scroll\"><table \
+         class=\"list\"><thead><tr><th class=\"n\">Calls</th><th \
+         class=\"n\">Instructions</th><th class=\"n\">Offset</th><th \
+         class=\"wide\">Function</th></tr></thead><tbody>"
     )?;
     let listed = match coverage.files.is_empty() {
         true => listed(profile, &rows)?,

@@ -104,7 +104,8 @@ pub(super) fn files(
     if missing > 0 {
         writeln!(
             out,
-            "<p class=\"soft\">The source of {} was not found: the page has only what their functions did.</p>",
+            "<p class=\"soft\">The source of {} was not found: the page shows only what their \
+             functions did.</p>",
             counted(missing as u64, "file")
         )?;
     }
@@ -151,7 +152,8 @@ fn left_out(out: &mut dyn Write, left_out: &LeftOut<'_>) -> Result<(), PresentEr
     }
     writeln!(
         out,
-        "<p class=\"soft\">Library code is left out: {}, of whose lines {} ran, and {} functions. <code>--code all</code> shows it.</p>",
+        "<p class=\"soft\">Library code is left out: {}, in which {} lines ran and {} \
+         functions. <code>--code all</code> shows it.</p>",
         counted(files.len() as u64, "file"),
         of(*lines),
         of(*functions)

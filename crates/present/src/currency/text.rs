@@ -90,7 +90,7 @@ fn one(
         )?,
         Verdict::NotComparable { why } => writeln!(
             out,
-            "whether {name} is current at {at} cannot be told: {}",
+            "whether {name} is current at {at} cannot be decided: {}",
             plain(why)
         )?,
         Verdict::NotTold { why } => {
@@ -100,7 +100,7 @@ fn one(
                     unoptimised,
                     ..
                 }) => format!(
-                    ": {} and not {}",
+                    ": {}, not {}",
                     value_text(optimised.ty, optimised.bits),
                     value_text(unoptimised.ty, unoptimised.bits)
                 ),
@@ -108,7 +108,7 @@ fn one(
             };
             writeln!(
                 out,
-                "whether {name} is current at {at} cannot be told: {}{gave}",
+                "whether {name} is current at {at} cannot be decided: {}{gave}",
                 untold(report, *why)
             )?
         }
@@ -124,13 +124,16 @@ fn untold(report: &CurrencyReport, why: Option<Untold>) -> String {
     match why {
         Some(Untold::Differs { column, .. }) => {
             return format!(
-                "which moment of the unoptimised run it is cannot be counted, because the line's code{} gives something else than at the one that has the same number",
+                "the corresponding moment of the unoptimised run is unknown, because the line's \
+                 code{} gives another value than at the arrival with the same number",
                 in_column(column)
             );
         }
         Some(Untold::Alike { column }) => {
             return format!(
-                "which moment of the unoptimised run it is cannot be counted, because a block executes the line's code{} several times, maybe in another order, and what it gives does not tell these apart",
+                "the corresponding moment of the unoptimised run is unknown, because a block \
+                 executes the line's code{} several times, maybe in another order, and its \
+                 values do not show which is which",
                 in_column(column)
             );
         }
@@ -138,7 +141,8 @@ fn untold(report: &CurrencyReport, why: Option<Untold>) -> String {
     }
     let [a, b] = report.arrivals;
     format!(
-        "which moment of the unoptimised run it is does not follow from how often the parts of the line are executed (arrivals: {} unoptimised, {} optimised)",
+        "the corresponding moment of the unoptimised run does not follow from how often the \
+         parts of the line run (arrivals: {} unoptimised, {} optimised)",
         grouped(a),
         grouped(b)
     )
@@ -166,7 +170,7 @@ fn sentence(out: &mut dyn Write, report: &CurrencyReport) -> Result<(), PresentE
     let kind = kind.map_or(String::new(), |kind| format!(" ({})", plain(kind)));
     let of = if known < all {
         format!(
-            "the first {} of {} at which the optimised run stops",
+            "the first {} of {} in the optimised run",
             counted(known, "arrival"),
             grouped(all)
         )
@@ -183,7 +187,7 @@ fn sentence(out: &mut dyn Write, report: &CurrencyReport) -> Result<(), PresentE
         ),
         (0, _) if stale == known => "is never current".to_owned(),
         (0, _) => format!(
-            "is not current at {}, and never known to be",
+            "is not current at {}, and is never known to be",
             grouped(stale)
         ),
         _ => format!(
@@ -194,7 +198,7 @@ fn sentence(out: &mut dyn Write, report: &CurrencyReport) -> Result<(), PresentE
     };
     writeln!(
         out,
-        "{}{kind} at {}: of {of}, it {found}",
+        "{}{kind} at {}: in {of}, it {found}",
         named(report),
         plain(&report.at)
     )?;
@@ -308,7 +312,8 @@ fn explained(
                 ""
             };
             format!(
-                "hoisted: what is shown is assigned too early; the unoptimised run does it only at t={}{unless}",
+                "hoisted: the value shown is assigned too early; the unoptimised run assigns it \
+                 only at t={}{unless}",
                 grouped(*time)
             )
         }
@@ -317,14 +322,15 @@ fn explained(
             grouped(*time)
         ),
         Cause::Dropped { time } => format!(
-            "dropped: the optimised run executed {line} before, at t={}, but does not keep what it assigned where {what} is said to be",
+            "dropped: the optimised run executed {line} before, at t={}, but does not keep the \
+             value where the debug information places {what}",
             grouped(*time)
         ),
-        Cause::Removed => format!("removed: the optimised program has no code of {line}"),
+        Cause::Removed => format!("removed: the optimised program has no code for {line}"),
         Cause::NotExecuted => {
             format!("moved away: the optimised run does not execute {line} in this call")
         }
-        Cause::Unknown { why } => format!("not told: {why}"),
+        Cause::Unknown { why } => format!("unknown: {why}"),
     };
     writeln!(out, "  why          {why}")?;
     Ok(())

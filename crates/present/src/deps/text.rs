@@ -58,7 +58,7 @@ fn nothing(report: &DepsReport, statement: Option<&DepsStatement>) -> &'static s
     let trapped = statement.is_some_and(|statement| statement.trapped.is_some());
     match (report.direction, report.along) {
         (DepsDirection::Forward, _) if trapped => {
-            "nothing depends on it: it trapped, and gave nothing"
+            "nothing depends on it: it trapped and gave no value"
         }
         (DepsDirection::Forward, DepsAlong::Control) => "nothing depends on it by control",
         (DepsDirection::Forward, DepsAlong::Data) => "nothing uses what it made",

@@ -38,7 +38,7 @@ pub(super) fn alike_text(
     let what = if what.is_empty() {
         "that have the same code and data".to_owned()
     } else {
-        format!("that are alike but for {}", what.join(" and "))
+        format!("that differ only in {}", what.join(" and "))
     };
     let head = format!("{a} and {b} are recordings of programs {what}");
     writeln!(out, "{}", scenes[0].style.paint(Paint::Bold, &head))?;
@@ -61,7 +61,7 @@ pub(super) fn alike_text(
     if alike.replaced.len() > top {
         let more = (alike.replaced.len() - top) as u64;
         let more = grouped(more);
-        writeln!(out, "  … and {more} more of the operators: --limit N")?;
+        writeln!(out, "  … and {more} more operators: --limit N")?;
     }
     for data in alike.data.iter().take(top) {
         writeln!(
@@ -76,7 +76,7 @@ pub(super) fn alike_text(
     if alike.data.len() > top {
         let more = (alike.data.len() - top) as u64;
         let more = grouped(more);
-        writeln!(out, "  … and {more} more of the data segments: --limit N")?;
+        writeln!(out, "  … and {more} more data segments: --limit N")?;
     }
     writeln!(out)?;
     Ok(())
@@ -120,9 +120,9 @@ fn done(replaced: &ReplacedReport, [name_a, name_b]: [&str; 2], other: &str) -> 
     match b.otherwise {
         None => executed,
         Some(_) if b.first.as_ref().is_some_and(Otherwise::is_of_constants) => executed,
-        Some(0) => format!("{executed}, where {other} would have given the same each time"),
+        Some(0) => format!("{executed}, where {other} would have given the same value each time"),
         Some(times) => format!(
-            "{executed}, where {other} would have given something else {}",
+            "{executed}, where {other} would have given another value {}",
             counted(times, "time")
         ),
     }
@@ -157,7 +157,8 @@ impl AlikeReport {
     pub(super) fn unseen(&self) -> &'static str {
         let executed = |replaced: &ReplacedReport| replaced.effects[1].executed > 0;
         if self.replaced.iter().any(executed) {
-            "; what operators are given that change a table, drop a segment or divide by zero is not compared"
+            "; the operands of operators that change a table, drop a segment or divide by zero \
+             are not compared"
         } else {
             ""
         }

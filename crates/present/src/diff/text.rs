@@ -135,7 +135,7 @@ fn sentence(
             "another operator is executed".to_owned()
         }
         (Some(x), Some(y)) if (x.function, x.op) != (y.function, y.op) => {
-            "control goes on elsewhere".to_owned()
+            "control continues elsewhere".to_owned()
         }
         (Some(x), Some(y)) => kind(scene, x, y),
     };
@@ -175,17 +175,17 @@ fn kind(scene: &StepScene<'_>, a: &Step, b: &Step) -> String {
     let import = |function: &FuncId| import_name(scene.names, *function);
     match (&a.what, &b.what) {
         (What::HostReturn(f, _), What::HostReturn(..)) => {
-            format!("{} returned something else", import(f))
+            format!("{} returned another value", import(f))
         }
         (What::HostWrite(f, x), What::HostWrite(_, y)) if x.address == y.address => {
-            format!("{} gave other bytes", import(f))
+            format!("{} wrote other bytes", import(f))
         }
         (What::HostWrite(f, _), What::HostWrite(..)) => format!("{} wrote elsewhere", import(f)),
         (What::HostRead(f, x), What::HostRead(_, y)) if x == y => {
             format!("{} was given other bytes", import(f))
         }
         (What::HostRead(f, _), What::HostRead(..)) => {
-            format!("{} read elsewhere, or not as many bytes", import(f))
+            format!("{} read elsewhere, or another number of bytes", import(f))
         }
         (What::Load(x, _), What::Load(y, _)) if x == y => "another value was read".into(),
         (What::Store(x, _), What::Store(y, _)) if x == y => "another value is written".into(),
@@ -288,7 +288,7 @@ fn goes_on(
         Some(block) => Spot::of_block(scene, function, block)?,
         None => Spot::of(scene, function, None)?,
     };
-    Ok(format!("goes on at {}, {block}", spot.text()))
+    Ok(format!("continues at {}, {block}", spot.text()))
 }
 
 pub(super) fn put_out(
@@ -338,13 +338,13 @@ fn line_counts(
     if lines.is_empty() {
         writeln!(
             out,
-            "each of {} is executed as often in both",
+            "each of {} ran equally often in both",
             counted(report.known_lines as u64, "line")
         )?;
         return Ok(());
     }
     let head = format!(
-        "{} of {} executed differently often",
+        "{} of {} ran a different number of times",
         grouped(lines.len() as u64),
         counted(report.known_lines as u64, "line"),
     );

@@ -36,9 +36,9 @@ pub fn versions_text(
 ) -> Result<(), PresentError> {
     let [a, b] = [report.a.name, report.b.name].map(plain);
     let same = match (&**outputs, any) {
-        ([], false) => "they put out nothing",
-        ([], true) => "they put out the same",
-        _ => "they put out something else",
+        ([], false) => "they printed nothing",
+        ([], true) => "they printed the same",
+        _ => "their output differs",
     };
     let found = &report.matching.of_b;
     let matched = found.iter().flatten().count();
@@ -70,7 +70,9 @@ pub fn versions_text(
     if is_same && !report.divergences.is_empty() {
         writeln!(
             out,
-            "both put out the same and ended alike, so what follows may be no fault: versions that are both right also differ in where things lie, and in what is computed or tested of that"
+            "both printed the same and ended alike, so what follows may not be a fault: two \
+             correct versions also differ in where things lie in memory, and in what is \
+             computed or tested from that"
         )?;
     }
     diverging(out, report, style)?;
@@ -97,12 +99,14 @@ fn suspicious(
     }
     let other = plain(report.a.name);
     let head = format!(
-        "suspects: other operators in functions that have the same ones otherwise, and what takes the same and gives from the beginning what nothing like it in {other} gives (right versions have a few, too)"
+        "suspects: operators that differ in otherwise equal functions, and statements with \
+         equal inputs whose output, from the beginning, is one that no similar statement in \
+         {other} gives (correct versions have a few, too)"
     );
     writeln!(out, "\n{}", style.paint(Paint::Bold, &head))?;
     let mut table = Table::new(&[
         ("t", Right),
-        ("wrong behind", Right),
+        ("wrong after", Right),
         ("source", Left),
         ("in B", Left),
         ("function", Left),

@@ -29,7 +29,8 @@ pub fn callgrind(
     writeln!(out, "# callgrind format\nversion: 1\ncreator: afterimage")?;
     writeln!(
         out,
-        "# Calls are left out: counts do not determine what they cost in all; afterimage export --format callgrind has them."
+        "# Calls are left out: counts do not determine their inclusive cost; afterimage export \
+         --format callgrind has them."
     )?;
     writeln!(
         out,

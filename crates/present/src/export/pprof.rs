@@ -104,7 +104,7 @@ pub fn pprof(
         .integer(9, 1)
         .integer(10, writer.inlines.into());
     writer.message.message(3, &mapping);
-    let comment = "Exact counts. Samples have no callers: counts of edges know none.";
+    let comment = "Exact counts. Samples have no callers, because edge counts do not record them.";
     writer.finish(out, comment, "instructions")
 }
 

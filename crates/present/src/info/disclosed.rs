@@ -72,10 +72,7 @@ const FOLDERS: usize = 3;
 
 pub(super) fn text(out: &mut dyn Write, report: &InfoReport) -> Result<(), PresentError> {
     let own = &report.disclosed;
-    writeln!(
-        out,
-        "\nMind before sharing it: whoever gets this file learns"
-    )?;
+    writeln!(out, "\nBefore you share this file: whoever gets it learns")?;
     let given = [
         ("argument", report.args.len(), ""),
         ("variable", report.env.len(), " with its value"),
@@ -123,10 +120,8 @@ pub(super) fn text(out: &mut dyn Write, report: &InfoReport) -> Result<(), Prese
         }
     }
     let remedy = match own.without_inputs {
-        true => {
-            "  nothing else that the program was given: that was stripped, and its run cannot be repeated"
-        }
-        false => "`afterimage strip --inputs` drops what the program was given",
+        true => "  no other input of the program: it was stripped, and the run cannot be repeated",
+        false => "`afterimage strip --inputs` removes what the program was given",
     };
     writeln!(out, "{remedy}")?;
     Ok(())
@@ -143,9 +138,7 @@ fn traffic(out: &mut dyn Write, all: &[InfoTraffic]) -> Result<(), PresentError>
             ("stderr", _) => "standard error".to_owned(),
             ("folder", Some(path)) => format!("the list of {path}"),
             (_, Some(path)) => path,
-            ("file", None) => {
-                "a file (its path is known with `afterimage build --lens full`)".to_owned()
-            }
+            ("file", None) => "a file (`afterimage build --lens full` finds its path)".to_owned(),
             _ => "something that was never opened".to_owned(),
         };
         if row.read_bytes > 0 {

@@ -138,7 +138,7 @@ impl InfoStreams {
     pub(super) fn text(&self, out: &mut dyn Write) -> Result<(), PresentError> {
         writeln!(out)?;
         let head = ["originally", "tier 1", "tier 2", "B/statement", "factor"];
-        line(out, "bytes of the values and of what they need", head)?;
+        line(out, "bytes for the values and what they need", head)?;
         let number = |bytes: Option<u64>| bytes.map_or(String::new(), grouped);
         let stored = |bytes: i64| {
             if bytes < 0 {
@@ -180,11 +180,16 @@ impl InfoStreams {
         match original {
             None => writeln!(
                 out,
-                "values are kept without some functions: the original form of the others is not known"
+                "values were kept without some functions: the original form of the others is \
+                 not known"
             )?,
             Some(form) => writeln!(
                 out,
-                "Originally: 4 bytes of time per statement, 4 per value, 8 per dependence, as Zhang and Gupta (2005) count; factor {} with one control\ndependence per block, {} with the {} bytes per statement of their Table I. Tier 1: what the path, the code and other values do not tell, as\nwide; tier 2: as it is in the file",
+                "Originally: 4 bytes of time per statement, 4 per value, 8 per dependence, as \
+                 Zhang and Gupta (2005) count; factor {} with one control\ndependence per \
+                 block, {} with the {} bytes per statement of their Table I. Tier 1: what does \
+                 not follow from the path, the code and other\nvalues, at the same width; tier \
+                 2: as stored in the file",
                 significant_factor(form.factor_by_block),
                 significant_factor(form.factor_by_table),
                 significant(InfoOriginal::TABLE_I),
@@ -193,7 +198,8 @@ impl InfoStreams {
         if let Some(part) = self.of_part {
             writeln!(
                 out,
-                "Values are kept of {:.1} % of the run's blocks: so much of the path and of the log counts per statement and for factors",
+                "Values are kept for {:.1} % of the run's blocks: the same share of the path \
+                 and of the log counts per statement and for factors",
                 100.0 * part
             )?;
         }

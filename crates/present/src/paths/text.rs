@@ -90,7 +90,7 @@ pub fn traces_text(
         };
         writeln!(
             out,
-            "the traces are {} of dynamic basic blocks with {of}",
+            "the traces use {} of dynamic basic blocks and {of}",
             counted(sequences, "sequence"),
         )?;
     }

@@ -27,10 +27,7 @@ pub(super) fn ways(
 ) -> Result<(), PresentError> {
     if report.ways == 0 {
         if report.redundant > 0 {
-            writeln!(
-                out,
-                "\nthrough which paths these came is told with --paths N"
-            )?;
+            writeln!(out, "\n--paths N shows the paths through which these came")?;
         }
         return Ok(());
     }
@@ -88,7 +85,7 @@ fn of_operator(
             None => String::new(),
         };
         let (blocks, lines) = if way.same {
-            ("this execution of it".to_owned(), String::new())
+            ("the same execution of it".to_owned(), String::new())
         } else {
             path(scene, way.from)?
         };

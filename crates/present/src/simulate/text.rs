@@ -68,7 +68,7 @@ fn sentence(summary: &Summary) -> String {
                 ),
             };
             format!(
-                "{model} mispredicts {missed} of {} branches ({share}), {} for 1,000 instructions",
+                "{model} mispredicts {missed} of {} branches ({share}), {} per 1,000 instructions",
                 grouped(all.executions),
                 per_thousand(all.missed, summary.instructions)
             )
@@ -76,7 +76,7 @@ fn sentence(summary: &Summary) -> String {
         Spec::Caches(caches) => {
             let behind = caches.second.map_or(String::new(), |second| {
                 format!(
-                    ", and {} ({}) one of {} behind it",
+                    ", and {} ({}) also miss a second level of {}",
                     grouped(all.last),
                     percent(all.last, all.executions),
                     level(&second)
@@ -144,7 +144,7 @@ fn sums(out: &mut dyn Write, scene: &StepScene<'_>, summary: &Summary) -> Result
         ("rate", Right),
     ];
     if summary.spec.is_two() {
-        columns.extend([("second level, too", Right), ("rate", Right)]);
+        columns.extend([("both levels", Right), ("rate", Right)]);
     }
     let mut table = Table::new(&columns);
     for (name, kind) in kinds {
@@ -193,7 +193,8 @@ fn traffic(out: &mut dyn Write, summary: &Summary) -> Result<(), PresentError> {
     )?;
     writeln!(
         out,
-        "of linear memory only: locals, globals and the operand stack are taken for registers, and what the host accesses is left out"
+        "for linear memory only: locals, globals and the operand stack count as registers, and \
+         accesses by the host are left out"
     )?;
     Ok(())
 }
@@ -216,7 +217,7 @@ fn rows(
         ("rate", Right),
     ];
     if summary.spec.is_two() {
-        columns.extend([("second, too", Right), ("rate", Right)]);
+        columns.extend([("both levels", Right), ("rate", Right)]);
     }
     match report.by {
         MissesBy::Line => columns.push(("source", Left)),

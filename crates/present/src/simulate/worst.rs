@@ -75,7 +75,7 @@ pub fn worst_text(
                 let share = match producers.len() {
                     1 => String::new(),
                     _ => format!(
-                        " ({} of {} misses looked at)",
+                        " ({} of {} misses examined)",
                         grouped(*count),
                         grouped(told)
                     ),

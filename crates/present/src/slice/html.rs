@@ -47,7 +47,7 @@ pub(super) fn html(
     }
     let functions = without_lines(report);
     if !functions.is_empty() {
-        writeln!(out, "<h2>Statements of no known line</h2>")?;
+        writeln!(out, "<h2>Statements without a known line</h2>")?;
         page::begin_source(out, &["statements", "executions"])?;
         for one in functions {
             writeln!(

@@ -77,7 +77,7 @@ impl Render for ConditionReport {
     fn text(&self, out: &mut dyn Write, _: Style) -> Result<(), PresentError> {
         let looked_at = match self.looked_at == self.count {
             true => String::new(),
-            false => format!(", looked at {}", grouped(self.looked_at)),
+            false => format!(", tested {}", grouped(self.looked_at)),
         };
         writeln!(
             out,

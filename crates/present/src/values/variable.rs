@@ -192,7 +192,8 @@ impl Render for VariableReport {
                 if *marked > 0 {
                     writeln!(
                         out,
-                        "{:>12}  may be something else: the place was written since the call began, or is another variable's, too",
+                        "{:>12}  may be wrong: the place was written since the call began, or \
+                         also belongs to another variable",
                         times(*marked)
                     )?;
                 }

@@ -91,7 +91,7 @@ pub fn not_executed(at: &str, after: u64, before: Option<&WhyNotBefore>) -> Stri
         return format!("{at} was never executed");
     }
     let before = match before {
-        None => "it never was executed before, either".to_owned(),
+        None => "it was never executed before, either".to_owned(),
         Some(before) => format!(
             "it was {} {} before, the last time at t={}",
             if before.arrivals {
@@ -189,13 +189,13 @@ fn words(cause: &WhyNotCause, after: u64) -> String {
                 format!("{} at {}, which was executed", place.operator, place.told())
             };
             format!(
-                "{then}; the way there leads on from {from} {}, the last time at t={}",
+                "{then}; the way there continues from {from} {}, the last time at t={}",
                 times(*count),
                 grouped(place.t)
             )
         }
         WhyNotKind::Stopped { stood, .. } => {
-            format!("{}, before it came there", ended(stood))
+            format!("{}, before it got there", ended(stood))
         }
         WhyNotKind::Host { function } | WhyNotKind::Uncalled { function } => {
             let what = match cause.kind {

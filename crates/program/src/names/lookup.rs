@@ -41,7 +41,8 @@ pub enum NameError {
     },
     /// The function has no code of its own.
     #[error(
-        "{name}, declared at {declared}, has no code of its own: its calls were inlined; write a line of it{}",
+        "{name}, declared at {declared}, has no code of its own: its calls were inlined; name a \
+         line inside it{}",
         first.as_ref().map_or_else(String::new, |line| format!(", such as {line}"))
     )]
     Inlined {

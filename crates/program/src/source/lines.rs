@@ -137,13 +137,19 @@ impl<'s, 'a> LineReader<'s, 'a> {
                 .saturating_sub(entries.max(header.header_length()));
             if self.budget == 0 {
                 self.is_exhausted = true;
-                self.warn(format!("unit at 0x{at:x} of .debug_info: its line table is shared too often; it is left out, and all units behind it are"));
+                self.warn(format!(
+                    "unit at 0x{at:x} of .debug_info: its line table is shared \
+                    too often; the unit and all later ones are left out"
+                ));
                 return None;
             }
             let left = self.text;
             files = self.files.enter(self.dwarf, &unit, header, &mut self.text);
             if self.text == 0 && left > 0 {
-                self.warn(format!("unit at 0x{at:x} of .debug_info: the paths of its files are far longer than the line table; what is left of them is left out"));
+                self.warn(format!(
+                    "unit at 0x{at:x} of .debug_info: the paths of its files are \
+                    far longer than the line table; the rest of them is left out"
+                ));
             }
             if self.seen.insert(header.offset().0) {
                 self.tables.push(Table {

@@ -18,7 +18,7 @@ pub enum LineError {
     NoLines(NoDebug),
     /// The linker removed the code of the line, or of the whole file.
     #[error(
-        "no code comes from {path}{}: the linker removed {}, which nothing refers to",
+        "no code comes from {path}{}: the linker removed {}, to which nothing refers",
         line.map_or_else(String::new, |line| format!(":{line}")),
         if line.is_some() { "its function" } else { "all of its functions" }
     )]
@@ -30,7 +30,8 @@ pub enum LineError {
     },
     /// The line tables belong to other code.
     #[error(
-        "{path}{} comes from functions whose debug information does not belong to their code: a tool rewrote the module and kept the old addresses; record the module as it was linked",
+        "{path}{} comes from functions whose debug information does not match their code: a \
+         tool rewrote the module and kept the old addresses; record the module as it was linked",
         line.map_or_else(String::new, |line| format!(":{line}"))
     )]
     Foreign {

@@ -34,7 +34,7 @@ pub enum PathFileError {
     Directory(CodecError),
     /// A node that the program does not have.
     #[error(
-        "the directory of the path names a block that the program does not have: {function}, {block}"
+        "the directory of the path names a block that is not in the program: {function}, {block}"
     )]
     NoSuchBlock {
         /// The function.
@@ -43,7 +43,7 @@ pub enum PathFileError {
         block: afterimage_ids::BlockId,
     },
     /// The number of segments differs from that in the directory.
-    #[error("the path has {found} segments, its directory says {expected}")]
+    #[error("the path has {found} segments, but its directory says {expected}")]
     Segments {
         /// The number in the directory.
         expected: usize,
@@ -54,7 +54,7 @@ pub enum PathFileError {
     #[error("a segment of the path is damaged: {0}")]
     Segment(CodecError),
     /// The number of opened grammars differs from that of segments.
-    #[error("the path has {expected} segments, and {found} opened grammars")]
+    #[error("the path has {expected} segments, but {found} opened grammars")]
     Grammars {
         /// The number in the directory.
         expected: usize,

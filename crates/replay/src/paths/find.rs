@@ -27,12 +27,14 @@ use super::Numbering;
 pub enum PatternTextError {
     /// It is not written as a pattern.
     #[error(
-        "\"{0}\" is no sequence of blocks: write numbers with dots between them, as in 2.3.4, main:2.3, main:2.3>f:0.1 for a call, or f:0.1<main:4 for a return"
+        "\"{0}\" is not a sequence of blocks: write numbers with dots between them, as in \
+         2.3.4, main:2.3, main:2.3>f:0.1 for a call, or f:0.1<main:4 for a return"
     )]
     Form(String),
     /// It does not name the function of the blocks.
     #[error(
-        "\"{0}\" does not say whose blocks these are: name the function, with --function or as in main:{0}"
+        "\"{0}\" does not name the function of these blocks: name it with --function or as in \
+         main:{0}"
     )]
     Whose(String),
     /// It names no function, or several.
@@ -52,7 +54,7 @@ pub enum PatternTextError {
         last: u32,
     },
     /// Vertices without code are not in a trace.
-    #[error("vertex {block} of {function} is no code: nothing is executed there")]
+    #[error("vertex {block} of {function} is not code: nothing is executed there")]
     NoCode {
         /// The function's name.
         function: String,
@@ -110,7 +112,7 @@ pub enum PatternTextError {
         function: String,
     },
     /// The block follows no call.
-    #[error("no call in {function} goes on with its block {block}, so nobody returns there")]
+    #[error("no call in {function} continues with its block {block}, so nothing returns there")]
     NotBehind {
         /// The function's name.
         function: String,
@@ -134,10 +136,10 @@ pub enum PatternTextError {
 
 fn followed(next: &[u32]) -> String {
     match next {
-        [] => ", which none follows".to_owned(),
+        [] => ", which nothing follows".to_owned(),
         next => {
             let next: Vec<_> = next.iter().map(u32::to_string).collect();
-            format!("; what follows is {}", next.join(" or "))
+            format!(", which is followed by {}", next.join(" or "))
         }
     }
 }
@@ -146,9 +148,9 @@ fn ending(ends: &[u32]) -> String {
     const SHOWN: usize = 8;
     let shown: Vec<_> = ends.iter().take(SHOWN).map(u32::to_string).collect();
     match (shown.is_empty(), ends.len() > SHOWN) {
-        (true, _) => ", and none does".to_owned(),
-        (false, false) => format!("; those that may are {}", shown.join(", ")),
-        (false, true) => format!("; those that may are {}, …", shown.join(", ")),
+        (true, _) => "; no block does".to_owned(),
+        (false, false) => format!("; the blocks that may are {}", shown.join(", ")),
+        (false, true) => format!("; the blocks that may are {}, …", shown.join(", ")),
     }
 }
 

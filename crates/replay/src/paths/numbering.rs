@@ -46,8 +46,8 @@ pub enum NumberError {
 
 fn kept(nearest: Option<u64>) -> String {
     match nearest {
-        Some(nearest) => format!("which kept call {nearest} nearest to it"),
-        None => "which kept none".to_owned(),
+        Some(nearest) => format!("and the nearest kept call is {nearest}"),
+        None => "and no call was kept".to_owned(),
     }
 }
 

@@ -115,10 +115,10 @@ pub enum PositionError<E: Error + 'static> {
         nearest: u64,
     },
     /// No number follows `t=`.
-    #[error("\"{0}\" is no time: write a number of executed blocks, from t=1 to t={1}")]
+    #[error("\"{0}\" is not a time: write a number of executed blocks, from t=1 to t={1}")]
     Time(String, u64),
     /// It is not a percentage.
-    #[error("\"{0}\" is no part of the run: write 0% to 100%, with at most nine decimals")]
+    #[error("\"{0}\" is not a share of the run: write 0% to 100%, with at most nine decimals")]
     Percent(String),
     /// The place was never reached.
     #[error("{what} was never {happened}")]
@@ -152,16 +152,18 @@ pub enum PositionError<E: Error + 'static> {
     )]
     Unreachable(OrigOffset),
     /// Arrivals are counted by line.
-    #[error("\"{0}\" names a column, but arrivals are counted by line: leave the column out")]
+    #[error("\"{0}\" names a column, but arrivals are counted by line: leave out the column")]
     Column(String),
     /// The path does not determine the arrivals.
     #[error(
-        "the arrivals at {0} cannot be told apart: a call there may return or throw to the same block; write another line, or a time"
+        "the arrivals at {0} cannot be distinguished: a call there may return or throw to the \
+         same block; write another line, or a time"
     )]
     Ambiguous(String),
     /// Code was left out of the path.
     #[error(
-        "the path lacks code of functions with {0}, so executions of it cannot be counted; write a time, or build the whole path with `afterimage build --lens paths --again`"
+        "the path lacks code of functions with {0}, so executions there cannot be counted; \
+         write a time, or build the whole path with `afterimage build --lens paths --again`"
     )]
     LeftOut(String),
     /// The call was left out of the path.

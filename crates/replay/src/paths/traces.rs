@@ -206,7 +206,8 @@ pub enum GraphError<E> {
     },
     /// There are fewer path traces.
     #[error(
-        "there is no path trace {number}: its calls took {of}, numbered from 1, the one that most took first"
+        "there is no path trace {number}: its calls took {of}, numbered from 1, the most \
+         frequent first"
     )]
     NoTrace {
         /// The requested number.

@@ -193,7 +193,7 @@ fn places(
         if reader.first() != summary.before {
             let (found, said) = (reader.first(), summary.before);
             let text =
-                format!("segment {at} stands behind {found} blocks, the directory says {said}");
+                format!("segment {at} begins after {found} blocks, but the directory says {said}");
             report.find(rule, text);
         }
         end = summary.before + summary.length;
@@ -227,12 +227,15 @@ fn segment(
         return None;
     }
     if segment.summary() != segments.summaries()[at] {
-        let text = format!("segment {at} is not what the directory says of it");
+        let text = format!("segment {at} does not match the directory");
         report.find(PathRule::Summary, text);
         return None;
     }
     if segment.open != open {
-        let text = format!("segment {at} begins in other activations than the one before ends");
+        let text = format!(
+            "segment {at} begins in other activations than those in which the \
+            one before ends"
+        );
         report.find(PathRule::Continuity, text);
         return None;
     }
@@ -241,7 +244,7 @@ fn segment(
             Ok(opened) if opened == segment => {}
             Ok(_) => report.find(
                 PathRule::Grammar,
-                format!("the opened grammar of segment {at} is another one"),
+                format!("the opened grammar of segment {at} differs"),
             ),
             Err(error) => report.find(PathRule::Grammar, format!("segment {at}: {error}")),
         }

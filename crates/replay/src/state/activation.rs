@@ -91,7 +91,7 @@ impl<'a> Bodies<'a> {
         if let Some(known) = self.known.borrow().get(&function) {
             return Ok(Rc::clone(known));
         }
-        let unknown = StateError::Program("a function that is not there");
+        let unknown = StateError::Program("a function that does not exist");
         let found = self.program.function(function).ok_or(unknown)?;
         let body = Rc::new(Body::read(self.program, self.module, found)?);
         let mut known = self.known.borrow_mut();
@@ -290,7 +290,7 @@ impl<'a> Activation<'a> {
         stands: Stands,
     ) -> Result<Self, StateError> {
         let position = (time - instance.time) as usize;
-        let foreign = || StateError::Program("a block that is not there");
+        let foreign = || StateError::Program("a block that does not exist");
         let blocks = blocks.get(..=position).ok_or_else(foreign)?;
         let body = bodies.get(function)?;
         let known = body.function.cfg.blocks.get(blocks[position]);

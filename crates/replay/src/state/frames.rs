@@ -52,14 +52,14 @@ pub fn calls(
         at = loop {
             cursor.seek(entered)?;
             let before = cursor.previous()?.filter(|_| cursor.depth() + 1 >= depth);
-            let before = before.ok_or(StateError::Program("a call that nobody made"))?;
+            let before = before.ok_or(StateError::Program("a call that was never made"))?;
             if cursor.depth() < depth {
                 break before.last();
             }
             let replaced = cursor.innermost()?.filter(|_| cursor.depth() == depth);
             match replaced {
                 Some(replaced) if replaced.entered < entered => entered = replaced.entered,
-                _ => return Err(StateError::Program("a call that nobody made")),
+                _ => return Err(StateError::Program("a call that was never made")),
             }
         };
     }

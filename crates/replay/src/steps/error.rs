@@ -36,18 +36,18 @@ pub enum StepsError<E: Error + 'static> {
     #[error(transparent)]
     Module(#[from] ProfileError),
     /// A function's body cannot be read.
-    #[error("the module does not have the body of {0}")]
+    #[error("the module lacks the body of {0}")]
     NoBody(FuncId),
     /// A statement is unknown to the machine.
     #[error("{0}, {1} is a statement, but the machine has no instruction for it")]
     Statement(FuncId, OpId),
     /// The run executed more distinct operators, path by path, than can be numbered.
     #[error(
-        "the run executed more than {0} different operators, path by path, of the kind that is asked about"
+        "the run executed more than {0} different operators of the requested kind, path by path"
     )]
     Sites(u32),
     /// The statements were sketched from another run.
-    #[error("the run that is followed is not the one whose statements were sketched")]
+    #[error("the run being followed differs from the one whose statements were sketched")]
     OtherRun,
     /// More nodes were executed than can be counted.
     #[error("the run is too long to be counted")]

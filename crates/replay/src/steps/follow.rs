@@ -301,7 +301,7 @@ where
         let known = nodes
             .get(node)
             .zip(self.run.continuations.get(node.index()));
-        let damaged = CheckpointError::Damaged("a node that the path does not have");
+        let damaged = CheckpointError::Damaged("a node that is not in the path");
         let (known, continuation) = known.ok_or(damaged)?;
         if known.left_out > 0 {
             return Err(StepsError::Partial);

@@ -224,7 +224,7 @@ where
             return Ok(found);
         }
         let found = self.follow(interval, byte, visit.last() + 1)?;
-        let damaged = CheckpointError::Damaged("a write that is none");
+        let damaged = CheckpointError::Damaged("a write that writes nothing");
         found.ok_or_else(|| StepsError::from(damaged).into())
     }
 

@@ -51,7 +51,8 @@ pub enum LineStepsError<E: Error + 'static> {
     Profile(#[from] ProfileError),
     /// Two edges between the same blocks differ.
     #[error(
-        "the path does not tell whether line {1} was arrived at in function {0}: two ways lead between the same blocks"
+        "the path does not show whether line {1} was reached in function {0}: two ways connect \
+         the same blocks"
     )]
     Ambiguous(u32, u32),
 }

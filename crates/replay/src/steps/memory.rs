@@ -553,7 +553,7 @@ where
                 return Ok(0);
             };
             let Some(summary) = all.get(newest) else {
-                return Err(SnapshotError::Damaged("a stretch that is not there").into());
+                return Err(SnapshotError::Damaged("a stretch that does not exist").into());
             };
             let (begin, end) = (summary.before, summary.before + summary.length);
             if left == 0 {

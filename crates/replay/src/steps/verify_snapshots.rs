@@ -30,7 +30,11 @@ where
     let mut open = OpenActivations::default();
     match lines.map_or(Ok(true), WrittenLines::is_sound) {
         Ok(true) => {}
-        Ok(false) => return Ok(Some("what stretches write together is not told".to_owned())),
+        Ok(false) => {
+            return Ok(Some(
+                "what the stretches write together is missing".to_owned(),
+            ));
+        }
         Err(error) => return Ok(Some(error.to_string())),
     }
     let mut begun = Begun { stretches, next: 1 };
@@ -54,7 +58,7 @@ where
         }
         let own = follower.machine.snapshot()?;
         let Some(own) = own.filter(|own| own.time == time) else {
-            return wrong("is at no moment between two paths");
+            return wrong("is not between two paths");
         };
         let (stored, opened) = match snapshots.snapshot(number) {
             Ok(found) => found,
@@ -62,7 +66,7 @@ where
         };
         let place = log().map_err(MachineError::from)?;
         if !goes_on(place, own.log, stored.log).map_err(MachineError::from)? {
-            return wrong("goes on elsewhere in the log");
+            return wrong("continues elsewhere in the log");
         }
         // The number of exceptions kept depends on when unreachable ones were last removed.
         let stored = Snapshot {
@@ -147,8 +151,10 @@ impl Begun<'_> {
             called: times.called,
         });
         let same = own.skip(known).eq(told.iter().copied());
-        Ok((!same)
-            .then(|| format!("other activations are open before block {start} than it is told")))
+        Ok(
+            (!same)
+                .then(|| format!("other activations are open before block {start} than it says")),
+        )
     }
 }
 
@@ -185,7 +191,7 @@ impl<'a> Written<'a> {
             told.iter().for_each(|run| all.mark(run.range()));
             if !all.has_all(&self.set) {
                 let before = summary.before;
-                return Some(format!("what is written after {before} blocks is not told"));
+                return Some(format!("what is written after {before} blocks is missing"));
             }
             self.set.clear();
             self.segment += 1;

@@ -127,7 +127,7 @@ impl<'a> Controllers<'a> {
             cursor: path.cursor(),
             walks: Vec::new(),
         };
-        let unknown = ValuesError::Damaged("an execution that is not there");
+        let unknown = ValuesError::Damaged("an execution that does not exist");
         let node = path.nodes().get(instance.node).ok_or(unknown)?;
         let block = self.program.function(node.function).and_then(|function| {
             let block = function.block_of(op)?;

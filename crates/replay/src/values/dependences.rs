@@ -153,7 +153,9 @@ pub fn origin_of(
             op: end_of(values, instance)?,
         },
         Source::Open { .. } => {
-            return Err(ValuesError::Damaged("what a call gave that did not return"));
+            return Err(ValuesError::Damaged(
+                "the result of a call that did not return",
+            ));
         }
     })
 }

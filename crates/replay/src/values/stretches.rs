@@ -161,7 +161,7 @@ impl Stretches {
         }
         let program = &self.module.program;
         let own = program.function(function);
-        let own = own.ok_or(Damaged("a function that the program does not have"))?;
+        let own = own.ok_or(Damaged("a function that is not in the program"))?;
         let body = Body::read(program, &self.module.bytes, own)?;
         // A handler may be further out.
         let mut edges = own.cfg.edges.values();
@@ -288,7 +288,7 @@ impl MakeStretch for Stretches {
             }
         };
         let writers = self.global_writers().get(global as usize);
-        let writers = writers.ok_or(Damaged("a global that is not there"))?;
+        let writers = writers.ok_or(Damaged("a global that does not exist"))?;
         for earlier in (0..position).rev() {
             let mut nodes = self.summary(earlier)?.node_counts.iter();
             let nodes_of = self.path.nodes();

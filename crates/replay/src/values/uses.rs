@@ -51,7 +51,7 @@ impl Use {
     /// If the path cannot be read.
     pub fn instance(&self, values: &RecordedValues<'_>) -> Result<Instance, ValuesError> {
         let found = values.at(self.begun)?;
-        found.ok_or(ValuesError::Damaged("an execution that is not there"))
+        found.ok_or(ValuesError::Damaged("an execution that does not exist"))
     }
 }
 
@@ -449,7 +449,7 @@ impl<'h, 'a> Uses<'h, 'a> {
             return Ok(all);
         }
         let instance = self.values.at(time)?;
-        let instance = instance.ok_or(ValuesError::Damaged("an execution that is not there"))?;
+        let instance = instance.ok_or(ValuesError::Damaged("an execution that does not exist"))?;
         let Some(executed) = self.values.stopped(instance)? else {
             return Ok(all);
         };

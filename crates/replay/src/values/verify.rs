@@ -95,7 +95,7 @@ pub fn verify_values(
         report.findings.push(finding);
     }
     if report.findings.is_empty() && seen.len() < vertices {
-        let finding = "ValuesCheckpoints: there are some that following the run does not give";
+        let finding = "ValuesCheckpoints: some do not occur when the run is followed";
         report.findings.push(finding.to_owned());
     }
     if let Some(epochs) = epochs.filter(|_| report.findings.is_empty()) {
@@ -132,7 +132,7 @@ fn open_calls(
         let mut cursor = path.cursor();
         let mut open = Vec::new();
         for call in &found {
-            let visit = cursor.seek(call.time)?.ok_or("a call at no time")?;
+            let visit = cursor.seek(call.time)?.ok_or("a call without a time")?;
             let blocks = &path.nodes()[visit.node].blocks;
             let block = blocks.get((call.time - visit.start) as usize);
             open.push((call.function, *block.ok_or("a call in no block")?));
@@ -154,14 +154,15 @@ fn other_stack(
     if said.len() != found.len() {
         let (found, said) = (found.len(), said.len());
         return Some(format!(
-            "{found} functions are open at the end, and the recording says {said}"
+            "{found} functions are open at the end, but the recording says {said}"
         ));
     }
     let differs = found.iter().position(|found| said.next() != Some(*found));
     let at = differs?;
     let (function, block) = found[at];
     Some(format!(
-        "function {at} of the stack at the end is {function}, in {block}, and the recording says another place"
+        "function {at} of the stack at the end is {function}, in {block}, but the recording has \
+         another place"
     ))
 }
 
@@ -235,7 +236,7 @@ impl Followed<'_> {
         if same {
             Ok(())
         } else {
-            Err("ValuesIndex: it says other than what following the run gives".to_owned())
+            Err("ValuesIndex: it differs from what following the run gives".to_owned())
         }
     }
 
@@ -306,7 +307,8 @@ fn compare(
     match stored {
         Ok(stored) if stored == epoch => Ok(()),
         Ok(_) => Err(format!(
-            "ValuesEpoch: the epoch that begins after t={before} is not what following the run gives"
+            "ValuesEpoch: the epoch that begins after t={before} differs from what following \
+             the run gives"
         )),
         Err(error) => Err(format!("ValuesEpoch: after t={before}: {error}")),
     }
@@ -322,7 +324,7 @@ fn compare_checkpoint(file: &TraceFile, nodes: u32, vertex: &Vertex) -> Result<b
         Ok(None) => Ok(false),
         Ok(Some(true)) => Ok(true),
         Ok(Some(false)) => Err(format!(
-            "ValuesCheckpoints: those up to t={} are not what following the run gives",
+            "ValuesCheckpoints: those up to t={} differ from what following the run gives",
             vertex.end()
         )),
         Err(error) => Err(format!(

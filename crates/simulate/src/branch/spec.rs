@@ -57,7 +57,7 @@ impl FromStr for PredictorSpec {
                 "tage" => PredictorKind::Tage(TageSpec::default()),
                 other => {
                     return Err(SpecError(format!(
-                        "there is no branch predictor {other:?}: bimodal, gshare and tage can be simulated"
+                        "there is no branch predictor {other:?}: choose bimodal, gshare or tage"
                     )));
                 }
             },
@@ -111,7 +111,7 @@ impl PredictorSpec {
         **place = value.filter(|value| range.contains(value)).ok_or_else(|| {
             let (first, last) = (range.start(), range.end());
             SpecError(format!(
-                "{name}:{option}: {key} is a number from {first} to {last}"
+                "{name}:{option}: {key} must be a number from {first} to {last}"
             ))
         })?;
         Ok(())
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named() {
-        assert!(error("perceptron").contains("bimodal, gshare and tage"));
+        assert!(error("perceptron").contains("bimodal, gshare or tage"));
         assert!(error("gshare:size=3").contains("bits, history, targets"));
         assert!(error("gshare:bits=25").contains("from 1 to 24"));
         assert!(error("gshare:bits=many").contains("from 1 to 24"));

@@ -41,34 +41,37 @@ impl FromStr for LevelSpec {
         let parts = Vec::from_iter(text.split(','));
         let &[size, ways, line] = parts.as_slice() else {
             return Err(SpecError(format!(
-                "{text:?} is no cache: write its size, its ways and the bytes of a line, as in 32k,8,64"
+                "{text:?} is not a cache: write its size, its ways and the bytes of a line, as \
+                 in 32k,8,64"
             )));
         };
         let wrong = |what: &str| SpecError(format!("cache {text:?}: {what}"));
         let line = bytes(line).filter(|line| line.is_power_of_two());
         let line = line.filter(|line| (4..=LONGEST_LINE).contains(line));
         let line = line.ok_or_else(|| {
-            wrong("a line has a power of two of bytes, from 4 to 65536, such as 64")
+            wrong("the bytes of a line must be a power of two from 4 to 65536, such as 64")
         })?;
         let size = bytes(size).ok_or_else(|| {
-            wrong("the size is a number of bytes, or of so many k, m or g, such as 32k")
+            wrong("the size must be a number of bytes, or a number with k, m or g, such as 32k")
         })?;
         let size = Some(size).filter(|&size| size > 0 && size % line == 0);
-        let size = size.ok_or_else(|| wrong("the size is a whole number of lines, such as 32k"))?;
+        let size =
+            size.ok_or_else(|| wrong("the size must be a whole number of lines, such as 32k"))?;
         let lines = size / line;
         if lines > MOST_LINES {
             return Err(wrong(&format!(
-                "it has {lines} lines, and at most {MOST_LINES} can be simulated"
+                "it has {lines} lines, but at most {MOST_LINES} can be simulated"
             )));
         }
         let ways = match ways.trim() {
             "full" => Some(lines),
             ways => number(ways).filter(|&ways| ways > 0),
         };
-        let ways = ways.ok_or_else(|| wrong("the ways are a number from 1 on, or full"))?;
+        let ways = ways.ok_or_else(|| wrong("the ways must be a number from 1 on, or full"))?;
         if lines % ways != 0 || !(lines / ways).is_power_of_two() {
             return Err(wrong(&format!(
-                "{lines} lines in sets of {ways} are no power of two of sets; change the size or the ways"
+                "{lines} lines in sets of {ways} do not make a power of two of sets; change the \
+                 size or the ways"
             )));
         }
         Ok(Self { size, ways, line })
@@ -105,7 +108,8 @@ impl CacheSpec {
             && (behind.size < first.size || behind.line < first.line)
         {
             return Err(SpecError(format!(
-                "the second level {behind} is smaller than the first, {first}, or has shorter lines; exchange them"
+                "the second level {behind} is smaller than the first, {first}, or has shorter \
+                 lines; swap them"
             )));
         }
         Ok(Self { first, second })
@@ -134,7 +138,7 @@ mod tests {
     fn what_is_wrong_is_named() {
         let error = |text: &str| text.parse::<LevelSpec>().expect_err(text).to_string();
         assert!(error("32k,8").contains("as in 32k,8,64"));
-        assert!(error("32k,8,48").contains("power of two of bytes"));
+        assert!(error("32k,8,48").contains("power of two"));
         assert!(error("32k,8,2").contains("from 4"));
         assert!(error("1t,8,64").contains("number of bytes"));
         assert!(error("0,8,64").contains("whole number of lines"));
@@ -143,6 +147,6 @@ mod tests {
         assert!(error("32k,5,64").contains("sets of 5"));
         assert!(error("64g,8,64").contains("can be simulated"));
         let order = CacheSpec::new(level("1m,16,64"), Some(level("32k,8,64")));
-        assert!(order.expect_err("order").to_string().contains("exchange"));
+        assert!(order.expect_err("order").to_string().contains("swap"));
     }
 }

@@ -15,7 +15,7 @@ pub enum HistoryError {
     #[error("a history is damaged: {0}")]
     Malformed(&'static str),
     /// The version is unknown.
-    #[error("a history is of version {0}; this program reads version 1")]
+    #[error("a history has version {0}; this program reads version 1")]
     Version(u8),
     /// A stream of executions cannot be read.
     #[error("a history is damaged: {0}")]
@@ -173,7 +173,7 @@ fn places(
             .and_then(|place| place.checked_add(1));
         place = next
             .filter(|&place| place <= total)
-            .ok_or(HistoryError::Malformed("a miss behind the last execution"))?;
+            .ok_or(HistoryError::Malformed("a miss after the last execution"))?;
         tell(place);
     }
     Ok(())

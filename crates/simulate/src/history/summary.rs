@@ -141,7 +141,7 @@ impl Summary {
         rest = behind;
         let text = std::str::from_utf8(text).ok();
         let spec = text.and_then(|text| text.parse::<Spec>().ok());
-        let spec = spec.ok_or(HistoryError::Malformed("what was simulated is not said"))?;
+        let spec = spec.ok_or(HistoryError::Malformed("the simulated model is missing"))?;
         let mut numbers = [0; 7];
         for number in &mut numbers {
             *number = varint::get(&mut rest)?;

@@ -242,7 +242,7 @@ pub(crate) fn decode(
             predicted::decode(input, parameter, model, out)
         }
         Codec::Blocks => Err(StreamError::Malformed(
-            "a codec that cannot stand in a block",
+            "a codec that is not allowed in a block",
         )),
     }
 }

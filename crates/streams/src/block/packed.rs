@@ -168,7 +168,7 @@ fn patch(
             .ok()
             .and_then(|gap| rest.get_mut(gap..))
             .and_then(<[u64]>::split_first_mut)
-            .ok_or(StreamError::Malformed("an exception behind the end"))?;
+            .ok_or(StreamError::Malformed("an exception after the end"))?;
         *slot = map(number);
         rest = behind;
     }

@@ -13,7 +13,9 @@ pub(super) fn verify(file: &TraceFile, report: &mut Report) {
     report.sections = state.sections.len() as u64;
     if state.ignored > 0 && !state.interrupted {
         let text = format!(
-            "{} bytes follow the last complete state: damage hides what they are, so they are ignored, and nothing can be added; write a copy with all that is sound with: afterimage verify --repair -o COPY.aft FILE.aft",
+            "{} bytes follow the last complete state: damage hides what they are, so they are \
+             ignored, and nothing can be added; write a copy of everything that is intact with: \
+             afterimage verify --repair -o COPY.aft FILE.aft",
             state.ignored
         );
         report.find(Rule::Tail, text);
@@ -57,7 +59,7 @@ fn layout(file: &TraceFile, chunks: &[ChunkEntry], report: &mut Report) {
         } else {
             report.find(
                 Rule::Layout,
-                format!("neither a chunk nor a footer stands at {at:#x}"),
+                format!("there is neither a chunk nor a footer at {at:#x}"),
             );
             return;
         }

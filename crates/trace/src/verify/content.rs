@@ -128,7 +128,7 @@ fn log(file: &TraceFile, report: &mut Report) -> Option<Log> {
 fn end(end: &End, log: &Log, report: &mut Report) {
     if end.events != log.events {
         let text = format!(
-            "END tells of {} events, LOG holds {}",
+            "END counts {} events, but LOG holds {}",
             end.events, log.events
         );
         report.find(Rule::EventCounts, text);
@@ -138,7 +138,7 @@ fn end(end: &End, log: &Log, report: &mut Report) {
     for (import, calls) in told {
         let found = log.calls.get(&import).copied().unwrap_or_default();
         if calls != found {
-            let text = format!("END tells of {calls} calls of {import}, LOG holds {found}");
+            let text = format!("END counts {calls} calls of {import}, but LOG holds {found}");
             report.find(Rule::EventCounts, text);
         }
     }
@@ -154,14 +154,14 @@ fn end(end: &End, log: &Log, report: &mut Report) {
         Ending::Returned if log.depth > 0 || log.stop.is_some() => {
             report.find(
                 Rule::Ending,
-                "END says that all calls returned, and LOG that one did not",
+                "END says that all calls returned, but LOG says that one did not",
             );
         }
         Ending::Returned if !end.frames.is_empty() => {
             report.find(Rule::Ending, "all calls returned, yet END has frames");
         }
         Ending::Exited { code } if log.stop != Some(HostStop::Exit(*code)) => {
-            let text = format!("END says that the guest exited with code {code}, LOG does not");
+            let text = format!("END says that the guest exited with code {code}, but LOG does not");
             report.find(Rule::Ending, text);
         }
         _ => {}
@@ -191,7 +191,10 @@ fn open(lens: &CountsLens, end: Option<&End>, report: &mut Report) {
         .filter(|frame| frame.standing != Standing::NotEntered)
         .count() as u64;
     if total != frames {
-        let text = format!("COUNTS has {total} open activations, END {frames} frames entered");
+        let text = format!(
+            "COUNTS has {total} open activations, but END has {frames} entered \
+            frames"
+        );
         report.find(Rule::Open, text);
     }
 }

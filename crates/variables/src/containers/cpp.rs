@@ -96,12 +96,12 @@ impl Reader<'_, '_> {
         for _ in 0..index.min(PARTS) {
             match self.part(&at, "__tail") {
                 Some(tail) => at = tail,
-                None => return Some(Items::damaged("its index is that of no alternative")),
+                None => return Some(Items::damaged("its index selects no alternative")),
             }
         }
         Some(match self.parts(&at, &["__head", "__value"]) {
             Some(value) => Contents::Alternative(index, value),
-            None => Items::damaged("its index is that of no alternative"),
+            None => Items::damaged("its index selects no alternative"),
         })
     }
 
@@ -155,7 +155,7 @@ impl Reader<'_, '_> {
                 break;
             }
             if !seen.insert(at) {
-                damaged = Some("its links lead round in a circle");
+                damaged = Some("its links form a circle");
                 break;
             }
             match next(at).filter(|_| self.is_there(at)) {
@@ -185,7 +185,7 @@ impl Reader<'_, '_> {
         match control.checked_add(4).and_then(|at| self.word(at)) {
             Some(0xffff_ffff) => Some(Contents::Text("expired".to_owned())),
             Some(owners) if owners < 1 << 31 => self.pointing(address, to),
-            _ => Some(Items::damaged("its owners are not counted")),
+            _ => Some(Items::damaged("it has no count of its owners")),
         }
     }
 
@@ -198,7 +198,7 @@ impl Reader<'_, '_> {
         match self.number(&self.part(&policy, "__is_null")?)? {
             0 => {}
             1 => return Some(Contents::Text("empty".to_owned())),
-            _ => return Some(Items::damaged("it neither has a target nor has none")),
+            _ => return Some(Items::damaged("it neither has a target nor lacks one")),
         }
         let (call, _) = self.pointer(&self.parts(&held, &["__invoker_", "__call_"])?)?;
         let name = self.machine.function(call)?;

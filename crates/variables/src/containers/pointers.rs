@@ -45,7 +45,7 @@ impl Reader<'_, '_> {
 
     /// `Rc` and `Arc`.
     pub(super) fn counted(&self, object: &Object) -> Option<Contents> {
-        self.shared(object, "nobody owns it")
+        self.shared(object, "it has no owner")
     }
 
     /// `Weak`, whose value may be gone.
@@ -89,7 +89,7 @@ impl Reader<'_, '_> {
             Extra::Methods(methods) => {
                 let align = self.word(methods.checked_add(8)?)?;
                 if !align.is_power_of_two() {
-                    return Some(Items::damaged("its table of methods is none"));
+                    return Some(Items::damaged("its table of methods is invalid"));
                 }
                 let at = address.checked_add(COUNTS.next_multiple_of(align))?;
                 self.of_methods(at, methods)

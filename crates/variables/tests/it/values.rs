@@ -554,12 +554,12 @@ fn numbers_are_told_from_what_consists_of_parts() {
     );
     // A reference is replaced by its target.
     let why = |path: &str| number(path, &moment).unwrap_err().to_string();
-    let node = "node is no single number; name a part of it: .key, .name, .next";
+    let node = "node is not a single number; name a part of it: .key, .name, .next";
     assert_eq!(why("r"), node);
     assert_eq!(why("table[1]"), node);
     assert_eq!(
         why("table"),
-        "node[4] is no single number; name a part of it: [0]"
+        "node[4] is not a single number; name a part of it: [0]"
     );
 }
 

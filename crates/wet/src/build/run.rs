@@ -32,7 +32,8 @@ pub enum BuildError<P: std::error::Error + 'static, W> {
     Path(PathError<P>),
     /// Parts of the path were left out when it was built.
     #[error(
-        "parts of the path were left out when it was built: a whole execution trace needs all of it"
+        "parts of the path were left out when it was built, but a whole execution trace needs \
+         all of it"
     )]
     Partial,
     /// A number does not fit into a definition.
@@ -44,7 +45,7 @@ pub enum BuildError<P: std::error::Error + 'static, W> {
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
     /// The result cannot be written.
-    #[error("what was built cannot be written: {0}")]
+    #[error("the values cannot be written: {0}")]
     Write(W),
 }
 
@@ -470,7 +471,7 @@ where
         let nodes = self.path.nodes();
         machine.expect(nodes.len());
         for &node in before.nodes {
-            let unknown = MachineError::Unsupported("a node that the path does not have");
+            let unknown = MachineError::Unsupported("a node that is not in the path");
             let known = nodes.get(node).zip(self.continuations.get(node.index()));
             let (known, on) = known.ok_or(unknown)?;
             machine.compile(node, known.function, &known.blocks, on.next)?;

@@ -41,7 +41,7 @@ impl What {
     }
 }
 
-const DAMAGED: CheckpointError = CheckpointError::Damaged("a vertex says other than its children");
+const DAMAGED: CheckpointError = CheckpointError::Damaged("a vertex contradicts its children");
 
 /// Some words of a line.
 pub(crate) type Words = (Key, u16);

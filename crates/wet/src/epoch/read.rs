@@ -121,7 +121,7 @@ impl Epoch {
             _ => Some(Cuts::read(&mut reader, flags & VECTORS != 0)?),
         };
         if reader.at != end {
-            return Err(damaged("more than an input"));
+            return Err(damaged("more than one input"));
         }
         Ok(Some(ColumnView { labels, far, cuts }))
     }
@@ -277,7 +277,7 @@ struct Executions<'a> {
 impl Executions<'_> {
     fn get(&self, index: u64, blocks: &Blocks) -> Result<Execution, EpochError> {
         let value = self.stream.get(index, blocks)?;
-        let value = value.ok_or(damaged("an execution that is not there"))?;
+        let value = value.ok_or(damaged("an execution that does not exist"))?;
         Ok(if self.ages {
             Execution::Ago(value)
         } else {
@@ -381,7 +381,7 @@ impl<'a> Labels<'a> {
     fn pattern(&self, number: Option<u64>) -> Result<&Pattern, EpochError> {
         let number = number.and_then(|number| usize::try_from(number).ok());
         let pattern = number.and_then(|number| self.patterns.get(number));
-        pattern.ok_or(damaged("a pattern that is not there"))
+        pattern.ok_or(damaged("a pattern that does not exist"))
     }
 
     /// The number of executions before the one at `index` that have more pieces than `piece`.
@@ -454,7 +454,7 @@ impl<'a> Far<'a> {
         let Some(index) = self.at.after(execution, blocks)?.checked_sub(1) else {
             return Ok(None);
         };
-        let unknown = damaged("a node that is not there");
+        let unknown = damaged("a node that does not exist");
         let from = self.at.get(index, blocks)?.ok_or(unknown)?;
         let node = match &self.chosen {
             None => Some(0),
@@ -649,7 +649,7 @@ impl<'a> CopyView<'a> {
         for run in first..first.saturating_add(count) {
             let of_run = |stream: &Coded<'_>| -> Result<u64, EpochError> {
                 let value = stream.get(run, blocks)?;
-                value.ok_or(damaged("a run that is not there"))
+                value.ok_or(damaged("a run that does not exist"))
             };
             let (length, elements) = (of_run(&self.lengths)?, of_run(&self.elements)?);
             let end = start.saturating_add(length.saturating_mul(elements));
@@ -661,7 +661,7 @@ impl<'a> CopyView<'a> {
                 let within = (offset - start) % length;
                 let place = usize::try_from(of_run(&self.places)?).ok();
                 let origin = place.and_then(|place| self.origins.get(place));
-                let origin = *origin.ok_or(damaged("an origin that is not there"))?;
+                let origin = *origin.ok_or(damaged("an origin that does not exist"))?;
                 let step = of_run(&self.steps)?.wrapping_mul(element);
                 let execution = of_run(&self.executions)?.wrapping_add(step);
                 return Ok(Some((origin.at(within), execution)));

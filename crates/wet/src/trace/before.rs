@@ -76,7 +76,7 @@ where
                 let instance = self.named(node, execution, at.time)?;
                 let writer = self.compiled(node)?;
                 let write = writer.model.writes.get(write as usize);
-                let write = write.ok_or(TraceError::Damaged("a write that is not there"))?;
+                let write = write.ok_or(TraceError::Damaged("a write that does not exist"))?;
                 Writer::Write {
                     instance,
                     inst: write.inst as usize,
@@ -97,7 +97,7 @@ where
             return Ok(Writer::Initial);
         };
         let writer = self.writer(origin, Execution::Number(execution), at)?;
-        writer.ok_or(TraceError::Damaged("a writer that is not told"))
+        writer.ok_or(TraceError::Damaged("an unknown writer"))
     }
 
     /// The same for bytes, part by part.

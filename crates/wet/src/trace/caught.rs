@@ -179,7 +179,7 @@ where
             (NodeEnd::Throw { .. }, None) | (NodeEnd::Rethrow { .. }, _) => {
                 Err(Source::Thrown { instance: thrower })
             }
-            _ => return Err(TraceError::Damaged("an exception that nobody threw")),
+            _ => return Err(TraceError::Damaged("an exception that nothing threw")),
         })
     }
 

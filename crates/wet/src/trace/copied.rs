@@ -41,7 +41,7 @@ where
         }
         self.executed(instance, inst)?;
         let write = compiled.model.ordinal(inst);
-        let write = write.ok_or(TraceError::Damaged("a write that is not there"))?;
+        let write = write.ok_or(TraceError::Damaged("a write that does not exist"))?;
         let Some(copies) = self.copies(instance, write)? else {
             return Ok(readings);
         };
@@ -81,7 +81,7 @@ where
                 let length = part.end.min(here + length) - part.start.max(here);
                 let execution = run.execution.wrapping_add(run.step.wrapping_mul(element));
                 let writer = self.writer(origin, Execution::Number(execution), instance)?;
-                let writer = writer.ok_or(TraceError::Damaged("a writer that is not told"))?;
+                let writer = writer.ok_or(TraceError::Damaged("an unknown writer"))?;
                 readings.push(Reading { length, writer });
             }
         }

@@ -36,7 +36,7 @@ pub enum TraceError<P: std::error::Error + 'static, E: std::error::Error + 'stat
     #[error("the run ended before this was executed")]
     NotExecuted,
     /// A memory copy has too many parts to report.
-    #[error("what was copied comes from more than 16,777,216 writes")]
+    #[error("the copied bytes come from more than 16,777,216 writes")]
     TooManyParts,
     /// Nothing is stored for this time, or for the function that is executed then.
     #[error("{}", outside(*time, kept, without.as_deref()))]
@@ -55,10 +55,13 @@ fn outside(time: u64, kept: &[(u64, u64)], without: Option<&str>) -> String {
     let kept = Vec::from_iter(kept.iter().map(text)).join(", ");
     match without {
         None => format!(
-            "values were kept {kept} only, and this needs one of t={time}; the rest: afterimage build --lens full"
+            "values were kept {kept} only, but this question needs one of t={time}; for the \
+             rest: afterimage build --lens full"
         ),
         Some(without) => format!(
-            "values were kept without {without}, {kept}, and this needs one of a function that was left out, of t={time}; to have them, build the values anew: afterimage build --lens full --again"
+            "values were kept without {without}, {kept}, but this question needs one of a \
+             function that was left out, of t={time}; to have them, build the values again: \
+             afterimage build --lens full --again"
         ),
     }
 }

@@ -107,7 +107,7 @@ where
             }
         }
         let value = known.values.get(&wanted).copied();
-        value.ok_or(TraceError::Damaged("a value that is not there"))
+        value.ok_or(TraceError::Damaged("a value that does not exist"))
     }
 
     /// Computes a value from known ones. `None` if something is missing.
@@ -135,7 +135,7 @@ where
                     Step::Source(Source::Zero) => Ok(Some((0, 0))),
                     Step::Source(Source::Returned { instance, index }) => {
                         let result = self.host_result(instance, index)?;
-                        let unknown = TraceError::Damaged("a result that the host did not give");
+                        let unknown = TraceError::Damaged("a result that the host did not return");
                         result.map(Some).ok_or(unknown)
                     }
                     // Its readers have stored it; but it need not have been read.
@@ -277,13 +277,13 @@ where
         position: usize,
         known: &mut ComputedValues,
     ) -> Result<Option<Bits>, Failure<S, E>> {
-        let unknown = TraceError::Damaged("a global that nobody wrote");
+        let unknown = TraceError::Damaged("a global that nothing wrote");
         let reading = self.reading(instance, position)?;
         let writer = reading.first().ok_or(unknown)?.writer;
         match writer {
             super::Writer::Initial => {
                 let global = self.initial.globals.get(inst.immediate as usize);
-                let global = global.ok_or(TraceError::Damaged("a global that is not there"))?;
+                let global = global.ok_or(TraceError::Damaged("a global that does not exist"))?;
                 Ok(Some(*global))
             }
             super::Writer::Host { .. } => Err(TraceError::Damaged("a value that was not kept")),

@@ -54,7 +54,7 @@ where
                 };
             };
             let visit = cursor.seek(found.time).map_err(TraceError::Path)?;
-            let visit = visit.ok_or(TraceError::Damaged("an execution that is not there"))?;
+            let visit = visit.ok_or(TraceError::Damaged("an execution that does not exist"))?;
             before = visit.start;
             if cursor.depth() > depth {
                 // Nothing since this inner activation began is of ours.
@@ -81,7 +81,7 @@ where
         if let Some(known) = self.setters.borrow().get(&key) {
             return Ok(Rc::clone(known));
         }
-        let unknown = TraceError::Damaged("a function that the program does not have");
+        let unknown = TraceError::Damaged("a function that is not in the program");
         let defined = self.program.function(function).ok_or(unknown)?;
         let sets = |operator: &Operator<'_>| match *operator {
             Operator::LocalSet { local_index } | Operator::LocalTee { local_index } => {

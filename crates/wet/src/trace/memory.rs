@@ -108,7 +108,7 @@ where
                     return Ok(false);
                 };
                 let memory = self.initial.memories.get(wanted.memory as usize);
-                let memory = memory.ok_or(TraceError::Damaged("a memory that is not there"))?;
+                let memory = memory.ok_or(TraceError::Damaged("a memory that does not exist"))?;
                 // Memory added by growth is zero.
                 for (i, byte) in (0..).zip(bytes) {
                     let at = usize::try_from(address.wrapping_add(i)).ok();
@@ -210,10 +210,10 @@ where
     ) -> Result<bool, Failure<S, E>> {
         let compiled = self.compiled(instance.node)?;
         let write = compiled.model.ordinal(position);
-        let write = write.ok_or(TraceError::Damaged("a write that is not there"))?;
+        let write = write.ok_or(TraceError::Damaged("a write that does not exist"))?;
         // The builder stores values that would need more.
         if source.copies > MOST_COPIES {
-            return Err(TraceError::Damaged("copies of too many copies"));
+            return Err(TraceError::Damaged("too many nested copies"));
         }
         let copies = self.copies(instance, write)?;
         let copies = copies.ok_or(TraceError::Damaged("a copy of nothing"))?;

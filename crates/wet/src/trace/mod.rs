@@ -282,7 +282,7 @@ where
         if let Some(known) = self.compiled.borrow().get(&node) {
             return Ok(Rc::clone(known));
         }
-        let unknown = || TraceError::Damaged("a node that the path does not have");
+        let unknown = || TraceError::Damaged("a node that is not in the path");
         let known = self.path.nodes().get(node).ok_or_else(unknown)?;
         let continuation = self.continuations.get(node.index()).ok_or_else(unknown)?;
         let body = self.body(known.function)?;
@@ -303,7 +303,7 @@ where
         if let Some(known) = self.bodies.borrow().get(&function) {
             return Ok(Rc::clone(known));
         }
-        let unknown = TraceError::Damaged("a function that the program does not have");
+        let unknown = TraceError::Damaged("a function that is not in the program");
         let found = self.program.function(function).ok_or(unknown)?;
         let body = Rc::new(Body::read(self.program, self.bytes, found)?);
         let mut all = self.bodies.borrow_mut();
@@ -381,7 +381,7 @@ where
         };
         let named = self.instance(node, number)?;
         let named = named.filter(|instance| instance.time <= at);
-        named.ok_or(TraceError::Damaged("an execution that is not there"))
+        named.ok_or(TraceError::Damaged("an execution that does not exist"))
     }
 
     /// The host's actions.

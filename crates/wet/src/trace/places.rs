@@ -240,7 +240,7 @@ where
                 break;
             };
             left -= 1;
-            let missing = TraceError::Damaged("an execution that is not there");
+            let missing = TraceError::Damaged("an execution that does not exist");
             at = self.at(earlier.time)?.ok_or(missing)?;
             behind = self.compiled(at.node)?.code.insts.len();
         }
@@ -389,7 +389,7 @@ where
 
     /// The node of an execution, by its time.
     pub(super) fn node_at(&self, time: u64) -> Result<(Instance, Rc<Compiled>), Failure<S, E>> {
-        let missing = TraceError::Damaged("an execution that is not there");
+        let missing = TraceError::Damaged("an execution that does not exist");
         let instance = self.at(time)?.ok_or(missing)?;
         Ok((instance, self.compiled(instance.node)?))
     }

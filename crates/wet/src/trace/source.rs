@@ -414,7 +414,7 @@ where
             BEFORE_NODE | CALLED_NODE => self.definition_before(at, node, variable)?,
             _ => {
                 let then = self.instance(at.node, from)?;
-                let then = then.ok_or(TraceError::Damaged("an execution that is not there"))?;
+                let then = then.ok_or(TraceError::Damaged("an execution that does not exist"))?;
                 self.named(node, execution, then.time)?
             }
         };
@@ -454,7 +454,7 @@ where
             }
             DefinedBy::At(time) => {
                 let found = self.at(time)?.filter(|found| found.time < at.time);
-                found.ok_or(TraceError::Damaged("an execution that is not there"))
+                found.ok_or(TraceError::Damaged("an execution that does not exist"))
             }
         }
     }

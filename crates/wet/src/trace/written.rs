@@ -78,6 +78,6 @@ where
     P: std::error::Error + 'static,
     E: std::error::Error + 'static,
 {
-    let missing = TraceError::Damaged("an instruction that is not there");
+    let missing = TraceError::Damaged("an instruction that does not exist");
     compiled.code.insts.get(position).ok_or(missing)
 }

@@ -106,7 +106,7 @@ impl<'a> Assembler<'a> {
             .len()
             .checked_sub(symbols as usize)
             .filter(|&from| from >= first && symbols > 0);
-        let from = from.ok_or(CodecError::Malformed("a loop of more than there is"))?;
+        let from = from.ok_or(CodecError::Malformed("a loop longer than its sequence"))?;
         if times < 2 {
             return Err(CodecError::Malformed(
                 "a loop that is executed less than twice",

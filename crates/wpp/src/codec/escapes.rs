@@ -139,7 +139,7 @@ impl Escapes {
             .filter(|&symbols| symbols > 0 && symbols <= most.into());
         symbols
             .map(|symbols| symbols as u32)
-            .ok_or(CodecError::Malformed("a loop of more than there is"))
+            .ok_or(CodecError::Malformed("a loop longer than its sequence"))
     }
 
     fn function(&mut self, coder: &mut impl Coder, given: Step) -> Result<FuncId, CodecError> {

@@ -130,7 +130,7 @@ pub fn decode_opened(bytes: &[u8], limits: &Limits) -> Result<Segment, CodecErro
             }
             ENTER => Ok(Root::Enter(function(number)?)),
             LEAVE if number == 0 => Ok(Root::Leave),
-            _ => Err(CodecError::Malformed("an item of the root that is none")),
+            _ => Err(CodecError::Malformed("an invalid item of the root")),
         }
     });
     let root = root.collect::<Result<_, _>>()?;
@@ -167,9 +167,7 @@ fn grammar(
     }
     let length = count(input, limits.symbols, "symbols")?;
     if length as u64 != start {
-        return Err(CodecError::Malformed(
-            "rules that have other symbols than there are",
-        ));
+        return Err(CodecError::Malformed("rules that do not cover all symbols"));
     }
     let mut symbols = Vec::with_capacity(length);
     for (id, rule) in rules.iter() {

@@ -7,7 +7,7 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CheckError {
     /// A rule's symbols do not begin where those of the previous rule end.
-    #[error("the symbols of {0} do not stand where they should")]
+    #[error("the symbols of {0} are not where they should be")]
     Gap(RuleId),
     /// A rule has more symbols than exist.
     #[error("the symbols of {0} go beyond the last")]
@@ -33,7 +33,7 @@ pub enum CheckError {
         names: RuleId,
     },
     /// The root names a rule that does not exist.
-    #[error("the root names {0}, which there is not")]
+    #[error("the root names {0}, which does not exist")]
     UnknownRule(RuleId),
     /// A node that does not exist.
     #[error("{0} is not known")]
@@ -86,10 +86,10 @@ pub enum CheckError {
     #[error("it ends after more blocks than can be counted")]
     End,
     /// The counts of nodes are wrong.
-    #[error("the counts of its nodes are not those of its rules")]
+    #[error("the counts of its nodes differ from those of its rules")]
     NodeCounts,
     /// The counts of activations are wrong.
-    #[error("the counts of its calls are not those of its rules")]
+    #[error("the counts of its calls differ from those of its rules")]
     CallCounts,
     /// There are 2^64 activations of a function, or more.
     #[error("it has more activations than can be counted")]

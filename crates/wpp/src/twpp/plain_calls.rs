@@ -95,7 +95,7 @@ pub(super) fn read<E>(
             Some(caller) => {
                 caller.left -= 1;
                 let next = caller.position.checked_add(numbers.next()?);
-                caller.position = next.ok_or(CallsError::Malformed("a position is too great"))?;
+                caller.position = next.ok_or(CallsError::Malformed("a position is too large"))?;
                 caller.position
             }
             None if top == 0 => break,
@@ -108,7 +108,7 @@ pub(super) fn read<E>(
         let path = u32::try_from(numbers.next()?).ok();
         let (Some(function), Some(path)) = (function, path) else {
             return Err(CallsError::Malformed(
-                "a function or path is no number of 32 bits",
+                "a function or path is not a 32-bit number",
             ));
         };
         let left = numbers.next()?;
@@ -188,7 +188,7 @@ impl<E, I: Iterator<Item = Result<u8, E>>> Numbers<I> {
             let byte = self.0.next();
             let byte = byte.ok_or(CallsError::Malformed("it ends early"))?;
             let done = reading.push(byte.map_err(CallsError::Source)?);
-            if let Some(number) = done.ok_or(CallsError::Malformed("a number is too great"))? {
+            if let Some(number) = done.ok_or(CallsError::Malformed("a number is too large"))? {
                 return Ok(number);
             }
         }

@@ -24,7 +24,7 @@ pub enum PathError<E> {
         source: CheckError,
     },
     /// A segment does not match its summary.
-    #[error("segment {segment} is not what its summary says")]
+    #[error("segment {segment} differs from its summary")]
     Summary {
         /// The segment's position.
         segment: usize,

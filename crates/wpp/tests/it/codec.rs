@@ -449,7 +449,7 @@ fn opened_rules_that_name_later_ones_are_refused() {
     }
     // Three symbols, where the rule has two.
     let other = [1, 0, 0, 0, 0, 1, 6, 3, 0, 0, 0];
-    let refused = "rules that have other symbols than there are";
+    let refused = "rules that do not cover all symbols";
     assert_eq!(
         decode_opened(&other, &LIMITS),
         Err(CodecError::Malformed(refused))

@@ -61,7 +61,7 @@ fn numbers_of_calls_must_agree() {
 #[test]
 fn a_call_must_take_a_path_trace_that_exists() {
     let unknown = crossed(run(3, 0, true), run(3, 2, true));
-    let what = "a call takes a path trace that there is not";
+    let what = "a call takes a path trace that does not exist";
     assert_eq!(read(&unknown), calls(what));
 }
 
@@ -75,7 +75,7 @@ fn a_call_must_not_come_after_its_callers_end() {
 fn path_traces_must_name_what_is_there() {
     let mut unknown = run(3, 2, true);
     unknown.functions[0].paths[0].trace = 1;
-    let what = "it names a trace or dictionary that it has not";
+    let what = "it names a trace or dictionary that it does not have";
     assert_eq!(read(&unknown), of_main(what));
     let mut unused = run(3, 2, true);
     let trace = unused.functions[1].traces[0].clone();

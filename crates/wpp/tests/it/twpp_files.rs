@@ -209,7 +209,7 @@ fn an_unknown_version_and_another_file_are_named() {
     let message = FileError::UnknownVersion(2).to_string();
     assert_eq!(
         message,
-        "written in version 2 of the format, and this reads version 1"
+        "written in version 2 of the format, but this program reads 1"
     );
 }
 
@@ -221,7 +221,7 @@ fn the_directory_must_agree_with_the_blocks() {
     ];
     let bytes = write(&Twpp::compact(collect(&events)));
     let part = Part::Function(FuncId::from_u32(4));
-    let what = "its calls are not those of the directory";
+    let what = "its calls differ from those of the directory";
     // The number of path traces, and the number of calls.
     for field in [4, 24] {
         let mut other = bytes.clone();
@@ -265,7 +265,7 @@ fn no_more_calls_are_open_than_there_are() {
     assert_eq!(bytes[begin..begin + one.len()], one);
     bytes[begin..begin + one.len()].copy_from_slice(&two);
     forge(&mut bytes);
-    let what = "more calls are open than there are";
+    let what = "more calls are open than exist";
     assert_eq!(
         read_all(&bytes),
         Err(FileError::Malformed(Part::Calls, what))

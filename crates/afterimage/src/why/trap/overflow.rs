@@ -40,7 +40,10 @@ pub fn sites(scene: &Scene<'_, '_>, stack: &[Call], ended: OpId) -> Result<Vec<(
         if depth == 0 {
             return Ok((call.function, ended));
         }
-        let instance = scene.values.at(call.time)?.context("a call at no time")?;
+        let instance = scene
+            .values
+            .at(call.time)?
+            .context("a call without a time")?;
         let op = last_of(scene, instance, call.time).context("a block without operators")?;
         Ok((call.function, op))
     };

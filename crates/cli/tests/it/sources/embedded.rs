@@ -101,7 +101,7 @@ fn nothing_outside_the_roots_is_embedded() {
         let (text, ran) = embeds(path);
         assert_eq!(text, None, "{path}");
         assert_eq!(ran.code, Some(125), "{path}: {ran:?}");
-        let said = "--sources: no source file of the program lies there; 1 is in other folders, and 0 were not found";
+        let said = "--sources: no source file of the program is there; 1 is in other folders, and 0 were not found";
         assert!(ran.stderr.contains(said), "{path}: {ran:?}");
     }
     // Links that lead out: a file, a folder.
@@ -146,7 +146,7 @@ fn what_cannot_be_embedded_is_named() {
         125,
         &parts,
     );
-    let parts = ["--sources file: this is no folder"];
+    let parts = ["--sources file: not a folder"];
     sandbox.refused(
         &format!("{RECORD} --sources file count.wasm 3"),
         125,
@@ -177,10 +177,7 @@ fn what_cannot_be_embedded_is_named() {
         assert_eq!(ran.code, Some(134));
     }
     fs::remove_file(sandbox.path("src/count.wat")).unwrap();
-    let parts = [
-        "no source file of the program lies there",
-        "1 was not found",
-    ];
+    let parts = ["no source file of the program is there", "1 was not found"];
     sandbox.refused(&format!("{RECORD} --sources src count.wasm 3"), 125, &parts);
     let large = fs::File::create(sandbox.path("src/count.wat")).unwrap();
     large.set_len((64 << 20) + 1).unwrap();
@@ -299,12 +296,12 @@ fn info_says_what_a_recording_tells() {
     given(&sandbox);
     let info = sandbox.ok("info given.aft").stdout;
     for said in [
-        "\nMind before sharing it: whoever gets this file learns\n",
+        "\nBefore you share this file: whoever gets it learns\n",
         "\n  1 argument\n",
         "\n  1 variable with its value\n",
         "\n  1 name of a folder\n",
         "\n  11 bytes read from standard input\n",
-        "\n  10 bytes read from a file (its path is known with `afterimage build --lens full`)\n",
+        "\n  10 bytes read from a file (`afterimage build --lens full` finds its path)\n",
         "\n  4,096 bytes written to standard output\n",
         ", without debug information\n",
     ] {
@@ -351,7 +348,7 @@ fn without_inputs_counts_and_path_stay_and_no_secret() {
     );
     let info = sandbox.ok("info given.aft").stdout;
     assert!(
-        info.contains("that was stripped, and its run cannot be repeated"),
+        info.contains("it was stripped, and the run cannot be repeated"),
         "{info}"
     );
     for words in [
@@ -378,7 +375,7 @@ fn without_inputs_counts_and_path_stay_and_no_secret() {
         ];
         sandbox.refused(words, 125, &said);
     }
-    let said = ["what the program was given was stripped"];
+    let said = ["the program's input was stripped"];
     sandbox.refused("strip given.aft", 125, &said);
     // Removed parts stay removed.
     sandbox.ok("strip --inputs given.aft");

@@ -36,7 +36,7 @@ fn record(sandbox: &Sandbox, path: &str, out: &str) {
     assert_eq!(ran.code, Some(134), "{ran:?}");
 }
 
-const MISSING: &str = "afterimage: sources not at hand: /build/app/src/count.wat; say where they are with --source-path OLD=NEW\n";
+const MISSING: &str = "afterimage: sources not found: /build/app/src/count.wat; say where they are with --source-path OLD=NEW\n";
 
 #[test]
 fn sources_that_were_moved_are_found_by_every_command_that_shows_them() {
@@ -70,7 +70,7 @@ fn sources_that_were_moved_are_found_by_every_command_that_shows_them() {
     }
     // The report lists them itself.
     let annotated = sandbox.ok("profile a.aft --annotate");
-    let listed = "\nNot at hand; say where they are with --source-path OLD=NEW:\n";
+    let listed = "\nSources not found; say where they are with --source-path OLD=NEW:\n";
     assert!(annotated.stdout.contains(listed), "{annotated:?}");
     assert_eq!(annotated.stderr, "");
     let moved = sandbox.ok("profile a.aft --annotate --source-path /build/app/src/=here/src/");
@@ -123,7 +123,7 @@ fn relative_paths_are_looked_for_here_and_beside_the_recording() {
     fs::create_dir_all(sandbox.path("src")).unwrap();
     fs::rename(sandbox.path("a.aft"), sandbox.path("far/a.aft")).unwrap();
     let missing = sandbox.ok("why far/a.aft --trap").stderr;
-    assert!(missing.contains("not at hand: src/count.wat;"), "{missing}");
+    assert!(missing.contains("not found: src/count.wat;"), "{missing}");
     sandbox.write("far/src/count.wat", TEXT);
     let found = sandbox.ok("why far/a.aft --trap");
     assert!(found.stdout.contains(LINE), "{found:?}");
@@ -154,7 +154,7 @@ fn the_standard_library_is_taken_only_of_the_same_commit() {
     };
     let is_missing = |ran: &Ran| {
         assert_eq!(ran.code, Some(0), "{ran:?}");
-        !ran.stdout.contains(LINE) && ran.stderr.contains("sources not at hand: /rustc/")
+        !ran.stdout.contains(LINE) && ran.stderr.contains("sources not found: /rustc/")
     };
     assert!(is_missing(&ask()), "a commit that is not known");
     let manifest = |commit: &str| {
@@ -204,7 +204,7 @@ fn what_is_no_place_of_sources_is_refused() {
     sandbox.write(".afterimage.toml", "source-path = [\"/build=nowhere\"]");
     let missing = sandbox.ok("why a.aft --trap").stderr;
     assert!(
-        missing.contains("not at hand: /build/count.wat;"),
+        missing.contains("not found: /build/count.wat;"),
         "{missing}"
     );
 }
@@ -214,7 +214,7 @@ fn a_name_that_is_not_at_hand_drives_no_terminal() {
     let sandbox = Sandbox::new();
     record(&sandbox, "/build/\u{1b}[2J\u{202e}a\nb.wat", "a.aft");
     let missing = sandbox.ok("why a.aft --trap").stderr;
-    let said = "sources not at hand: /build/\\u{1b}[2J\\u{202e}a b.wat;";
+    let said = "sources not found: /build/\\u{1b}[2J\\u{202e}a b.wat;";
     assert!(missing.contains(said), "{missing}");
     assert_eq!(missing.lines().count(), 1);
 }

@@ -40,7 +40,7 @@ fn a_killed_recording_says_what_is_there() {
     );
     let verify = sandbox.ok("verify spin.aft");
     assert!(
-        verify.stdout.contains("cut off, and sound as far"),
+        verify.stdout.contains("cut off, but sound as far"),
         "{verify:?}"
     );
     assert!(verify.stdout.contains("its log ends after"), "{verify:?}");

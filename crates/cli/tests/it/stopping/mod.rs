@@ -462,7 +462,7 @@ fn looking_for_what_trapped_is_interrupted_and_the_recording_stays() {
         assert_eq!(ran.code, Some(134), "{ran:?}");
         assert!(ran.stderr.contains("was interrupted"), "{ran:?}");
         if placed {
-            assert!(ran.stderr.contains("may be one that takes"), "{ran:?}");
+            assert!(ran.stderr.contains("not the load that trapped"), "{ran:?}");
             is_exact(&sandbox, "late.aft", "trapped: memory access out of bounds");
         } else {
             assert!(ran.stderr.contains("has no end"), "{ran:?}");
@@ -518,7 +518,7 @@ fn who_is_stopped_while_the_guest_is_compiled_says_that_nothing_ran() {
         assert!(ran.stderr.contains(says), "{ran:?}");
         assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
     };
-    let interrupted = "slow.wasm: nothing is recorded, because the guest had not begun";
+    let interrupted = "slow.wasm: nothing was recorded, because the guest had not begun";
     for (name, code, ending) in [
         (Signal::INT, 130, "stopped by Ctrl-C"),
         (Signal::TERM, 143, "stopped by"),
@@ -532,6 +532,6 @@ fn who_is_stopped_while_the_guest_is_compiled_says_that_nothing_ran() {
         ends(ended(child), code, ending, interrupted);
     }
     let ran = sandbox.run("record --force --timeout 0.1 slow.wasm");
-    let says = "slow.wasm: compiling it took longer than the time limit, so nothing was run";
+    let says = "slow.wasm: compilation took longer than the time limit, so nothing ran";
     ends(ran, 124, "stopped by the time limit", says);
 }

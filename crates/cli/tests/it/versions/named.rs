@@ -38,7 +38,7 @@ fn a_planted_miscompilation_is_found_and_named() {
         assert_eq!(replaced[0]["otherwise"], wrong_executions(wrong));
         let text = sandbox.ok("diff good.aft o2.aft").stdout;
         let told = format!("@0x{offset:x} in start: {wrong} instead of {right}");
-        assert!(text.contains("alike but for 1 operator"), "{text}");
+        assert!(text.contains("differ only in 1 operator"), "{text}");
         assert!(text.contains(&told), "{told}: {text}");
         // Against the unoptimised one, unless another of two shifts by the same number has no value
         // and no neighbour in common with the right one from the first execution on.
@@ -182,7 +182,7 @@ fn bytes_of_data_that_are_others_are_named() {
     let alike = json!({ "replaced": [], "more_replaced": 0, "data": data, "more_data": 0 });
     assert_eq!(found["alike"], alike);
     let text = sandbox.ok("diff a.aft b.aft").stdout;
-    assert!(text.contains("alike but for 1 data segment"), "{text}");
+    assert!(text.contains("differ only in 1 data segment"), "{text}");
     assert!(
         text.contains("data segment 0: 1 byte differs, the first at offset 0"),
         "{text}"

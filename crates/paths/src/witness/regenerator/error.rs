@@ -23,7 +23,7 @@ pub enum WitnessError {
     #[error("a call through a table in {0} reached no function of its type")]
     NoSuchCallee(FuncId),
     /// An exception arrived where none can be thrown, or a call returned that cannot return.
-    #[error("a call in {function} at {block} does not go on like that")]
+    #[error("a call in {function} at {block} does not continue like that")]
     NoSuchReturn {
         /// The function.
         function: FuncId,

@@ -233,7 +233,7 @@ fn a_log_that_was_cut_is_followed_to_its_end() {
     let mut latest = 0;
     for i in 0..events.len() - 1 {
         let error = follow(&file_of(&events[..i]), &recording, &path).map(|_| ());
-        let time = when(&error.expect_err("the path goes on"));
+        let time = when(&error.expect_err("the path continues"));
         assert!((latest.max(1)..=path.time()).contains(&time), "{i}: {time}");
         latest = time;
     }

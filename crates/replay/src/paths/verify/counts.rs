@@ -100,7 +100,7 @@ impl<'n, 'a> Totals<'n, 'a> {
             let partial = self.nodes.partial;
             if is_wrong(sums.entries, counts.entries, partial) {
                 let (id, found, said) = (function.id, sums.entries, counts.entries);
-                let text = format!("{id} has {found} activations, and by COUNTS {said}");
+                let text = format!("{id} has {found} activations, but COUNTS says {said}");
                 report.find(PathRule::CallCounts, text);
             }
             if counts.edges.len() == function.cfg.edges.len() {
@@ -127,7 +127,7 @@ impl Sums {
             let found = self.blocks.get(&block).copied().unwrap_or(0);
             if kind.kind == BlockKind::Code && is_wrong(found, expected[block], partial) {
                 let text = format!(
-                    "{}, {block} is executed {found} times, and by COUNTS {}",
+                    "{}, {block} is executed {found} times, but COUNTS says {}",
                     function.id, expected[block]
                 );
                 report.find(PathRule::BlockCounts, text);
@@ -165,7 +165,7 @@ impl Sums {
         for ((from, to), (found, said)) in wrong {
             let to = to.map_or_else(|| "what follows its call".to_owned(), |to| to.to_string());
             let text = format!(
-                "{}: control goes from {from} to {to} {found} times, and by COUNTS {said}",
+                "{}: control goes from {from} to {to} {found} times, but COUNTS says {said}",
                 function.id
             );
             report.find(PathRule::EdgeCounts, text);

@@ -120,8 +120,10 @@ impl<'n, 'a> Flow<'n, 'a> {
         let partial = self.nodes.partial;
         if open.len() != stops.len() && !partial {
             let (found, said) = (open.len(), stops.len());
-            let text =
-                format!("the path ends in {found} activations, END has {said} that were entered");
+            let text = format!(
+                "the path ends in {found} activations, but END has {said} that were \
+                    entered"
+            );
             report.find(PathRule::Stack, text);
             return;
         }
@@ -143,10 +145,11 @@ impl<'n, 'a> Flow<'n, 'a> {
             let block = block.map_or_else(|| "no block".to_owned(), |block| block.to_string());
             let said = match stop {
                 Some(stop) if !partial => format!(" in {}, {}", stop.function, stop.block),
-                _ => " nowhere there".to_owned(),
+                _ => " elsewhere".to_owned(),
             };
             let text = format!(
-                "activation {depth}, from outside, ends in {function}, {block}, and by END{said}"
+                "activation {depth}, from outside, ends in {function}, {block}, but END has \
+                 it{said}"
             );
             report.find(PathRule::Stack, text);
         }
@@ -215,7 +218,7 @@ impl<'n, 'a> Flow<'n, 'a> {
         };
         let text = match callee {
             Some(callee) => format!("{function} follows a call of {}", named(callee)),
-            None => format!("{function} follows a node that calls nobody"),
+            None => format!("{function} follows a node that calls nothing"),
         };
         at.find(PathRule::Callee, text);
         false
@@ -259,14 +262,14 @@ impl<'n, 'a> Flow<'n, 'a> {
                 if !returns && !throws {
                     at.find(
                         PathRule::Sequel,
-                        format!("{next} does not begin where {node} goes on after its call"),
+                        format!("{next} does not begin where {node} continues after its call"),
                     );
                 }
             }
             NodeEnd::Goes(vertex) if lands(Some(vertex)) => {}
             NodeEnd::Goes(_) => at.find(
                 PathRule::Sequel,
-                format!("{next} does not begin where {node} goes on"),
+                format!("{next} does not begin where {node} continues"),
             ),
             NodeEnd::Ends(_) => at.find(
                 PathRule::Sequel,
@@ -274,7 +277,7 @@ impl<'n, 'a> Flow<'n, 'a> {
             ),
             NodeEnd::Cut => at.find(
                 PathRule::Sequel,
-                format!("{next} follows {node}, in the midst of which the run ends"),
+                format!("{next} follows {node}, in the middle of which the run ends"),
             ),
         }
     }
@@ -293,7 +296,7 @@ impl<'n, 'a> Flow<'n, 'a> {
         }
         at.find(
             PathRule::Callee,
-            format!("nobody follows a call of {}", named(missing)),
+            format!("nothing follows a call of {}", named(missing)),
         );
         None
     }
@@ -386,7 +389,7 @@ impl<'n, 'a> Flow<'n, 'a> {
         if !returns && !throws {
             at.find(
                 PathRule::Return,
-                format!("an activation of {function} ends after {node}, which goes on"),
+                format!("an activation of {function} ends after {node}, which continues"),
             );
             return Outcome::UNKNOWN;
         }

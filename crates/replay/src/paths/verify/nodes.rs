@@ -152,11 +152,11 @@ fn end(
         } else if matches!(cfg.blocks[block].end, BlockEnd::Call(_)) {
             "ends with a call and is not the last"
         } else if !edges.contains_key(&(block, node.blocks[i + 1])) {
-            "is joined to the next one by no edge"
+            "has no edge to the next one"
         } else {
             continue;
         };
-        let text = format!("{id} of {name}: {block}, number {i} of it, {what}");
+        let text = format!("{id} of {name}: {block}, its block number {i}, {what}");
         report.find(PathRule::Edges, text);
         return NodeEnd::Unknown;
     }
@@ -190,9 +190,9 @@ fn continued(
         let returns = to(EdgeKind::CallReturn).filter(|&to| to != exit);
         let throws = to(EdgeKind::CallThrow);
         return if !calls {
-            Err(format!("{last} ends with a call, and the node does not"))
+            Err(format!("{last} ends with a call, but the node does not"))
         } else if next != returns {
-            Err("it goes on elsewhere than behind its call".to_owned())
+            Err("it does not continue after its call".to_owned())
         } else {
             Ok(NodeEnd::Calls {
                 callee,
@@ -203,15 +203,15 @@ fn continued(
     }
     if calls {
         return Err(format!(
-            "{last} does not end with a call, and the node does"
+            "{last} does not end with a call, but the node does"
         ));
     }
     let leaves = edges.contains_key(&(last, exit));
     match next {
-        Some(next) if next == exit => Err("it goes on at the function's end".to_owned()),
+        Some(next) if next == exit => Err("it continues at the function's end".to_owned()),
         Some(next) if edges.contains_key(&(last, next)) => Ok(NodeEnd::Goes(next)),
         Some(next) => Err(format!(
-            "no edge leads from {last} to {next}, where it goes on"
+            "no edge leads from {last} to {next}, where it continues"
         )),
         None if !leaves => Ok(NodeEnd::Cut),
         None => Ok(NodeEnd::Ends(match cfg.blocks[last].end {

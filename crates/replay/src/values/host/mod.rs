@@ -194,7 +194,7 @@ impl<'v, 'a> HostReads<'v, 'a> {
     /// # Errors
     /// If the recording is damaged.
     pub fn caller_at(&self, time: u64) -> Result<Instance, HostReadsError> {
-        let damaged = HostReadsError::Damaged("a call of the host that nobody made");
+        let damaged = HostReadsError::Damaged("a host call that was never made");
         self.values.at(time)?.ok_or(damaged)
     }
 
@@ -221,7 +221,7 @@ impl<'v, 'a> HostReads<'v, 'a> {
     /// The execution of a node that begins with a block.
     fn visit(&self, start: u64) -> Result<Visit, HostReadsError> {
         let visit = self.run.path.cursor().seek(start)?;
-        let damaged = HostReadsError::Damaged("an execution that is not there");
+        let damaged = HostReadsError::Damaged("an execution that does not exist");
         visit.filter(|visit| visit.start == start).ok_or(damaged)
     }
 
@@ -230,14 +230,14 @@ impl<'v, 'a> HostReads<'v, 'a> {
     /// # Errors
     /// If the recording is damaged, or the host made the call itself.
     pub fn caller_of(&self, call: u64) -> Result<Instance, HostReadsError> {
-        let damaged = HostReadsError::Damaged("an execution that is not there");
+        let damaged = HostReadsError::Damaged("an execution that does not exist");
         let visit = self.caller(call)?;
         self.values.at(visit.start)?.ok_or(damaged)
     }
 
     /// The execution that ends with a call by the guest.
     fn caller(&self, call: u64) -> Result<Visit, HostReadsError> {
-        let damaged = || HostReadsError::Damaged("a call of the host that nobody made");
+        let damaged = || HostReadsError::Damaged("a host call that was never made");
         let of_guest = self.host()?.of_guest(call).ok_or_else(damaged)?;
         let time = self.times()?.get(of_guest)?.ok_or_else(damaged)?;
         let visit = self.run.path.cursor().seek(time)?;
@@ -309,10 +309,10 @@ impl<'v, 'a> HostReads<'v, 'a> {
             Wrote::Nothing => Origin::Initial,
             Wrote::Host { call } => Origin::Host { call },
             Wrote::Guest { start, inst } => {
-                let missing = HostReadsError::Damaged("an execution that is not there");
+                let missing = HostReadsError::Damaged("an execution that does not exist");
                 let instance = self.values.at(start)?.ok_or(missing)?;
                 let compiled = self.values.compiled(instance.node)?;
-                let missing = HostReadsError::Damaged("an instruction that is not there");
+                let missing = HostReadsError::Damaged("an instruction that does not exist");
                 let inst = compiled.code.insts.get(inst as usize).ok_or(missing)?;
                 Origin::Operator {
                     instance,

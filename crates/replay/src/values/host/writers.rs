@@ -155,7 +155,7 @@ impl<'a> Writers<'a> {
             let mut left = Written::new();
             for (start, positions) in written {
                 let visit = self.run.path.cursor().seek(start)?;
-                let missing = HostReadsError::Damaged("an execution that is not there");
+                let missing = HostReadsError::Damaged("an execution that does not exist");
                 let visit = visit.filter(|visit| visit.start == start).ok_or(missing)?;
                 if !asked(values, visit, &positions, canvas)? {
                     left.insert(start, positions);
@@ -172,7 +172,7 @@ impl<'a> Writers<'a> {
         self.follow(values, Some(interval), Moment::Start(behind), &mut seen)?;
         for position in written.into_values().flatten() {
             if seen.get(position).is_none() {
-                return Err(HostReadsError::Damaged("a write that is none"));
+                return Err(HostReadsError::Damaged("a write that writes nothing"));
             }
             canvas.set(position, seen.get(position));
         }
@@ -267,7 +267,7 @@ fn before_stretch(
     canvas: &mut Canvas,
 ) -> Result<(), HostReadsError> {
     let range = canvas.range();
-    let missing = HostReadsError::Damaged("an execution that is not there");
+    let missing = HostReadsError::Damaged("an execution that does not exist");
     let at = values.at(time)?.ok_or(missing)?;
     for position in canvas.unknown() {
         let place = Place::Byte {
@@ -352,7 +352,7 @@ fn wrote(
     canvas: &mut Canvas,
     host: bool,
 ) -> Result<(), HostReadsError> {
-    let missing = HostReadsError::Damaged("an execution that is not there");
+    let missing = HostReadsError::Damaged("an execution that does not exist");
     let instance = values.at(visit.start)?.ok_or(missing)?;
     let mut ranges = Vec::new();
     let compiled = values.compiled(instance.node)?;

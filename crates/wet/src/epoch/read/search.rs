@@ -107,7 +107,7 @@ impl Labels<'_> {
                 Some(chosen) => number(chosen.next()?)? as usize,
             };
             let pieces = patterns.get(pattern);
-            let pieces = pieces.ok_or(damaged("a pattern that is not there"))?;
+            let pieces = pieces.ok_or(damaged("a pattern that does not exist"))?;
             for (piece, named) in pieces.iter().enumerate() {
                 let value = number(streams[piece].next()?)?;
                 if let Some(length) = *named
@@ -139,7 +139,7 @@ impl Labels<'_> {
                 before.fill(0);
                 for _ in 0..from {
                     let pattern = self.patterns.get(number(chosen.next()?)? as usize);
-                    let pattern = pattern.ok_or(damaged("a pattern that is not there"))?;
+                    let pattern = pattern.ok_or(damaged("a pattern that does not exist"))?;
                     for before in before.iter_mut().take(pattern.len()) {
                         *before += 1;
                     }
@@ -181,7 +181,7 @@ impl CopyView<'_> {
                 let run = runs.next()?;
                 let place = usize::try_from(run.place).ok();
                 let named = place.and_then(|place| named.get(place));
-                if !*named.ok_or(damaged("an origin that is not there"))? {
+                if !*named.ok_or(damaged("an origin that does not exist"))? {
                     continue;
                 }
                 let distance = wanted.wrapping_sub(run.execution);
@@ -224,7 +224,10 @@ impl CopyView<'_> {
             let run = runs.next()?;
             let place = usize::try_from(run.place).ok();
             let origin = place.and_then(|place| self.origins.get(place));
-            found.push((run, *origin.ok_or(damaged("an origin that is not there"))?));
+            found.push((
+                run,
+                *origin.ok_or(damaged("an origin that does not exist"))?,
+            ));
         }
         Ok(found)
     }
@@ -313,5 +316,5 @@ impl<'v> Runs<'v> {
 }
 
 fn number(value: Option<u64>) -> Result<u64, EpochError> {
-    value.ok_or(damaged("a number that is not there"))
+    value.ok_or(damaged("a number that does not exist"))
 }

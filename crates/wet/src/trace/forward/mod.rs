@@ -97,7 +97,7 @@ where
                 if write.is_none() && sets_elsewhere(&compiled, inst) {
                     return Ok(Readers::new(self, instance, None));
                 }
-                let write = write.ok_or(TraceError::Damaged("a write that is not there"))?;
+                let write = write.ok_or(TraceError::Damaged("a write that does not exist"))?;
                 let target = Target::Write {
                     node: instance.node,
                     write: write as u32,

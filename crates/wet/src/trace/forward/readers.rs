@@ -200,10 +200,10 @@ where
                 }
                 Mention::Copy(_, write) => model.writes.get(write).map(|write| write.inst),
             };
-            let inst = inst.ok_or(TraceError::Damaged("a read that is not there"))? as usize;
+            let inst = inst.ok_or(TraceError::Damaged("a read that does not exist"))? as usize;
             for (execution, length) in executions {
                 let instance = self.trace.instance(place.node(), execution)?;
-                let missing = TraceError::Damaged("an execution that is not there");
+                let missing = TraceError::Damaged("an execution that does not exist");
                 reads.push(ReadBy {
                     time: instance.ok_or(missing)?.time,
                     inst,
@@ -374,7 +374,7 @@ where
         // The age that names it when an execution begins.
         let age = |execution| {
             let begun = readers.select(execution).map_err(TraceError::Path)?;
-            let begun = begun.ok_or(TraceError::Damaged("an execution that is not there"))?;
+            let begun = begun.ok_or(TraceError::Damaged("an execution that does not exist"))?;
             let count = writers.rank(begun.time).map_err(TraceError::Path)?;
             Ok::<_, Failure<S, E>>(count.checked_sub(sought.number))
         };

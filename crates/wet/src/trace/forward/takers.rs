@@ -100,7 +100,7 @@ where
         let trace = self.trace;
         let compiled = trace.compiled(instance.node)?;
         let one = compiled.code.insts.get(inst);
-        let one = one.ok_or(TraceError::Damaged("an instruction that is not there"))?;
+        let one = one.ok_or(TraceError::Damaged("an instruction that does not exist"))?;
         for place in sets(one) {
             match trace.executed(instance, inst) {
                 Err(TraceError::NotExecuted) => return Ok(()),

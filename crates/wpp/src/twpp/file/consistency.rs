@@ -34,7 +34,7 @@ pub(super) fn check(twpp: &Twpp) -> Result<(), &'static str> {
     let mut calls = vec![0u64; lengths.len()];
     let mut unfinished = vec![0u64; lengths.len()];
     for (id, count) in twpp.calls.ids().zip(twpp.calls.occurrences()) {
-        let k = place(id).ok_or("a call takes a path trace that there is not")?;
+        let k = place(id).ok_or("a call takes a path trace that does not exist")?;
         calls[k] += count;
         let last = twpp.calls.calls(id).last();
         if last.is_some_and(|run| run.last() > lengths[k]) {
@@ -43,10 +43,10 @@ pub(super) fn check(twpp: &Twpp) -> Result<(), &'static str> {
     }
     let open = twpp.calls.open_calls();
     if open.len() as u64 != twpp.calls.open() {
-        return Err("more calls are open than there are");
+        return Err("more calls are open than exist");
     }
     for id in open {
-        let k = place(id).ok_or("a call takes a path trace that there is not")?;
+        let k = place(id).ok_or("a call takes a path trace that does not exist")?;
         unfinished[k] += 1;
     }
     let counted = calls.into_iter().zip(unfinished);

@@ -13,7 +13,7 @@ pub enum FileError {
     #[error("not a timestamped whole program path")]
     NotTwpp,
     /// It was written by an unknown version.
-    #[error("written in version {0} of the format, and this reads version {known}", known = super::layout::VERSION)]
+    #[error("written in version {0} of the format, but this program reads {known}", known = super::layout::VERSION)]
     UnknownVersion(u32),
     /// It ends in the middle of one of its parts.
     #[error("{0} is cut off")]

@@ -96,7 +96,7 @@ pub(super) fn read(function: FuncId, bytes: &[u8]) -> Result<StoredTraces<'_>, &
         let trace = used_traces.get_mut(path.trace as usize);
         let dictionary = used_dictionaries.get_mut(path.dictionary as usize);
         let (Some(trace), Some(dictionary)) = (trace, dictionary) else {
-            return Err("it names a trace or dictionary that it has not");
+            return Err("it names a trace or dictionary that it does not have");
         };
         (*trace, *dictionary) = (true, true);
         if path.calls == 0 || path.unfinished > path.calls {

@@ -180,7 +180,7 @@ impl<'a> Reader<'a> {
         let malformed = |what| FileError::Malformed(part, what);
         let traces = function_block::read(entry.function, block).map_err(malformed)?;
         if traces.calls != entry.calls || traces.paths.len() as u64 != u64::from(entry.paths) {
-            return Err(malformed("its calls are not those of the directory"));
+            return Err(malformed("its calls differ from those of the directory"));
         }
         Ok(traces)
     }
