@@ -164,10 +164,8 @@ fn python(scripts: &Path, folder: &Path) -> PathBuf {
         "SKIPPED the packages of {}: PyPI cannot be reached, or Python has no venv",
         list.display()
     );
-    match made {
-        true => python,
-        false => "python3".into(),
-    }
+    // The machine's own may have some of them.
+    "python3".into()
 }
 
 /// Installs npm's packages, and puts the scripts that use them beside them.

@@ -194,10 +194,7 @@ fn nested(tree: &ContextTree, frames: &Frames<'_>) -> Vec<bool> {
             active.entry(left).and_modify(|count| *count -= 1);
         }
         let frame = tree.contexts[at].frame;
-        let function = (
-            frames.name(frame),
-            frames.declared(frame).map(|at| at.file),
-        );
+        let function = (frames.name(frame), frames.declared(frame).map(|at| at.file));
         open.push(function);
         let count = active.entry(function).or_default();
         nested[at] = *count > 0;
