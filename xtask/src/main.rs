@@ -9,6 +9,7 @@
 //!   replaced operator is named.
 //! - `cargo xtask guilty` plants bugs and checks whether agents' answers show them; `cargo xtask
 //!   mcp` asks `afterimage mcp` with other clients.
+//! - `cargo xtask dataset` asks the questions of docs/PARQUET.md with engines for SQL.
 //! - `cargo xtask suites` runs other people's test suites.
 //! - `cargo xtask forge` forges recordings.
 //! - `cargo xtask freeze` compares many answers with those that are kept.
@@ -26,7 +27,9 @@ mod build;
 mod copy;
 mod corpus;
 mod dap;
+mod dataset;
 mod demo;
+mod dist;
 mod explorer;
 mod forge;
 mod formats;
@@ -89,6 +92,8 @@ enum Task {
     Guilty(GuiltyArguments),
     /// Ask `afterimage mcp` with the protocol's own clients, and measure how soon it answers
     Mcp(McpArguments),
+    /// Ask the questions of docs/PARQUET.md with DuckDB and DataFusion, and read all tables with PyArrow
+    Dataset(DatasetArguments),
     /// Run the WebAssembly and WASI test suites through recording and replay (minutes)
     Suites {
         /// A folder with scripts, or with built programs of the WASI test suite [default: scripts from crates.io]
@@ -117,6 +122,8 @@ enum Task {
     Guide(GuideArguments),
     /// Build the manual as a book into target/book, if mdbook is installed
     Book,
+    /// Write the archive of a release into target/dist: the stripped program, manual pages, completions
+    Dist,
     /// Measure the sentences of documents and doc comments, and fail above the limits
     Prose {
         /// How many of the longest sentences to list
@@ -239,6 +246,17 @@ struct McpArguments {
     files: Vec<PathBuf>,
 }
 
+/// Whether to compare the answers, or to write them.
+#[derive(clap::Args)]
+struct DatasetArguments {
+    /// Write the answers into the page
+    #[arg(long)]
+    bless: bool,
+    /// Run this program instead of the one that the checkout builds
+    #[arg(long, value_name = "PROGRAM")]
+    tool: Option<PathBuf>,
+}
+
 /// What to measure again.
 #[derive(clap::Args)]
 struct PapersArguments {
@@ -299,12 +317,14 @@ fn main() -> ExitCode {
         Task::Mutants(arguments) => mutants::run(&arguments),
         Task::Guilty(arguments) => guilty::run(&arguments),
         Task::Mcp(arguments) => mcp::run(&arguments),
+        Task::Dataset(arguments) => dataset::run(&arguments),
         Task::Suites { folder } => suites::run(folder.as_deref()),
         Task::Forge { count, seeds, seed } => forge::run(count, seeds, seed),
         Task::Freeze(arguments) => freeze::run(&arguments),
         Task::Screens(arguments) => screens::run(&arguments),
         Task::Guide(arguments) => guide::run(&arguments),
         Task::Book => book::run(),
+        Task::Dist => dist::run(),
         Task::Prose { limit } => prose::run(limit),
         Task::Dap(arguments) => dap::run(&arguments),
         Task::Explorer { tool } => explorer::run(tool.as_deref()),

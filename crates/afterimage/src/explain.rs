@@ -13,6 +13,7 @@ use afterimage_present::WhyPlace;
 use afterimage_present::document::objects::Function;
 use afterimage_profile::{Folded, Source, SourceLine, inlined_names};
 use afterimage_program::{Location, Names, SourceMap};
+use afterimage_replay::state::{Activation, Bodies, calls};
 use afterimage_replay::steps::Operators;
 use afterimage_replay::values::{Controllers, Executions, HostReads, RecordedValues, Types};
 use anyhow::{Context, Result};
@@ -36,7 +37,13 @@ pub struct Scene<'s, 'a> {
     /// The numbers of executions that need not be counted again.
     numbers: RefCell<HashMap<(FuncId, OpId, u64), u64>>,
     files: RefCell<HashMap<String, Option<SourceLines>>>,
+    bodies: OnceCell<Bodies<'a>>,
+    /// The call in the user's own code around activations, by the time when these began.
+    called: RefCell<HashMap<u64, Option<WhyPlace>>>,
 }
+
+/// How many activations to search for one of the user's own code.
+const STACK: usize = 64;
 
 /// Opens what a question about a recording needs, and asks. The values must exist.
 ///
@@ -115,7 +122,15 @@ impl<'s, 'a> Scene<'s, 'a> {
             counted: RefCell::default(),
             numbers: RefCell::default(),
             files: RefCell::default(),
+            bodies: OnceCell::new(),
+            called: RefCell::default(),
         })
+    }
+
+    fn bodies(&self) -> &Bodies<'a> {
+        let loaded = self.traced.module();
+        let bodies = || Bodies::new(&loaded.program, &loaded.bytes);
+        self.bodies.get_or_init(bodies)
     }
 
     /// The source map. The first user waits until the line tables are read.
@@ -173,7 +188,39 @@ impl<'s, 'a> Scene<'s, 'a> {
         let mut place = self.operator(spot.function, spot.op)?;
         place.at = format!("{}#{number}", place.at);
         place.t = spot.time;
+        if place.library {
+            place.called_from = self.called_from(spot.time)?.map(Box::new);
+        }
         Ok(place)
+    }
+
+    /// The innermost open call in the user's own code while a library executes block T, among the
+    /// innermost [`STACK`] activations.
+    fn called_from(&self, time: u64) -> Result<Option<WhyPlace>> {
+        let mut cursor = self.values.path().cursor();
+        cursor.seek(time)?;
+        let Some(innermost) = cursor.innermost()? else {
+            return Ok(None);
+        };
+        // Most steps in a row belong to one activation.
+        if let Some(known) = self.called.borrow().get(&innermost.entered) {
+            return Ok(known.clone());
+        }
+        let (open, _) = calls(self.values, time, STACK)?;
+        let mut found = None;
+        for call in open.iter().skip(1) {
+            let waits = Activation::at_call(self.values, self.bodies(), call.time)?;
+            let place = self.operator(waits.function, waits.op)?;
+            if !place.library {
+                found = Some(WhyPlace {
+                    t: call.time,
+                    ..place
+                });
+                break;
+            }
+        }
+        let mut called = self.called.borrow_mut();
+        Ok(called.entry(innermost.entered).or_insert(found).clone())
     }
 
     /// An operator, without an execution.
@@ -209,6 +256,7 @@ impl<'s, 'a> Scene<'s, 'a> {
                 found.offset,
                 (self.names.function(function), found.position),
             ),
+            called_from: None,
         })
     }
 

@@ -11,6 +11,7 @@ mod histories;
 mod machine;
 mod matching;
 mod moments;
+mod parquet;
 mod paths;
 mod profile;
 mod publish;
@@ -66,6 +67,8 @@ enum Command {
     Why(why::Options),
     /// How long conditions, steps by line and states take
     Moments(moments::Options),
+    /// Exporting the values of recordings as Parquet files: rows a second, bytes a row
+    Parquet(parquet::Options),
     /// What splitting an edge costs on this engine: run time under several charges
     Calibrate(Arguments),
     /// What a part of the benchmark of paths runs as a process of its own
@@ -109,6 +112,7 @@ fn main() -> Result<()> {
         Command::First(arguments) => first::run(&arguments),
         Command::Why(options) => why::run(&options),
         Command::Moments(options) => moments::run(&options),
+        Command::Parquet(options) => parquet::run(&options),
         Command::Calibrate(arguments) => calibrate::run(&arguments),
         Command::Memory(arguments) => paths::memory::run(&arguments),
         Command::Values(arguments) => values::run(&arguments),

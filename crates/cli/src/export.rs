@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+#[cfg(feature = "parquet")]
+use afterimage::Bounds;
 use afterimage::export::{ExportFormat, ExportQuery, Least};
 use afterimage::profile::CodeFilter;
 use anyhow::{Context, Result, bail};
@@ -26,18 +28,21 @@ Formats:
   callgrind  blocks by function and calls with what they cost in all, for KCachegrind
              and callgrind_annotate
   dot        the tree of calling contexts, for Graphviz
+  parquet    the whole run as tables for SQL: a folder (docs/PARQUET.md)
 
 Examples:
   afterimage export app.aft --format perfetto -o app.json
   afterimage export app.aft --format perfetto --from 'parse#3' -o parse.json
   afterimage export app.aft --format collapsed | inferno-flamegraph > app.svg
   afterimage export app.aft --format collapsed --code mine > own.stacks
-  afterimage export app.aft --format dot --min 2% | dot -Tsvg > app.svg")]
+  afterimage export app.aft --format dot --min 2% | dot -Tsvg > app.svg
+  afterimage export app.aft --format parquet -o app.tables
+  afterimage export app.aft --format parquet -o app.tables --window 0..8")]
 pub(crate) struct Arguments {
     /// The format
     #[arg(long)]
     format: Format,
-    /// Where the report goes [default: standard output]
+    /// Where the report goes; for parquet, a folder [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -54,6 +59,9 @@ pub(crate) struct Arguments {
     no_inlined: bool,
     #[command(flatten)]
     code: CodeArguments,
+    #[cfg(feature = "parquet")]
+    #[command(flatten)]
+    dataset: crate::dataset::Arguments,
     /// The recording
     #[arg(value_name = "FILE.aft")]
     file: PathBuf,
@@ -68,9 +76,40 @@ enum Format {
     Pprof,
     Callgrind,
     Dot,
+    #[cfg(feature = "parquet")]
+    Parquet,
+}
+
+#[cfg(feature = "parquet")]
+impl Arguments {
+    /// Writes tables. Options for the formats of calls have no meaning for them.
+    fn tables(&self) -> Result<Exit> {
+        let given = [
+            (
+                "--from and --to",
+                self.stretch.bounds() != Bounds::default(),
+            ),
+            ("--depth", self.depth != ExportQuery::DEPTH),
+            ("--min", self.min.is_some()),
+            ("--no-inlined", self.no_inlined),
+            ("--code", self.code.is_given()),
+        ];
+        if let Some((option, _)) = given.iter().find(|(_, is_given)| *is_given) {
+            bail!("{option} has no meaning for tables: --window and --tables choose among them");
+        }
+        let Some(folder) = &self.output else {
+            bail!("tables need a folder: name it with -o");
+        };
+        self.dataset.write(&self.file, folder)
+    }
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
+    #[cfg(feature = "parquet")]
+    match arguments.format {
+        Format::Parquet => return arguments.tables(),
+        _ => arguments.dataset.refuse()?,
+    }
     let session = traced(&arguments.file)?;
     let query = ExportQuery {
         format: match arguments.format {
@@ -81,6 +120,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             Format::Pprof => ExportFormat::Pprof,
             Format::Callgrind => ExportFormat::Callgrind,
             Format::Dot => ExportFormat::Dot,
+            #[cfg(feature = "parquet")]
+            Format::Parquet => return Ok(Exit::Success),
         },
         bounds: arguments.stretch.bounds(),
         depth: arguments.depth,

@@ -9,6 +9,8 @@ mod completions;
 mod currency;
 mod dap;
 mod dataflow;
+#[cfg(feature = "parquet")]
+mod dataset;
 mod deps;
 mod diff;
 mod exit;

@@ -22,7 +22,7 @@ use crate::name::short_function;
 use crate::number::counted;
 use crate::plain::plain;
 use crate::shell::shell_word;
-use crate::table::width;
+use crate::table::{width, wrapped};
 use crate::{PresentError, grouped};
 
 /// An operator of an execution. Its texts are as in the program; hidden characters are escaped only
@@ -52,6 +52,11 @@ pub struct WhyPlace {
     /// otherwise absent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub library: bool,
+    /// For a step in a library: the call in the user's own code during which it was executed, the
+    /// innermost one. Its [`at`](Self::at) names the operator, without an execution. Absent if
+    /// there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub called_from: Option<Box<WhyPlace>>,
 }
 
 impl WhyPlace {
@@ -271,6 +276,52 @@ pub enum WhyEntry {
     Made(WhyMade),
 }
 
+/// Steps in libraries that are left out between two other entries.
+#[derive(Clone, Debug, Default)]
+pub struct LeftOut {
+    steps: u64,
+    /// The calls in the user's own code that they belong to, the latest first.
+    called_from: Vec<String>,
+}
+
+impl LeftOut {
+    /// How many there are.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Adds an entry that is folded.
+    pub fn add(&mut self, entry: &WhyEntry) {
+        match entry {
+            WhyEntry::Made(made) => self.at(1, &made.place),
+            WhyEntry::Again {
+                period,
+                times,
+                back,
+            } => self.at((*period as u64).saturating_mul(*times), &back.place),
+            WhyEntry::Moved { moves, more } => self.moves(moves, *more),
+            WhyEntry::Led { .. } | WhyEntry::End(_) => {}
+        }
+    }
+
+    fn moves(&mut self, moves: &[WhyMove], more: u64) {
+        for one in moves {
+            self.at(1, &one.place);
+        }
+        self.steps = self.steps.saturating_add(more);
+    }
+
+    fn at(&mut self, steps: u64, place: &WhyPlace) {
+        self.steps = self.steps.saturating_add(steps);
+        if let Some(call) = &place.called_from {
+            let call = call.told();
+            if !self.called_from.contains(&call) {
+                self.called_from.push(call);
+            }
+        }
+    }
+}
+
 /// A text; nothing if it is empty.
 fn unless_empty<S: serde::Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
     (!text.is_empty()).then_some(text).serialize(to)
@@ -294,6 +345,8 @@ pub struct WhyText<'o> {
 const WIDTH: usize = 34;
 /// The width of its place.
 const PLACE: usize = 28;
+/// How many calls of libraries to name for steps that are left out.
+const CALLS: usize = 2;
 /// How much of a source line to show.
 const SOURCE: usize = 60;
 
@@ -327,33 +380,34 @@ impl WhyText<'_> {
         }
     }
 
-    /// How many steps an entry folds if all of them are in libraries; otherwise 0.
-    pub fn folded(&self, entry: &WhyEntry) -> u64 {
-        match entry {
-            _ if !self.fold => 0,
-            WhyEntry::Made(made) if made.place.library => 1,
-            WhyEntry::Again {
-                period,
-                times,
-                back,
-            } if back.place.library => (*period as u64).saturating_mul(*times),
-            WhyEntry::Moved { moves, more } if moves.iter().all(|one| one.place.library) => {
-                (moves.len() as u64).saturating_add(*more)
+    /// Whether all steps of an entry are in libraries, and folded.
+    pub fn folds(&self, entry: &WhyEntry) -> bool {
+        self.fold
+            && match entry {
+                WhyEntry::Made(made) | WhyEntry::Again { back: made, .. } => made.place.library,
+                WhyEntry::Moved { moves, .. } => moves.iter().all(|one| one.place.library),
+                WhyEntry::Led { .. } | WhyEntry::End(_) => false,
             }
-            _ => 0,
-        }
     }
 
-    /// Writes how many steps were left out.
+    /// Writes how many steps were left out, and which calls in the user's own code they belong to.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn left_out(&mut self, steps: u64) -> Result<(), PresentError> {
-        if steps > 0 {
-            let steps = counted(steps, "step");
-            writeln!(self.out, "  … {steps} in library code")?;
+    pub fn left_out(&mut self, left_out: &LeftOut) -> Result<(), PresentError> {
+        let LeftOut { steps, called_from } = left_out;
+        if *steps == 0 {
+            return Ok(());
         }
-        Ok(())
+        let mut line = format!("  … {} in library code", counted(*steps, "step"));
+        if !called_from.is_empty() {
+            let (named, others) = called_from.split_at(called_from.len().min(CALLS));
+            line += &format!(", called at {}", named.join(", and at "));
+            if !others.is_empty() {
+                line += &format!(", and in {}", counted(others.len() as u64, "other place"));
+            }
+        }
+        Ok(writeln!(self.out, "{}", wrapped(&line, self.width, 4))?)
     }
 
     fn made(&mut self, made: &WhyMade) -> Result<(), PresentError> {
@@ -458,7 +512,9 @@ impl WhyText<'_> {
 
     fn moves(&mut self, moves: &[WhyMove], more: u64) -> Result<(), PresentError> {
         if self.fold && moves.iter().all(|one| one.place.library) {
-            return self.left_out((moves.len() as u64).saturating_add(more));
+            let mut left_out = LeftOut::default();
+            left_out.moves(moves, more);
+            return self.left_out(&left_out);
         }
         let mut told: Vec<String> = Vec::new();
         let mut function = None;

@@ -73,6 +73,7 @@ const PROFILE: &str = "afterimage-profile";
 const REPLAY: &str = "afterimage-replay";
 const ANALYSES: &str = "afterimage-analyses";
 const PRESENT: &str = "afterimage-present";
+const DATASET: &str = "afterimage-dataset";
 const MCP: &str = "afterimage-mcp";
 /// The crate that only tests may use, and the tests of any crate.
 const TESTKIT: &str = "afterimage-testkit";
@@ -132,10 +133,17 @@ const RULES: &[Rule] = &[
     with_engine(EXPLORER, &[IDS, REPLAY, AFTERIMAGE]),
     with_engine(MCP, &[AFTERIMAGE]),
     with_engine(
+        DATASET,
+        &[
+            IDS, GRAPH, PROGRAM, WPP, TRACE, MACHINE, WET, PROFILE, REPLAY, PRESENT, AFTERIMAGE,
+        ],
+    )
+    .tests(&[RECORD]),
+    with_engine(
         "afterimage-cli",
         &[
             IDS, PROGRAM, PLACEMENT, TRACE, WET, RECORD, PROFILE, REPLAY, ANALYSES, PRESENT,
-            AFTERIMAGE, DAP, EXPLORER, MCP,
+            AFTERIMAGE, DAP, DATASET, EXPLORER, MCP,
         ],
     )
     .tests(&[WPP, DATAFLOW]),

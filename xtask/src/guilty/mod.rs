@@ -217,8 +217,6 @@ impl Program<'_> {
         let right = self.out.join(format!("{name}-right.aft"));
         let expected = self.record(&input, &folder, &right)?;
         let lines = self.executed(&right)?;
-        let recording = format!("{name}-wrong.aft");
-        let wrong = self.out.join(&recording);
         let (mut all, mut seen) = (Vec::new(), BTreeSet::new());
         for _ in 0..count * TRIED {
             if all.len() == count {
@@ -237,6 +235,9 @@ impl Program<'_> {
                 continue;
             }
             text[number - 1] = changed.clone();
+            // Recordings stay, to be asked more.
+            let recording = format!("{name}-{}.aft", all.len() + 1);
+            let wrong = self.out.join(&recording);
             fs::write(self.package.join(file), text.join("\n"))?;
             let built = self.build();
             let ran = match built? {

@@ -1,14 +1,17 @@
-//! The nearest lines that an execution depends on: slices of growing depth, each line with the depth at which it came in.
+//! The lines nearest to an execution, among those of the user's own code that it depends on.
 
-use std::collections::BTreeSet;
+use std::collections::HashMap;
 
-use afterimage_analyses::slices::{SliceAbout, SliceAlong, SliceQuery};
+use afterimage_analyses::slices::{self, Place, SliceAbout, SliceAlong};
+use afterimage_ids::{FuncId, OpId};
 use afterimage_present::document::objects::Position;
-use afterimage_replay::steps::Operators;
+use afterimage_profile::Source;
+use afterimage_program::Location;
+use afterimage_replay::steps::{OperatorPlace, Operators};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
-use super::made::made;
+use super::start::SliceStart;
 use crate::explain::Scene;
 
 /// Which lines of the user's own code are nearest to an execution, among those that it depends on?
@@ -16,7 +19,7 @@ use crate::explain::Scene;
 pub struct NearQuery {
     /// The execution: `parser.c:42#7`, `@0x1f3#last`.
     pub at: String,
-    /// So many lines are enough. Half of them are looked for along data only: what branches depend on soon reaches every function.
+    /// How many lines are enough.
     pub enough: usize,
 }
 
@@ -25,53 +28,103 @@ pub struct NearQuery {
 pub struct NearLine {
     /// Which.
     pub source: Position,
-    /// It is at most so many dependences away.
-    pub within: u8,
+    /// How far it is: the sum over the dependences between, those along data the shortest.
+    pub distance: u32,
 }
 
-/// How far lines are looked for, until there are enough.
-const DISTANCES: [u8; 6] = [4, 8, 13, 20, 32, 60];
-/// Of no larger slice, in executions, the next larger one is made: that would take too long.
-const LARGE: u64 = 700;
+/// How many executions are looked at.
+const EXECUTIONS: usize = 20_000;
 
 impl NearQuery {
     pub(crate) fn answer(&self, scene: &Scene<'_, '_>) -> Result<Vec<NearLine>> {
         let session = scene.traced;
+        let about = SliceAbout::Statement {
+            at: self.at.clone(),
+        };
+        let start = SliceStart::find(scene, &about, SliceAlong::All)?;
         let operators = Operators::new(session.program(), session.bytes(), scene.source());
-        let (mut found, mut known) = (Vec::new(), BTreeSet::new());
-        for (along, enough) in [
-            (SliceAlong::Data, self.enough / 2),
-            (SliceAlong::All, self.enough),
-        ] {
-            for within in DISTANCES {
-                let query = SliceQuery {
-                    depth: Some(within),
-                    along,
-                    ..SliceQuery::new(SliceAbout::Statement {
-                        at: self.at.clone(),
-                    })
-                };
-                let (saved, _) = made(scene, &query, None)?;
-                let mut lines = BTreeSet::new();
-                for &(function, op) in saved.slice.operators.keys() {
-                    let operator = operators.get(function, op)?;
-                    if let Some(at) = operator.and_then(|found| found.position) {
-                        let path = &scene.source().files()[at.file.0 as usize];
-                        lines.insert((path.as_str(), at.line));
-                    }
+        let mut origins = HashMap::new();
+        let mut failed = None;
+        let mut place = |function: FuncId, op: OpId| {
+            let name = scene.names.function(function);
+            let all = match operators.of(function) {
+                Ok(all) => all,
+                Err(error) => {
+                    failed = Some(error);
+                    return Place::Elsewhere;
                 }
-                for (file, line) in lines {
-                    let is_wanted = session.code().shows(file) && found.len() < enough;
-                    if is_wanted && known.insert((file.to_owned(), line)) {
-                        let source = Position::line(file, line);
-                        found.push(NearLine { source, within });
-                    }
-                }
-                if saved.slice.executions() > LARGE || found.len() >= enough {
-                    break;
-                }
+            };
+            let Some(operator) = all.get(op.as_u32() as usize) else {
+                return Place::Elsewhere;
+            };
+            let is_frame = |_: &FuncId| lowers_stack(&all);
+            let is_frame = *origins.entry(function).or_insert_with_key(is_frame) == Some(op);
+            if is_frame || allocates(name) && !operator.name.starts_with("memory.") {
+                return Place::Origin;
             }
+            let own = |at: &Location| scene.folded().shows(at.file);
+            let around = || scene.folded().around(operator.offset).into_iter().next();
+            match operator.position.filter(own).or_else(around) {
+                Some(Location { file, line, .. }) => Place::Line((file, line)),
+                None => Place::Elsewhere,
+            }
+        };
+        let found = slices::nearest(
+            &scene.host,
+            session.bytes(),
+            &start.criteria,
+            &mut place,
+            (self.enough, EXECUTIONS),
+        )?;
+        if let Some(error) = failed {
+            return Err(error.into());
         }
-        Ok(found)
+        let lines = found.into_iter().map(|((file, line), distance)| NearLine {
+            source: Position::line(&scene.source().files()[file.0 as usize], line),
+            distance,
+        });
+        Ok(lines.collect())
     }
+}
+
+/// The operator that makes room for a function's frame: it takes it from the stack pointer, which
+/// compilers keep in a global and lower first.
+fn lowers_stack(operators: &[OperatorPlace]) -> Option<OpId> {
+    const BEGINNING: usize = 12;
+    let begin = &operators[..operators.len().min(BEGINNING)];
+    let reads = begin
+        .iter()
+        .position(|one| one.name.starts_with("global.get"))?;
+    let lowers = begin
+        .iter()
+        .skip(reads)
+        .position(|one| one.name.starts_with("i32.sub"))?;
+    Some(OpId::from_u32((reads + lowers) as u32))
+}
+
+/// Whether a function of C's, C++'s or Rust's library gives room in memory. Where it lies says
+/// nothing about the data in it.
+fn allocates(name: &str) -> bool {
+    const NAMES: [&str; 16] = [
+        "malloc",
+        "calloc",
+        "realloc",
+        "free",
+        "dlmalloc",
+        "dlcalloc",
+        "dlrealloc",
+        "dlfree",
+        "aligned_alloc",
+        "posix_memalign",
+        "internal_memalign",
+        "dispose_chunk",
+        "sbrk",
+        "try_realloc_chunk",
+        "memalign",
+        "dlmemalign",
+    ];
+    NAMES.contains(&name)
+        || name.starts_with("operator new")
+        || name.starts_with("__rustc::__r")
+        || name.starts_with("__rust_")
 }

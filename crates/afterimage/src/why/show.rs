@@ -5,7 +5,8 @@ use std::io::Write;
 
 use afterimage_present::document::row;
 use afterimage_present::{
-    WhyCsv, WhyDot, WhyEntry, WhyHead, WhyText, grouped, shell_word, why_head, why_origin, wrapped,
+    LeftOut, WhyCsv, WhyDot, WhyEntry, WhyHead, WhyText, grouped, shell_word, why_head, why_origin,
+    wrapped,
 };
 use anyhow::Result;
 
@@ -189,12 +190,12 @@ fn text(
 struct Shown<'t> {
     /// How many more may be shown at once.
     left: usize,
-    /// The last entries, each with the number of library steps left out before it.
-    last: VecDeque<(u64, WhyEntry)>,
+    /// The last entries, each with the library steps left out before it.
+    last: VecDeque<(LeftOut, WhyEntry)>,
     /// How many entries are not shown.
     between: u64,
-    /// How many library steps were left out since the last entry.
-    folded: u64,
+    /// The library steps that were left out since the last entry.
+    folded: LeftOut,
     /// How many more library steps at the beginning to show, plus 1.
     check: usize,
     /// How to see the rest.
@@ -218,27 +219,27 @@ impl<'t> Shown<'t> {
             left,
             last: VecDeque::new(),
             between: 0,
-            folded: 0,
+            folded: LeftOut::default(),
             check,
             more,
         }
     }
 
     fn next(&mut self, text: &mut WhyText<'_>, entry: WhyEntry) -> Result<()> {
-        let folded = text.folded(&entry);
-        self.check = match (folded, &entry) {
-            (_, WhyEntry::Led { .. }) => self.check,
-            (0, _) => 0,
-            _ => self.check.saturating_sub(1),
+        let folds = text.folds(&entry);
+        self.check = match &entry {
+            WhyEntry::Led { .. } => self.check,
+            _ if folds => self.check.saturating_sub(1),
+            _ => 0,
         };
-        if folded > 0 && self.check == 0 {
-            self.folded = self.folded.saturating_add(folded);
+        if folds && self.check == 0 {
+            self.folded.add(&entry);
             return Ok(());
         }
         let folded = std::mem::take(&mut self.folded);
         if self.left > 0 {
             self.left -= 1;
-            text.left_out(folded)?;
+            text.left_out(&folded)?;
             return Ok(text.entry(&entry)?);
         }
         self.last.push_back((folded, entry));
@@ -259,9 +260,9 @@ impl<'t> Shown<'t> {
             )?;
         }
         for (folded, entry) in self.last {
-            text.left_out(folded)?;
+            text.left_out(&folded)?;
             text.entry(&entry)?;
         }
-        Ok(text.left_out(self.folded)?)
+        Ok(text.left_out(&self.folded)?)
     }
 }

@@ -8,6 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use afterimage_ids::{FuncId, OpId};
 use afterimage_machine::{Code, NodeEnd, Range};
 use afterimage_program::Callee;
 use afterimage_slice::{Criterion, Follows, Reach, Slice, Want};
@@ -23,7 +24,7 @@ const PARTS: u64 = 1000;
 
 /// Something in the slice, or something that leads on from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Point {
+pub(super) enum Point {
     /// An instruction of the execution that begins at this time.
     Inst(u64, usize),
     /// The end of the node: with `true` all that it takes is wanted, otherwise only that it
@@ -33,8 +34,29 @@ enum Point {
     Block(u64, usize),
 }
 
-/// The question, and what was found so far.
-struct Near<'n, 'a> {
+impl Point {
+    /// The time of its execution.
+    pub(super) fn start(self) -> u64 {
+        let (Self::Inst(start, _) | Self::End(start, _) | Self::Block(start, _)) = self;
+        start
+    }
+}
+
+/// How one point depends on another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dependence {
+    /// It takes its value.
+    Data,
+    /// It reads from the address that is its value.
+    Address,
+    /// It writes to the address that is its value.
+    Destination,
+    /// It was executed because of it.
+    Control,
+}
+
+/// Finds what a point depends on directly.
+pub(super) struct Steps<'n, 'a> {
     values: &'n RecordedValues<'a>,
     host: &'n HostReads<'n, 'a>,
     controllers: Controllers<'a>,
@@ -42,20 +64,27 @@ struct Near<'n, 'a> {
     /// Whether the program has code that writes to tables, once known.
     tables: Option<bool>,
     follows: Follows,
-    /// The points to look at, by how far they are to be followed.
-    waiting: BTreeMap<u8, Vec<Point>>,
-    seen: HashSet<Point>,
     instances: HashMap<u64, Instance>,
-    /// Executions of operators in the slice: instructions and the ends of nodes.
-    marked: BTreeSet<(u64, Option<usize>)>,
+    /// The points found for the current one.
+    found: Vec<(Point, Dependence)>,
     initial: Vec<Range>,
 }
 
+/// A slice that grows from its criteria.
+struct Near<'n, 'a> {
+    steps: Steps<'n, 'a>,
+    /// The points to look at, by how far they are to be followed.
+    waiting: BTreeMap<u8, Vec<Point>>,
+    seen: HashSet<Point>,
+    /// Executions of operators in the slice: instructions and the ends of nodes.
+    marked: BTreeSet<(u64, Option<usize>)>,
+}
+
 /// A case that is left to those who follow the run.
-struct Left;
+pub(super) struct Left;
 
 /// Why a step was not taken.
-enum Stop {
+pub(super) enum Stop {
     Left,
     Error(HostReadsError),
 }
@@ -97,17 +126,10 @@ pub fn near<'v, 'a>(
     most: usize,
 ) -> Result<Option<Slice>, HostReadsError> {
     let mut near = Near {
-        values: host.values(),
-        host,
-        controllers: Controllers::new(host.values().program()),
-        module,
-        tables: None,
-        follows,
+        steps: Steps::new(host, module, follows),
         waiting: BTreeMap::new(),
         seen: HashSet::new(),
-        instances: HashMap::new(),
         marked: BTreeSet::new(),
-        initial: Vec::new(),
     };
     match near.all(criteria, most) {
         Ok(slice) => Ok(Some(slice)),
@@ -119,7 +141,9 @@ pub fn near<'v, 'a>(
 impl Near<'_, '_> {
     fn all(&mut self, criteria: &[Criterion], most: usize) -> Result<Slice, Stop> {
         for criterion in criteria {
-            self.begin(criterion)?;
+            for (point, _) in self.steps.of_criterion(criterion)? {
+                self.want(point, criterion.reach)?;
+            }
         }
         // The longest reach comes first, so that no point is looked at twice.
         while let Some((left, points)) = self.waiting.pop_last() {
@@ -131,37 +155,6 @@ impl Near<'_, '_> {
             }
         }
         self.slice()
-    }
-
-    fn begin(&mut self, criterion: &Criterion) -> Result<(), Stop> {
-        let (start, reach) = (criterion.start, criterion.reach);
-        let instance = self.values.at(start)?.ok_or(Left)?;
-        let node = &self.values.path().nodes()[instance.node];
-        // The last node may have been executed only in part.
-        if instance.time != start || start + node.length() > self.values.path().length() {
-            return Err(Stop::Left);
-        }
-        self.instances.insert(start, instance);
-        for want in &criterion.wants {
-            match *want {
-                Want::Inst(inst) => self.want(Point::Inst(start, inst), reach)?,
-                Want::End => self.want(Point::End(start, true), reach)?,
-                Want::Block(block) => self.want(Point::Block(start, block), reach)?,
-                // Without data dependences, arguments are not followed.
-                Want::Variable(_) if !self.follows.data => return Err(Stop::Left),
-                Want::Variable(variable) => {
-                    if self.follows.control {
-                        for moved in moves_of(self.values, instance, variable, None)? {
-                            self.controlled(&moved, reach)?;
-                        }
-                    }
-                    let origin = origin_of(self.values, instance, variable)?;
-                    self.origin(origin, reach)?;
-                }
-                Want::Bytes(..) | Want::Global(..) => return Err(Stop::Left),
-            }
-        }
-        Ok(())
     }
 
     /// Adds a wanted point with its reach.
@@ -178,16 +171,112 @@ impl Near<'_, '_> {
         if !self.seen.insert(point) {
             return Ok(());
         }
+        if self.steps.is_left(point)? {
+            return Err(Stop::Left);
+        }
+        match point {
+            Point::Inst(start, inst) => drop(self.marked.insert((start, Some(inst)))),
+            Point::End(start, _) if self.steps.is_statement(start)? => {
+                self.marked.insert((start, None));
+            }
+            Point::End(..) | Point::Block(..) => {}
+        }
         let next = reach.next();
+        if next.is_some() {
+            for (point, _) in self.steps.of(point)? {
+                self.want(point, next)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The slice that was found.
+    fn slice(&mut self) -> Result<Slice, Stop> {
+        let mut slice = Slice::default();
+        let mut seen = HashSet::new();
+        for (start, inst) in std::mem::take(&mut self.marked) {
+            let instance = self.steps.instance(start)?;
+            let compiled = self.steps.values.compiled(instance.node)?;
+            let code = &compiled.code;
+            let op = match inst {
+                Some(inst) => code.insts.get(inst).ok_or(Left)?.op,
+                None => {
+                    let op = end_of(self.steps.values, instance)?;
+                    // A function may end after an instruction.
+                    if code.insts.iter().any(|inst| inst.op == op) {
+                        continue;
+                    }
+                    op
+                }
+            };
+            // An atomic operator has several instructions.
+            if seen.insert((start, op)) {
+                *slice.operators.entry((code.function, op)).or_default() += 1;
+            }
+        }
+        slice.initial = joined(std::mem::take(&mut self.steps.initial));
+        Ok(slice)
+    }
+}
+
+impl<'n, 'a> Steps<'n, 'a> {
+    /// Starts from nothing.
+    pub(super) fn new(host: &'n HostReads<'n, 'a>, module: &'a [u8], follows: Follows) -> Self {
+        Self {
+            values: host.values(),
+            host,
+            controllers: Controllers::new(host.values().program()),
+            module,
+            tables: None,
+            follows,
+            instances: HashMap::new(),
+            found: Vec::new(),
+            initial: Vec::new(),
+        }
+    }
+
+    /// The points that a criterion wants.
+    pub(super) fn of_criterion(
+        &mut self,
+        criterion: &Criterion,
+    ) -> Result<Vec<(Point, Dependence)>, Stop> {
+        let start = criterion.start;
+        let instance = self.values.at(start)?.ok_or(Left)?;
+        let node = &self.values.path().nodes()[instance.node];
+        // The last node may have been executed only in part.
+        if instance.time != start || start + node.length() > self.values.path().length() {
+            return Err(Stop::Left);
+        }
+        self.instances.insert(start, instance);
+        for want in &criterion.wants {
+            match *want {
+                Want::Inst(inst) => self.add(Point::Inst(start, inst), Dependence::Data),
+                Want::End => self.add(Point::End(start, true), Dependence::Data),
+                Want::Block(block) => self.add(Point::Block(start, block), Dependence::Control),
+                // Without data dependences, arguments are not followed.
+                Want::Variable(_) if !self.follows.data => return Err(Stop::Left),
+                Want::Variable(variable) => {
+                    if self.follows.control {
+                        for moved in moves_of(self.values, instance, variable, None)? {
+                            self.controlled(&moved)?;
+                        }
+                    }
+                    let origin = origin_of(self.values, instance, variable)?;
+                    self.origin(origin, Dependence::Data)?;
+                }
+                Want::Bytes(..) | Want::Global(..) => return Err(Stop::Left),
+            }
+        }
+        Ok(std::mem::take(&mut self.found))
+    }
+
+    /// What a point depends on directly.
+    pub(super) fn of(&mut self, point: Point) -> Result<Vec<(Point, Dependence)>, Stop> {
         match point {
             Point::Inst(start, inst) => {
-                self.marked.insert((start, Some(inst)));
                 let instance = self.instance(start)?;
                 let compiled = self.values.compiled(instance.node)?;
                 let of = compiled.code.insts.get(inst).ok_or(Left)?;
-                if is_left(of.code) {
-                    return Err(Stop::Left);
-                }
                 let program = self.values.program();
                 let function = program.function(compiled.code.function).ok_or(Left)?;
                 let node = &self.values.path().nodes()[instance.node];
@@ -199,20 +288,70 @@ impl Near<'_, '_> {
                     kind,
                     block: block as u64,
                 };
-                let whole = (where_to(of.code), true);
-                self.data(instance, statement, whole, next)?;
-                self.control(instance, block, next)
+                self.data(
+                    instance,
+                    statement,
+                    (where_to(of.code), writes(of.code), true),
+                )?;
+                self.control(instance, block)?;
             }
-            Point::End(start, takes) => self.end(start, takes, next),
+            Point::End(start, takes) => self.end(start, takes)?,
             Point::Block(start, block) => {
                 let instance = self.instance(start)?;
-                self.control(instance, block, next)
+                self.control(instance, block)?;
             }
+        }
+        Ok(std::mem::take(&mut self.found))
+    }
+
+    /// The operator of a point, unless it is only a block.
+    pub(super) fn operator(&mut self, point: Point) -> Result<Option<(FuncId, OpId)>, Stop> {
+        let instance = self.instance(point.start())?;
+        let compiled = self.values.compiled(instance.node)?;
+        let op = match point {
+            Point::Inst(_, inst) => compiled.code.insts.get(inst).ok_or(Left)?.op,
+            Point::End(..) => end_of(self.values, instance)?,
+            Point::Block(..) => return Ok(None),
+        };
+        Ok(Some((compiled.code.function, op)))
+    }
+
+    /// Whether the values that are stored describe a point in another way than slices do.
+    fn is_left(&mut self, point: Point) -> Result<bool, Stop> {
+        match point {
+            Point::Inst(start, inst) => {
+                let instance = self.instance(start)?;
+                let compiled = self.values.compiled(instance.node)?;
+                Ok(is_left(compiled.code.insts.get(inst).ok_or(Left)?.code))
+            }
+            Point::End(start, _) => {
+                let instance = self.instance(start)?;
+                let compiled = self.values.compiled(instance.node)?;
+                Ok(match &compiled.code.end {
+                    NodeEnd::Throw { .. } | NodeEnd::Rethrow { .. } => true,
+                    NodeEnd::Call { callee, .. } | NodeEnd::TailCall { callee, .. } => {
+                        matches!(callee, Callee::Indirect { .. }) && self.writes_tables()
+                    }
+                    NodeEnd::Next | NodeEnd::Trap | NodeEnd::Return(_) => false,
+                })
+            }
+            Point::Block(..) => Ok(false),
         }
     }
 
+    /// Whether the end of an execution is a statement of its own: a call or a return.
+    fn is_statement(&mut self, start: u64) -> Result<bool, Stop> {
+        let instance = self.instance(start)?;
+        let compiled = self.values.compiled(instance.node)?;
+        Ok(!matches!(compiled.code.end, NodeEnd::Next | NodeEnd::Trap))
+    }
+
+    fn add(&mut self, point: Point, how: Dependence) {
+        self.found.push((point, how));
+    }
+
     /// Continues from the end of an execution.
-    fn end(&mut self, start: u64, takes: bool, next: Reach) -> Result<(), Stop> {
+    fn end(&mut self, start: u64, takes: bool) -> Result<(), Stop> {
         let instance = self.instance(start)?;
         let compiled = self.values.compiled(instance.node)?;
         let kind = match &compiled.code.end {
@@ -221,17 +360,12 @@ impl Near<'_, '_> {
             NodeEnd::Next | NodeEnd::Trap => return Ok(()),
             NodeEnd::Throw { .. } | NodeEnd::Rethrow { .. } => return Err(Stop::Left),
         };
-        self.marked.insert((start, None));
-        if matches!(kind, Kind::Call(Callee::Indirect { .. })) && self.writes_tables() {
-            return Err(Stop::Left);
-        }
         let node = &self.values.path().nodes()[instance.node];
         let last = node.blocks.len().checked_sub(1).ok_or(Left)?;
         let block = last as u64;
         let statement = Statement { kind, block };
-        self.data(instance, statement, (0, takes), next)?;
-        let reads = takes && matches!(kind, Kind::Call(_)) && self.follows.data;
-        if reads && next.is_some() {
+        self.data(instance, statement, (0, false, takes))?;
+        if takes && matches!(kind, Kind::Call(_)) && self.follows.data {
             let (parts, besides) = self.host.parts(instance, PARTS)?;
             if besides > 0 {
                 return Err(Stop::Left);
@@ -239,11 +373,11 @@ impl Near<'_, '_> {
             for part in parts {
                 match part.origin {
                     Origin::Initial => self.initial.push(part.range),
-                    origin => self.origin(origin, next)?,
+                    origin => self.origin(origin, Dependence::Data)?,
                 }
             }
         }
-        self.control(instance, last, next)
+        self.control(instance, last)
     }
 
     /// Wants the data that a statement takes and reads. The first `where_to` operands are
@@ -252,10 +386,9 @@ impl Near<'_, '_> {
         &mut self,
         instance: Instance,
         statement: Statement,
-        (where_to, takes): (usize, bool),
-        reach: Reach,
+        (where_to, writes, takes): (usize, bool, bool),
     ) -> Result<(), Stop> {
-        if !self.follows.data || reach.is_none() {
+        if !self.follows.data {
             return Ok(());
         }
         let first = if self.follows.addresses { 0 } else { where_to };
@@ -268,7 +401,12 @@ impl Near<'_, '_> {
         {
             if one.value.is_some() {
                 if is_taken(number, one.role) {
-                    self.origin(one.origin, reach)?;
+                    let how = match number < where_to {
+                        true if number == 0 && writes => Dependence::Destination,
+                        true => Dependence::Address,
+                        false => Dependence::Data,
+                    };
+                    self.origin(one.origin, how)?;
                 }
                 continue;
             }
@@ -277,13 +415,13 @@ impl Near<'_, '_> {
                     let range = self.read(instance, statement, read, one.bytes)?;
                     self.initial.push(range);
                 }
-                (_, origin) => self.origin(origin, reach)?,
+                (_, origin) => self.origin(origin, Dependence::Data)?,
             }
             read += one.bytes;
         }
         if self.follows.control {
             for moved in moves(self.values, instance, statement, is_taken)? {
-                self.controlled(&moved, reach)?;
+                self.controlled(&moved)?;
             }
         }
         Ok(())
@@ -315,33 +453,34 @@ impl Near<'_, '_> {
     }
 
     /// Wants the origin of a value, or of bytes that were read.
-    fn origin(&mut self, origin: Origin, reach: Reach) -> Result<(), Stop> {
+    fn origin(&mut self, origin: Origin, how: Dependence) -> Result<(), Stop> {
         match origin {
-            Origin::Constant | Origin::Zero | Origin::Argument { .. } | Origin::Initial => Ok(()),
+            Origin::Constant | Origin::Zero | Origin::Argument { .. } | Origin::Initial => {}
             Origin::Operator { instance, op } => {
                 let compiled = self.values.compiled(instance.node)?;
                 let mut insts = compiled.code.insts.iter();
                 let inst = insts.position(|inst| inst.op == op).ok_or(Left)?;
                 self.instances.insert(instance.time, instance);
-                self.want(Point::Inst(instance.time, inst), reach)
+                self.add(Point::Inst(instance.time, inst), how);
             }
             Origin::Returned { instance, .. } => {
                 self.instances.insert(instance.time, instance);
-                self.want(Point::End(instance.time, true), reach)
+                self.add(Point::End(instance.time, true), how);
             }
             Origin::Host { call } => {
                 // What the host does by itself leads nowhere.
                 self.values.host()?.of_guest(call).ok_or(Left)?;
                 let caller = self.host.caller_of(call)?;
                 self.instances.insert(caller.time, caller);
-                self.want(Point::End(caller.time, true), reach)
+                self.add(Point::End(caller.time, true), how);
             }
         }
+        Ok(())
     }
 
     /// Wants the decision that led to a block of an execution.
-    fn control(&mut self, instance: Instance, block: usize, reach: Reach) -> Result<(), Stop> {
-        if !self.follows.control || reach.is_none() {
+    fn control(&mut self, instance: Instance, block: usize) -> Result<(), Stop> {
+        if !self.follows.control {
             return Ok(());
         }
         let execution = Execution {
@@ -350,10 +489,10 @@ impl Near<'_, '_> {
             instance,
             statement: None,
         };
-        self.controlled(&execution, reach)
+        self.controlled(&execution)
     }
 
-    fn controlled(&mut self, execution: &Execution, reach: Reach) -> Result<(), Stop> {
+    fn controlled(&mut self, execution: &Execution) -> Result<(), Stop> {
         for controller in self.controllers.of_execution(self.values, execution)? {
             let (time, block) = match controller {
                 Controller::Host => continue,
@@ -381,7 +520,7 @@ impl Near<'_, '_> {
                 }
                 None => Point::Block(instance.time, position),
             };
-            self.want(point, reach)?;
+            self.add(point, Dependence::Control);
         }
         Ok(())
     }
@@ -412,34 +551,6 @@ impl Near<'_, '_> {
             })
         })
     }
-
-    /// The slice that was found.
-    fn slice(&mut self) -> Result<Slice, Stop> {
-        let mut slice = Slice::default();
-        let mut seen = HashSet::new();
-        for (start, inst) in std::mem::take(&mut self.marked) {
-            let instance = self.instance(start)?;
-            let compiled = self.values.compiled(instance.node)?;
-            let code = &compiled.code;
-            let op = match inst {
-                Some(inst) => code.insts.get(inst).ok_or(Left)?.op,
-                None => {
-                    let op = end_of(self.values, instance)?;
-                    // A function may end after an instruction.
-                    if code.insts.iter().any(|inst| inst.op == op) {
-                        continue;
-                    }
-                    op
-                }
-            };
-            // An atomic operator has several instructions.
-            if seen.insert((start, op)) {
-                *slice.operators.entry((code.function, op)).or_default() += 1;
-            }
-        }
-        slice.initial = joined(std::mem::take(&mut self.initial));
-        Ok(slice)
-    }
 }
 
 /// How many of the first operands say where memory is accessed.
@@ -447,8 +558,21 @@ fn where_to(code: Code) -> usize {
     match code {
         Code::Load(_) | Code::LoadVector(_) | Code::Store(_) | Code::StoreVector(_) => 1,
         Code::MemoryFill | Code::MemoryInit => 1,
+        Code::MemoryCopy => 2,
         _ => 0,
     }
+}
+
+/// Whether the first of them is where it writes.
+fn writes(code: Code) -> bool {
+    matches!(
+        code,
+        Code::Store(_)
+            | Code::StoreVector(_)
+            | Code::MemoryFill
+            | Code::MemoryInit
+            | Code::MemoryCopy
+    )
 }
 
 /// Whether the operator is followed byte by byte, or taken as a whole.

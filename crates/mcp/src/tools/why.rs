@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use afterimage::present::document::objects::Position;
-use afterimage::present::{WhyEntry, WhyLed, WhyPlace, WhyText};
+use afterimage::present::{LeftOut, WhyEntry, WhyLed, WhyPlace, WhyText};
 use afterimage::why::Byte;
-use afterimage::{NearLine, NearQuery, StateQuery, WhyAbout, WhyQuery, check};
+use afterimage::{NearLine, NearQuery, WhyAbout, WhyQuery, check};
 use anyhow::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -68,8 +68,8 @@ struct Near {
     source: Position,
     /// Its text, of the nearest ones, if it is at hand.
     text: Option<String>,
-    /// It is at most so many dependences away.
-    within: u8,
+    /// How far it is: the sum over the dependences between, those along data the shortest.
+    distance: u32,
 }
 
 impl Near {
@@ -87,8 +87,8 @@ const FAR: usize = 64;
 const IN_A_ROW: usize = 8;
 /// A way is followed so far beyond what is left out of it.
 const STEPS: u64 = 120;
-/// The number of stack frames searched for a function of the user's own.
-const STACK: usize = 64;
+/// The number of moves in libraries whose calls and operands are offered.
+const MOVES: usize = 3;
 
 impl Question for Arguments {
     const NAME: &'static str = "why";
@@ -112,14 +112,14 @@ impl Question for Arguments {
         }
         let report = asked.answered(|session| session.why(&query))?;
         let mut kept = Vec::new();
-        let mut library = 0;
+        let mut library = LeftOut::default();
         let folder = &mut Vec::new();
         let folds = text(folder);
         for (index, entry) in report.entries.iter().enumerate() {
             // The value itself is shown, whoever computed it.
-            match folds.folded(entry) {
-                steps if steps > 0 && index > 0 => library += steps,
-                _ => kept.push(entry.clone()),
+            match folds.folds(entry) && index > 0 {
+                true => library.add(entry),
+                false => kept.push(entry.clone()),
             }
         }
         // Where it came from is at the end.
@@ -136,9 +136,11 @@ impl Question for Arguments {
         let made = |entry: &&WhyEntry| matches!(entry, WhyEntry::Made(_)) && own(entry);
         let first = kept.iter().find(made).or(kept.iter().find(own));
         let first = first.and_then(|entry| places(entry).into_iter().find(|place| !place.library));
-        // Of a value that only libraries moved, the first move leads to who called them.
-        let moved = report.entries.iter().rev().flat_map(places).next();
-        let near = match first.or(moved) {
+        // If only libraries moved a value, the earliest move leads to who chose it: later ones move
+        // all of a buffer.
+        let entries = report.entries.iter().rev();
+        let mut moved = entries.flat_map(|entry| places(entry).into_iter().rev());
+        let near = match first.or_else(|| moved.clone().next()) {
             Some(first) if self.offset == 0 => near(asked, &first.at, &kept)?,
             _ => Vec::new(),
         };
@@ -162,7 +164,7 @@ impl Question for Arguments {
             for end in ends {
                 text.entry(end)?;
             }
-            text.left_out(library)?;
+            text.left_out(&library)?;
             if !near.is_empty() {
                 out.extend(b"the nearest lines that it depends on, along data and branches:\n");
             }
@@ -195,8 +197,8 @@ impl Question for Arguments {
             },
         );
         found.next = self.next(&entries);
-        if let (None, Some(moved)) = (first, moved) {
-            found.next.extend(self.behind(asked, moved)?);
+        if first.is_none() {
+            found.next.extend(self.behind(&mut moved));
         }
         found.more = (until < way.len()).then(|| json!({ "offset": until }));
         Ok(found)
@@ -230,7 +232,7 @@ fn near(asked: &Asked<'_>, at: &str, way: &[WhyEntry]) -> Result<Vec<Near>> {
         Near {
             text: text.map(|text| text.trim().to_owned()),
             source: one.source,
-            within: one.within,
+            distance: one.distance,
         }
     };
     Ok(others.take(NEAR + FAR).enumerate().map(described).collect())
@@ -277,32 +279,27 @@ impl Arguments {
         })
     }
 
-    /// What may be asked about a move in a library: the call in the user's own code that led to it, and from where it was moved.
-    fn behind(&self, asked: &Asked<'_>, moved: &WhyPlace) -> Result<Vec<Next>> {
-        let mut all = Vec::new();
-        let query = StateQuery {
-            depth: STACK,
-            ..StateQuery::new(&moved.at)
-        };
-        let state = asked.answered(|session| session.state(&query))?;
-        let mut frames = state.report.frames.iter();
-        if let Some(frame) = frames.find(|frame| !frame.library) {
-            let line = frame
-                .line
-                .as_ref()
-                .map_or(String::new(), |line| format!(" at {line}"));
-            let about = (format!("your own code that called the library{line}"), true);
-            let at = format!("t={}", frame.time);
-            all.push(next("call", &self.recording, json!({ "at": at }), about));
-        }
-        if moved.operator.starts_with("memory.") {
-            for operand in ["from", "length"] {
-                let arguments = json!({ "at": moved.at, "operand": operand });
-                let about = (format!("`{operand}` of the copy at {}", moved.told()), true);
-                all.push(next("why", &self.recording, arguments, about));
+    /// What may be asked about moves in libraries, given the earliest first: the calls in the
+    /// user's own code, and from where was moved.
+    fn behind<'p>(&self, moved: &mut dyn Iterator<Item = &'p WhyPlace>) -> Vec<Next> {
+        let (mut all, mut calls) = (Vec::new(), BTreeSet::new());
+        for place in moved.take(MOVES) {
+            if let Some(call) = &place.called_from
+                && calls.insert(call.t)
+            {
+                let about = format!("your own code that called the library at {}", call.told());
+                let at = json!({ "at": format!("t={}", call.t) });
+                all.push(next("call", &self.recording, at, (about, true)));
+            }
+            if place.operator.starts_with("memory.") {
+                for operand in ["from", "length"] {
+                    let arguments = json!({ "at": place.at, "operand": operand });
+                    let about = (format!("`{operand}` of the copy at {}", place.told()), true);
+                    all.push(next("why", &self.recording, arguments, about));
+                }
             }
         }
-        Ok(all)
+        all
     }
 
     /// What may be asked next, in the order in which the answer shows it: first the whole call of the first step, then what was not followed.

@@ -10,7 +10,7 @@ use crate::number::{grouped, times};
 use crate::plain::plain;
 use crate::table::wrapped;
 use crate::why::why_origin;
-use crate::{PresentError, WhyPlace, WhyText};
+use crate::{LeftOut, PresentError, WhyPlace, WhyText};
 
 /// How many steps in a library to show.
 const FEW: u64 = 4;
@@ -57,12 +57,11 @@ pub(super) fn report(
         };
         let mut rest = &report.why[..];
         while let Some(entry) = rest.first() {
-            let in_library = rest.iter().take_while(|entry| text.folded(entry) > 0);
-            let (entries, steps) = in_library.fold((0, 0u64), |(entries, steps), entry| {
-                (entries + 1, steps.saturating_add(text.folded(entry)))
-            });
-            if steps > FEW {
-                text.left_out(steps)?;
+            let entries = rest.iter().take_while(|entry| text.folds(entry)).count();
+            let mut left_out = LeftOut::default();
+            rest[..entries].iter().for_each(|entry| left_out.add(entry));
+            if left_out.steps() > FEW {
+                text.left_out(&left_out)?;
             } else {
                 for entry in &rest[..entries] {
                     text.entry(entry)?;

@@ -1,0 +1,329 @@
+//! The folder of a data set: what it says about itself, and who writes which part of it.
+//!
+//! A part (a window, or the tables about the whole run) is written under another name and then renamed, so what has its name is whole. While a process writes a part, it holds a lock, which the system drops when the process ends. So other processes leave that part to it, and begin it anew after it was killed. The file [`INCOMPLETE`] is there until all parts are.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use afterimage::Session;
+use anyhow::{Error, Result, anyhow, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::schema::{Table, VERSION};
+use crate::windows::Windows;
+
+/// What the folder is.
+const MANIFEST: &str = "afterimage.json";
+/// Marks a folder that lacks a part.
+pub(crate) const INCOMPLETE: &str = "INCOMPLETE";
+/// The views, for DuckDB.
+const VIEWS: &str = "views.sql";
+/// The folder of the tables about the whole run while these are written.
+const WHOLE: &str = "whole";
+
+/// What the folder says about itself.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Manifest {
+    format: String,
+    version: u32,
+    recording: Recorded,
+    windows: Windows,
+    tables: Vec<String>,
+}
+
+/// Which recording it is of.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Recorded {
+    program: String,
+    created_unix: u64,
+    module_sha256: String,
+    log_events: u64,
+}
+
+/// A part of a data set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// The tables about the whole run.
+    Whole,
+    /// A window.
+    Window(u64),
+}
+
+/// The folder of a data set.
+pub(crate) struct Folder {
+    at: PathBuf,
+}
+
+/// The right to write a part.
+pub(crate) struct Claim<'f> {
+    folder: &'f Folder,
+    part: Part,
+    /// Where it is written.
+    pub at: PathBuf,
+    /// Locked.
+    _lock: File,
+}
+
+/// The file of a table in a folder.
+pub(crate) fn file(folder: &Path, table: &Table) -> PathBuf {
+    folder.join(format!("{}.parquet", table.name))
+}
+
+/// The folder of a window.
+pub(crate) fn window_name(window: u64) -> String {
+    format!("window={window:06}")
+}
+
+impl Folder {
+    /// Makes the folder of a data set, or continues in one of the same data set.
+    pub fn open(
+        at: &Path,
+        session: &Session,
+        windows: Windows,
+        tables: &[&'static Table],
+    ) -> Result<Self> {
+        let folder = Self { at: at.to_owned() };
+        let manifest = manifest(session, windows, tables)?;
+        let text = serde_json::to_string_pretty(&manifest)? + "\n";
+        folder.named(folder.begin(&text, &crate::views::text(tables)))?;
+        let known = folder.named(fs::read_to_string(at.join(MANIFEST)))?;
+        let known: Option<Manifest> = serde_json::from_str(&known).ok();
+        let shown = at.display();
+        match known {
+            Some(known) if known == manifest => Ok(folder),
+            Some(known) if known.format == FORMAT && known.recording == manifest.recording => {
+                bail!(
+                    "{shown}: this data set has other tables or windows than are asked for; choose another folder, or the same --tables and --window-blocks"
+                )
+            }
+            Some(known) if known.format == FORMAT => {
+                bail!("{shown}: this data set is of another recording; choose another folder")
+            }
+            _ => bail!("{shown}: {MANIFEST} is not that of a data set; choose another folder"),
+        }
+    }
+
+    /// Makes the folder and what it says about itself, if it is new.
+    fn begin(&self, manifest: &str, views: &str) -> io::Result<()> {
+        fs::create_dir_all(&self.at)?;
+        if !self.at.join(MANIFEST).exists() {
+            self.refuse_others()?;
+            let incomplete = "Parts of this data set are not written yet. The command that wrote it writes the rest when it is run again.\n";
+            fs::write(self.at.join(INCOMPLETE), incomplete)?;
+            self.put(MANIFEST, manifest)?;
+        }
+        match self.at.join(VIEWS).exists() {
+            true => Ok(()),
+            false => self.put(VIEWS, views),
+        }
+    }
+
+    /// Refuses a folder that has other files than those of a data set that has just begun.
+    fn refuse_others(&self) -> io::Result<()> {
+        let others = fs::read_dir(&self.at)?.map(|entry| Ok(entry?.file_name()));
+        for name in others.collect::<io::Result<Vec<_>>>()? {
+            let name = name.to_string_lossy();
+            // Of a process that begins at the same time, or was killed when it began.
+            let is_own = name == INCOMPLETE || name.starts_with(".new-");
+            if !is_own && !self.at.join(MANIFEST).exists() {
+                let foreign = format!(
+                    "the folder has {name}, which is of no data set; choose a new or empty folder"
+                );
+                return Err(io::Error::other(foreign));
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a small file as a whole.
+    fn put(&self, name: &str, text: &str) -> io::Result<()> {
+        let writer = (std::process::id(), std::thread::current().id());
+        let new = self.at.join(format!(".new-{name}-{writer:?}"));
+        fs::write(&new, text)?;
+        fs::rename(new, self.at.join(name))
+    }
+
+    /// Whether a part is there.
+    pub fn has(&self, part: Part) -> bool {
+        match part {
+            // The last table that is moved to its place.
+            Part::Whole => self.at.join("run.parquet").exists(),
+            Part::Window(window) => self.at.join(window_name(window)).exists(),
+        }
+    }
+
+    /// The right to write a part; `None` if it is there or another process writes it.
+    pub fn claim(&self, part: Part) -> Result<Option<Claim<'_>>> {
+        self.named(self.claimed(part))
+    }
+
+    fn claimed(&self, part: Part) -> io::Result<Option<Claim<'_>>> {
+        if self.has(part) {
+            return Ok(None);
+        }
+        let name = match part {
+            Part::Whole => WHOLE.to_owned(),
+            Part::Window(window) => window_name(window).replace('=', "-"),
+        };
+        let lock = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(self.at.join(format!(".lock-{name}")))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        // Another process may have finished it since.
+        if self.has(part) {
+            return Ok(None);
+        }
+        let at = self.at.join(format!(".part-{name}"));
+        remove(&at)?;
+        fs::create_dir(&at)?;
+        Ok(Some(Claim {
+            folder: self,
+            part,
+            at,
+            _lock: lock,
+        }))
+    }
+
+    /// The windows that are not there.
+    pub fn missing(&self, windows: Windows) -> Vec<u64> {
+        let all = 0..windows.count();
+        all.filter(|&window| !self.has(Part::Window(window)))
+            .collect()
+    }
+
+    /// Removes the mark and the locks, if all parts are there. Returns whether they are.
+    pub fn complete(&self, windows: Windows) -> Result<bool> {
+        if !self.has(Part::Whole) || !self.missing(windows).is_empty() {
+            return Ok(false);
+        }
+        let clean = || -> io::Result<()> {
+            for entry in fs::read_dir(&self.at)? {
+                let name = entry?.file_name();
+                if name.to_string_lossy().starts_with(".lock-") {
+                    gone(fs::remove_file(self.at.join(name)))?;
+                }
+            }
+            gone(fs::remove_file(self.at.join(INCOMPLETE)))
+        };
+        self.named(clean())?;
+        Ok(true)
+    }
+
+    fn named<T>(&self, done: io::Result<T>) -> Result<T> {
+        done.map_err(|error| unwritten(&self.at, &Error::new(error)))
+    }
+
+    /// Says where writing failed, and what remains.
+    pub fn failed(&self, error: &Error) -> Error {
+        unwritten(&self.at, error)
+    }
+}
+
+/// The format that the folder says it has.
+const FORMAT: &str = "afterimage data set";
+
+fn manifest(session: &Session, windows: Windows, tables: &[&'static Table]) -> Result<Manifest> {
+    let meta = session.file().meta()?;
+    let end = session.file().end()?;
+    let digest = Vec::from_iter(meta.module_sha256.iter().map(|byte| format!("{byte:02x}")));
+    Ok(Manifest {
+        format: FORMAT.to_owned(),
+        version: VERSION,
+        recording: Recorded {
+            program: meta.program_name,
+            created_unix: meta.created_unix,
+            module_sha256: digest.concat(),
+            log_events: end.map_or(0, |end| end.events),
+        },
+        windows,
+        tables: tables.iter().map(|table| table.name.to_owned()).collect(),
+    })
+}
+
+/// A failure to write, in one sentence.
+fn unwritten(at: &Path, error: &Error) -> Error {
+    let shown = at.display();
+    let mut causes = error.chain();
+    let system = causes.find_map(|cause| cause.downcast_ref::<io::Error>());
+    // The writer of Parquet may have only the text of the system's error.
+    let is_full = system.map(io::Error::kind) == Some(ErrorKind::StorageFull)
+        || format!("{error:#}").contains("No space left on device");
+    match system {
+        _ if is_full => anyhow!(
+            "{shown}: the disk is full; what was whole stays, and the same command writes the rest when there is room"
+        ),
+        Some(system) => anyhow!("{shown}: {system}"),
+        None => anyhow!("{shown}: {error:#}"),
+    }
+}
+
+/// Removes a folder, if it is there.
+fn remove(at: &Path) -> io::Result<()> {
+    gone(fs::remove_dir_all(at))
+}
+
+fn gone(done: io::Result<()>) -> io::Result<()> {
+    match done {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+impl Claim<'_> {
+    /// Gives the part its name.
+    pub fn keep(self) -> Result<()> {
+        self.folder.named(self.kept())
+    }
+
+    fn kept(&self) -> io::Result<()> {
+        let root = &self.folder.at;
+        if let Part::Window(window) = self.part {
+            return fs::rename(&self.at, root.join(window_name(window)));
+        }
+        // The table of the run says that the others are there.
+        for table in crate::schema::WHOLE.iter().rev() {
+            let at = file(&self.at, table);
+            fs::rename(at, file(root, table))?;
+        }
+        fs::remove_dir(&self.at)
+    }
+
+    /// Removes what was written of the part.
+    pub fn drop_part(self) {
+        // What stays is removed when the part is begun anew.
+        let _ = remove(&self.at);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use parquet::errors::ParquetError;
+
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_named_whoever_notices_it() {
+        let full = || io::Error::from_raw_os_error(28);
+        let hidden = ParquetError::General(full().to_string());
+        for error in [
+            Error::new(full()),
+            Error::new(hidden),
+            Error::new(ParquetError::from(full())),
+        ] {
+            let said = unwritten(Path::new("tables"), &error).to_string();
+            assert_eq!(
+                said,
+                "tables: the disk is full; what was whole stays, and the same command writes the rest when there is room"
+            );
+        }
+        let other = Error::new(io::Error::from(ErrorKind::PermissionDenied));
+        let said = unwritten(Path::new("tables"), &other).to_string();
+        assert_eq!(said, "tables: permission denied");
+    }
+}

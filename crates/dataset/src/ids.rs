@@ -1,0 +1,76 @@
+//! The numbers of blocks, edges, statements and lines in the whole program, by which tables are joined.
+
+use std::collections::HashMap;
+
+use afterimage::profile::{Line, LineRow};
+use afterimage_ids::{BlockId, EdgeId, EntityRef, FuncId, OpId};
+use afterimage_program::{Location, Program};
+use anyhow::{Result, bail};
+
+/// The numbers. Those of statements count all operators, so that they follow from the program alone.
+pub(crate) struct Ids {
+    imports: u32,
+    /// The first number of each defined function's blocks, edges and operators.
+    bases: Vec<[u32; 3]>,
+    lines: HashMap<Line, u32>,
+}
+
+impl Ids {
+    /// The numbers in a program. Lines are numbered in the order of `lines`.
+    pub fn new(program: &Program, lines: &[LineRow]) -> Result<Self> {
+        let mut next = [0u32; 3];
+        let mut bases = Vec::with_capacity(program.functions.len());
+        for function in &program.functions {
+            bases.push(next);
+            let cfg = &function.cfg;
+            let own = [
+                cfg.blocks.len(),
+                cfg.edges.len(),
+                function.operators as usize,
+            ];
+            for (next, own) in next.iter_mut().zip(own) {
+                let sum = *next as usize + own;
+                match i32::try_from(sum) {
+                    Ok(_) => *next = sum as u32,
+                    Err(_) => bail!(
+                        "the program has more than 2,147,483,647 operators, and a column has no larger numbers"
+                    ),
+                }
+            }
+        }
+        Ok(Self {
+            imports: program.imports.len() as u32,
+            bases,
+            lines: lines.iter().map(|row| row.line).zip(0..).collect(),
+        })
+    }
+
+    #[inline]
+    fn base(&self, function: FuncId, which: usize) -> u32 {
+        let index = function.as_u32().wrapping_sub(self.imports) as usize;
+        self.bases.get(index).map_or(0, |bases| bases[which])
+    }
+
+    /// A block's number.
+    #[inline]
+    pub fn block(&self, function: FuncId, block: BlockId) -> i32 {
+        (self.base(function, 0) + block.as_u32()) as i32
+    }
+
+    /// An edge's number.
+    pub fn edge(&self, function: FuncId, edge: EdgeId) -> i32 {
+        (self.base(function, 1) + edge.index() as u32) as i32
+    }
+
+    /// An operator's number.
+    #[inline]
+    pub fn statement(&self, function: FuncId, op: OpId) -> i32 {
+        (self.base(function, 2) + op.as_u32()) as i32
+    }
+
+    /// The number of a place's line, if that has code.
+    pub fn line(&self, at: Option<Location>) -> Option<i32> {
+        let line = at.map(Line::from)?;
+        self.lines.get(&line).map(|&number| number as i32)
+    }
+}

@@ -1,0 +1,80 @@
+//! What an export wrote.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Display, Formatter};
+
+use afterimage_present::{counted, grouped, size};
+use serde::Serialize;
+
+use crate::schema::Table;
+
+/// What an export wrote, and what the data set still lacks.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct DatasetReport {
+    /// The rows and the bytes of each table that was written.
+    pub tables: BTreeMap<&'static str, TableSize>,
+    /// How many windows were written.
+    pub windows: u64,
+    /// How many windows the data set has.
+    pub all: u64,
+    /// The windows that are not there: they were not asked for, or other processes write them.
+    pub missing: Vec<u64>,
+    /// Whether all parts are there.
+    pub complete: bool,
+}
+
+/// How large a table is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TableSize {
+    /// The number of rows.
+    pub rows: u64,
+    /// The size of its files in bytes.
+    pub bytes: u64,
+}
+
+/// Sums up what is written.
+pub(crate) type Written = DatasetReport;
+
+impl DatasetReport {
+    pub(crate) fn add(&mut self, table: &'static Table, (rows, bytes): (u64, u64)) {
+        let size = self.tables.entry(table.name).or_default();
+        size.rows += rows;
+        size.bytes += bytes;
+    }
+
+    /// The missing windows as text: `3, 5..8`.
+    fn missing_text(&self) -> String {
+        let mut ranges: Vec<(u64, u64)> = Vec::new();
+        for &window in &self.missing {
+            match ranges.last_mut() {
+                Some((_, end)) if *end == window => *end += 1,
+                _ => ranges.push((window, window + 1)),
+            }
+        }
+        let ranges = ranges.iter().map(|(first, end)| match end - first {
+            1 => first.to_string(),
+            _ => format!("{first}..{end}"),
+        });
+        Vec::from_iter(ranges).join(", ")
+    }
+}
+
+impl Display for DatasetReport {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let rows = self.tables.values().map(|table| table.rows).sum::<u64>();
+        let bytes = self.tables.values().map(|table| table.bytes).sum::<u64>();
+        write!(
+            f,
+            "{} of {}, {} rows in {}",
+            counted(self.windows, "window"),
+            grouped(self.all),
+            grouped(rows),
+            size(bytes)
+        )?;
+        match (self.complete, self.missing.is_empty()) {
+            (true, _) => Ok(()),
+            (false, true) => f.write_str("; another process writes the tables about the whole run"),
+            (false, false) => write!(f, "; still missing: window {}", self.missing_text()),
+        }
+    }
+}

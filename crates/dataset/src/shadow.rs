@@ -1,0 +1,161 @@
+//! Who wrote what, while a window is followed. What was written before the window is unknown until it is asked for.
+
+use afterimage_ids::{BlockId, EdgeId};
+use afterimage_machine::Range;
+use rustc_hash::FxHashMap;
+
+/// Who made a value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Maker {
+    /// Something before the window, unknown yet.
+    #[default]
+    Unknown,
+    /// A constant of the code.
+    Constant,
+    /// A statement.
+    Statement { time: u64, statement: i32 },
+    /// The host returned it from the call at the end of this block.
+    Returned {
+        time: u64,
+        statement: Option<i32>,
+        call: Option<u64>,
+    },
+    /// The host wrote it in this call.
+    Host { call: Option<u64> },
+    /// The host passed it.
+    Argument,
+    /// The module has it.
+    Initial,
+    /// A local that nothing wrote.
+    Zero,
+}
+
+/// The bytes of a memory that have their writers together.
+const PAGE: u64 = 1 << 12;
+
+/// The last writer of each byte.
+#[derive(Default)]
+pub(crate) struct Bytes {
+    pages: FxHashMap<(u32, u64), Box<[u32; PAGE as usize]>>,
+    /// By number; the first is the unknown one.
+    writers: Vec<Maker>,
+}
+
+/// Some bytes with the same writer: how many, and who.
+pub(crate) type Part = (u64, Maker);
+
+impl Bytes {
+    /// Nothing is known.
+    pub fn new() -> Self {
+        Self {
+            pages: FxHashMap::default(),
+            writers: vec![Maker::Unknown],
+        }
+    }
+
+    /// Notes who wrote some bytes.
+    pub fn write(&mut self, range: Range, maker: Maker) {
+        if self.writers.last() != Some(&maker) {
+            self.writers.push(maker);
+        }
+        // More writes than numbers do not fit into the memory of a window.
+        let number = self.writers.len() as u32 - 1;
+        self.each_page(range, |page| page.fill(number));
+    }
+
+    /// Calls `visit` for the part of a range in each page.
+    fn each_page(&mut self, range: Range, mut visit: impl FnMut(&mut [u32])) {
+        let mut address = range.address;
+        let mut left = range.length;
+        while left > 0 {
+            let (page, within) = (address / PAGE, address % PAGE);
+            let here = left.min(PAGE - within);
+            let page = self.pages.entry((range.memory, page));
+            let page = page.or_insert_with(|| Box::new([0; PAGE as usize]));
+            visit(&mut page[within as usize..(within + here) as usize]);
+            address = address.wrapping_add(here);
+            left -= here;
+        }
+    }
+
+    /// The writers of some bytes, part by part.
+    pub fn read(&mut self, range: Range) -> Vec<Part> {
+        let mut numbers: Vec<(u64, u32)> = Vec::new();
+        self.each_page(range, |page| {
+            for &number in page.iter() {
+                match numbers.last_mut() {
+                    Some((length, last)) if *last == number => *length += 1,
+                    _ => numbers.push((1, number)),
+                }
+            }
+        });
+        let mut parts: Vec<Part> = Vec::with_capacity(numbers.len());
+        for (more, number) in numbers {
+            let maker = self.writers.get(number as usize).copied();
+            let maker = maker.unwrap_or_default();
+            match parts.last_mut() {
+                Some((length, last)) if *last == maker => *length += more,
+                _ => parts.push((more, maker)),
+            }
+        }
+        parts
+    }
+}
+
+/// An open activation.
+#[derive(Default)]
+pub(crate) struct Frame {
+    /// Who made its variables.
+    variables: Vec<Maker>,
+    /// How it began, if it began in the window.
+    pub began: Option<Began>,
+    /// The last block that it executed, and when.
+    pub last: Option<(BlockId, u64)>,
+    /// When it last took each edge that decides whether blocks run.
+    pub taken: FxHashMap<EdgeId, u64>,
+    /// What let blocks run that nothing in the window decided.
+    pub before: FxHashMap<BlockId, Vec<Decided>>,
+}
+
+/// What let a block run: its kind, and the time of the block that did.
+pub(crate) type Decided = (&'static str, Option<u64>);
+
+/// How an activation began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Began {
+    /// The host called it.
+    Host,
+    /// The block at this time called it.
+    Call(u64),
+}
+
+impl Frame {
+    /// An activation that begins with these parameters.
+    pub fn new(began: Began, parameters: Vec<Maker>) -> Self {
+        Self {
+            variables: parameters,
+            began: Some(began),
+            ..Self::default()
+        }
+    }
+
+    /// Who made a variable.
+    pub fn get(&self, variable: u32) -> Maker {
+        let found = self.variables.get(variable as usize).copied();
+        found.unwrap_or(match self.began {
+            // Nothing reads a variable of the operand stack before it is written.
+            Some(_) => Maker::Zero,
+            None => Maker::Unknown,
+        })
+    }
+
+    /// Notes who made a variable.
+    pub fn set(&mut self, variable: u32, maker: Maker) {
+        let variable = variable as usize;
+        if self.variables.len() <= variable {
+            let rest = self.get(variable as u32);
+            self.variables.resize(variable + 1, rest);
+        }
+        self.variables[variable] = maker;
+    }
+}

@@ -1,0 +1,58 @@
+//! The windows of a run: the paths that begin in stretches of equally many blocks.
+
+use std::ops::Range;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// How a run is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Windows {
+    blocks: u64,
+    length: u64,
+}
+
+impl Windows {
+    /// Windows of this many blocks in a run of `length` blocks. A run without blocks has one window.
+    pub(crate) fn new(blocks: u64, length: u64) -> Self {
+        let blocks = blocks.max(1);
+        Self { blocks, length }
+    }
+
+    /// How many there are.
+    pub fn count(self) -> u64 {
+        self.length.div_ceil(self.blocks).max(1)
+    }
+
+    /// The number of blocks in which the paths of a window begin.
+    pub fn blocks(self) -> u64 {
+        self.blocks
+    }
+
+    /// The first and the last time at which a path of this window begins.
+    pub(crate) fn starts(self, window: u64) -> (u64, u64) {
+        let first = window.saturating_mul(self.blocks).saturating_add(1);
+        let last = first.saturating_add(self.blocks - 1);
+        (first, last.min(self.length))
+    }
+}
+
+/// Some windows: `7`, or `0..8` for the first eight.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Selected(pub Range<u64>);
+
+impl FromStr for Selected {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let number = |text: &str| text.parse::<u64>().ok();
+        let found = match text.split_once("..") {
+            Some((first, end)) => number(first).zip(number(end)),
+            None => number(text).and_then(|one| Some((one, one.checked_add(1)?))),
+        };
+        match found {
+            Some((first, end)) if first < end => Ok(Self(first..end)),
+            _ => Err("write the number of a window, from 0, or a range: 0..8 for the first eight"),
+        }
+    }
+}

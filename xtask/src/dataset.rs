@@ -1,0 +1,150 @@
+//! `cargo xtask dataset`: exports a run as tables, and asks the questions of docs/PARQUET.md with engines for SQL.
+//!
+//! The engines are PyPI's `duckdb` and `datafusion`; `pyarrow` reads all tables, too. Two processes of PyPI's `pyspark` answer the same questions if there is a Java runtime. What cannot be installed here is named as SKIPPED.
+
+use crate::corpus::workspace;
+use crate::{DatasetArguments, tool, toolchain};
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+/// The versions of the engines.
+const ENGINES: [&str; 3] = ["duckdb==2.0.1", "datafusion==55.0.0", "pyarrow==26.0.1"];
+const SPARK: &str = "pyspark==4.3.0";
+
+/// How many blocks each window has: few, so that there are several.
+const WINDOW: &str = "2048";
+
+/// Does what the arguments say.
+///
+/// # Errors
+/// If an engine answers otherwise than the page, or nothing can be built, recorded or exported.
+pub fn run(arguments: &DatasetArguments) -> Result<ExitCode> {
+    let program = match &arguments.tool {
+        Some(program) => std::path::absolute(program)?,
+        None => tool::build()?,
+    };
+    let out = workspace().join("target/dataset");
+    fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
+    let recording = record(&program, &out)?;
+    let tables = export(&program, &recording, &out)?;
+    let page = workspace().join("docs/PARQUET.md");
+    let Some(python) = python(&out.join("python"), &ENGINES, "duckdb, datafusion, pyarrow") else {
+        println!(
+            "SKIPPED: PyPI's {} cannot be installed here, so no engine read the tables",
+            ENGINES.join(", ")
+        );
+        return Ok(ExitCode::SUCCESS);
+    };
+    let mut check = tool::start(&python);
+    check.arg(workspace().join("xtask/dataset/check.py"));
+    check.arg(&tables).arg(&page);
+    check.args(arguments.bless.then_some("--bless"));
+    ran(&mut check, "the check")?;
+    spark(&out, &tables, &page)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Asks the same questions with Spark.
+fn spark(out: &Path, tables: &Path, page: &Path) -> Result<()> {
+    if !succeeds(tool::start("java").arg("-version")) {
+        println!("SKIPPED: there is no Java runtime here, so Spark read no tables");
+        return Ok(());
+    }
+    let Some(python) = python(&out.join("spark"), &[SPARK], "pyspark") else {
+        println!("SKIPPED: PyPI's {SPARK} cannot be installed here, so Spark read no tables");
+        return Ok(());
+    };
+    let mut check = tool::start(python);
+    check.arg(workspace().join("xtask/dataset/spark.py"));
+    ran(check.arg(tables).arg(page), "the check with Spark")
+}
+
+/// Compiles the program and records it.
+fn record(program: &Path, out: &Path) -> Result<PathBuf> {
+    toolchain::ensure_wasm_target()?;
+    let chores = workspace().join("xtask/dataset");
+    // Beside the recording, so that its lines have short paths.
+    fs::copy(chores.join("till.rs"), out.join("till.rs"))?;
+    let mut compile = tool::start("rustc");
+    compile.args(["--target", toolchain::TARGET, "-g", "-O", "till.rs"]);
+    ran(compile.current_dir(out), "rustc")?;
+    let at = out.join("till.aft");
+    let mut record = tool::start(program);
+    record
+        .args(["record", "--quiet", "--force", "-o"])
+        .arg(&at)
+        .arg("--stdin")
+        .arg(chores.join("orders.txt"))
+        .arg(out.join("till.wasm"));
+    ran(record.stdout(Stdio::null()), "afterimage record")?;
+    Ok(at)
+}
+
+/// Exports it with two processes at the same time.
+fn export(program: &Path, recording: &Path, out: &Path) -> Result<PathBuf> {
+    let tables = out.join("till");
+    if tables.exists() {
+        fs::remove_dir_all(&tables)?;
+    }
+    // What both need, they would otherwise wait for.
+    let mut build = tool::start(program);
+    ran(
+        build.args(["build", "--lens", "full"]).arg(recording),
+        "afterimage build",
+    )?;
+    let begin = || {
+        let mut export = tool::start(program);
+        export
+            .args([
+                "export",
+                "--format",
+                "parquet",
+                "--window-blocks",
+                WINDOW,
+                "-o",
+            ])
+            .arg(&tables)
+            .arg(recording);
+        export.spawn().context("cannot run afterimage export")
+    };
+    for mut process in [begin()?, begin()?] {
+        if !process.wait()?.success() {
+            bail!("afterimage export failed");
+        }
+    }
+    if tables.join("INCOMPLETE").exists() {
+        bail!("two processes left the tables incomplete");
+    }
+    Ok(tables)
+}
+
+fn ran(command: &mut Command, name: &str) -> Result<()> {
+    let status = command
+        .status()
+        .with_context(|| format!("cannot run {name}"))?;
+    match status.success() {
+        true => Ok(()),
+        false => bail!("{name} ended with {status}"),
+    }
+}
+
+fn succeeds(command: &mut Command) -> bool {
+    let quiet = command.stdout(Stdio::null()).stderr(Stdio::null());
+    quiet.status().is_ok_and(|status| status.success())
+}
+
+/// A Python in a folder of its own that has these packages.
+fn python(folder: &Path, packages: &[&str], modules: &str) -> Option<PathBuf> {
+    let python = folder.join("bin/python");
+    let import = format!("import {modules}");
+    let has = || succeeds(tool::start(&python).args(["-c", &import]));
+    if has() {
+        return Some(python);
+    }
+    let made = succeeds(tool::start("python3").args(["-m", "venv"]).arg(folder));
+    let mut pip = tool::start(&python);
+    pip.args(["-m", "pip", "install", "--quiet"]).args(packages);
+    (made && succeeds(&mut pip) && has()).then_some(python)
+}
