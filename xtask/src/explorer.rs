@@ -30,13 +30,12 @@ pub fn run(program: Option<&Path>) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     };
     let mut failed = !types(&packages)?;
-    let Some(browser) = BROWSERS.into_iter().find(|name| installed(name)) else {
+    let Some(browser) = browser() else {
         println!(
             "SKIPPED the page in a browser: Chromium is not installed (apt-get install chromium)"
         );
         return Ok(code(failed));
     };
-    let browser = found(browser).context("the browser was there just now")?;
     let tool = match program {
         Some(program) => {
             fs::canonicalize(program).with_context(|| program.display().to_string())?
@@ -67,6 +66,11 @@ fn code(failed: bool) -> ExitCode {
     } else {
         ExitCode::SUCCESS
     }
+}
+
+/// Where Chromium is, if it is installed.
+pub fn browser() -> Option<String> {
+    found(BROWSERS.into_iter().find(|name| installed(name))?)
 }
 
 fn installed(name: &str) -> bool {

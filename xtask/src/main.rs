@@ -15,6 +15,7 @@
 //! - `cargo xtask freeze` compares many answers with the kept ones.
 //! - `cargo xtask screens` makes the pages of docs/screens.
 //! - `cargo xtask explorer` clicks through the explorer's page in a browser.
+//! - `cargo xtask formats` opens each export in its own tool.
 //! - `cargo xtask guide` runs the commands of README.md and docs/guide, and compares their output.
 //! - `cargo xtask prose` measures the sentences of documents and doc comments.
 //! - `cargo xtask book` builds the manual.
@@ -31,6 +32,7 @@ mod demo;
 mod dist;
 mod explorer;
 mod forge;
+mod formats;
 mod freeze;
 mod guide;
 mod guilty;
@@ -137,6 +139,12 @@ enum Task {
     /// Click through the explorer's page in Chromium, and check the types of its scripts: a minute
     Explorer {
         /// Run this program instead of the one built from the checkout
+        #[arg(long, value_name = "PROGRAM")]
+        tool: Option<PathBuf>,
+    },
+    /// Open each export in its own tool, and compare what the tool says: a minute
+    Formats {
+        /// Run this program instead of the one that the checkout builds
         #[arg(long, value_name = "PROGRAM")]
         tool: Option<PathBuf>,
     },
@@ -327,6 +335,7 @@ fn main() -> ExitCode {
         Task::Prose { limit } => prose::run(limit),
         Task::Dap(arguments) => dap::run(&arguments),
         Task::Explorer { tool } => explorer::run(tool.as_deref()),
+        Task::Formats { tool } => formats::run(tool.as_deref()),
         Task::Papers(arguments) => papers::run(&arguments),
         Task::Architecture => architecture::run(),
     };

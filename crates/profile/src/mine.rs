@@ -122,6 +122,7 @@ fn matches(glob: &Pattern, path: &str) -> bool {
 pub struct Folded<'s> {
     source: &'s dyn Source,
     shown: Vec<bool>,
+    is_all: bool,
 }
 
 impl<'s> Folded<'s> {
@@ -129,7 +130,12 @@ impl<'s> Folded<'s> {
     pub fn new(source: &'s dyn Source, filter: &CodeFilter) -> Self {
         let shown = source.files().iter().map(|path| filter.shows(path));
         let shown = shown.collect();
-        Self { source, shown }
+        let is_all = *filter == CodeFilter::All;
+        Self {
+            source,
+            shown,
+            is_all,
+        }
     }
 
     /// Whether the code of a file is shown.
@@ -140,6 +146,12 @@ impl<'s> Folded<'s> {
     fn shown_of(&self, mut frames: Vec<InlinedFrame>) -> Vec<InlinedFrame> {
         frames.retain(|frame| frame.location.is_some_and(|at| self.shows(at.file)));
         frames
+    }
+
+    /// Whether no code is left out, not even functions without lines that belong to a library by
+    /// their name.
+    pub fn shows_all(&self) -> bool {
+        self.is_all
     }
 
     /// Whether the code of any file is shown.

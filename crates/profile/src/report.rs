@@ -158,7 +158,7 @@ impl Rows {
         // Code without lines may be the user's own, compiled without debug information.
         let of_function = |row: &FunctionRow| match row.position {
             Some(at) => folded.shows(at.file),
-            None => !is_library_name(name(row.function)),
+            None => folded.shows_all() || !is_library_name(name(row.function)),
         };
         let of_line = |row: &LineRow| folded.shows(row.line.file);
         let any = match self {

@@ -112,21 +112,21 @@
 ;; | {"ph":"B","pid":1,"tid":1,"ts":0,"name":"main"},
 ;; | {"ph":"B","pid":1,"tid":1,"ts":1,"name":"middle"},
 ;; | {"ph":"B","pid":1,"tid":1,"ts":3,"name":"leaf"},
-;; | {"ph":"E","pid":1,"tid":1,"ts":4},
+;; | {"ph":"E","pid":1,"tid":1,"ts":4,"name":"leaf"},
 ;; | {"ph":"B","pid":1,"tid":1,"ts":6,"name":"leaf"},
-;; | {"ph":"E","pid":1,"tid":1,"ts":8},
+;; | {"ph":"E","pid":1,"tid":1,"ts":8,"name":"leaf"},
 ;; | {"ph":"B","pid":1,"tid":1,"ts":10,"name":"leaf"},
-;; | {"ph":"E","pid":1,"tid":1,"ts":12},
-;; | {"ph":"E","pid":1,"tid":1,"ts":13},
+;; | {"ph":"E","pid":1,"tid":1,"ts":12,"name":"leaf"},
+;; | {"ph":"E","pid":1,"tid":1,"ts":13,"name":"middle"},
 ;; | {"ph":"B","pid":1,"tid":1,"ts":14,"name":"down"},
 ;; | {"ph":"B","pid":1,"tid":1,"ts":16,"name":"down"},
 ;; | {"ph":"B","pid":1,"tid":1,"ts":18,"name":"down"},
-;; | {"ph":"E","pid":1,"tid":1,"ts":19},
-;; | {"ph":"E","pid":1,"tid":1,"ts":19},
-;; | {"ph":"E","pid":1,"tid":1,"ts":19},
+;; | {"ph":"E","pid":1,"tid":1,"ts":19,"name":"down"},
+;; | {"ph":"E","pid":1,"tid":1,"ts":19,"name":"down"},
+;; | {"ph":"E","pid":1,"tid":1,"ts":19,"name":"down"},
 ;; | {"ph":"B","pid":1,"tid":1,"ts":20,"name":"leaf"},
-;; | {"ph":"E","pid":1,"tid":1,"ts":22},
-;; | {"ph":"E","pid":1,"tid":1,"ts":22}
+;; | {"ph":"E","pid":1,"tid":1,"ts":22,"name":"leaf"},
+;; | {"ph":"E","pid":1,"tid":1,"ts":22,"name":"main"}
 ;; | ]}
 ;; $ afterimage export export.aft --format perfetto --min 4 --from t=3 --to t=12
 ;; | {"displayTimeUnit":"ms","otherData":{"calls_deeper_are_merged":256,"calls_shorter_are_merged":4,"clock":"executed basic blocks; 1 block is shown as 1 microsecond","first_block":3,"last_block":12,"program":"export.wat","tool":"afterimage"},"traceEvents":[
@@ -135,8 +135,8 @@
 ;; | {"ph":"B","pid":1,"tid":1,"ts":2,"name":"main"},
 ;; | {"ph":"B","pid":1,"tid":1,"ts":2,"name":"middle"},
 ;; | {"ph":"X","pid":1,"tid":1,"ts":3,"dur":9,"name":"… calls shorter than 4 blocks","args":{"calls":3,"blocks":5}},
-;; | {"ph":"E","pid":1,"tid":1,"ts":12},
-;; | {"ph":"E","pid":1,"tid":1,"ts":12}
+;; | {"ph":"E","pid":1,"tid":1,"ts":12,"name":"middle"},
+;; | {"ph":"E","pid":1,"tid":1,"ts":12,"name":"main"}
 ;; | ]}
 ;; $ afterimage export export.aft --format firefox --depth 2
 ;; | {"counters":[],"libs":[],"meta":{"categories":[{"color":"grey","name":"Other","subcategories":["Other"]},{"color":"blue","name":"WebAssembly","subcategories":["Other"]},{"color":"grey","name":"Merged calls","subcategories":["Other"]}],"debug":false,"extensions":{"baseURL":[],"id":[],"length":N,"name":[]},"interval":0.001,"markerSchema":[],"pausedRanges":[],"preprocessedProfileVersion":62,"processType":0,"product":"export.wat (time: executed basic blocks; 1 block is shown as 1 microsecond; samples: executed basic blocks)","sampleUnits":{"eventDelay":"ms","threadCPUDelta":"µs","time":"ms"},"sourceCodeIsNotOnSearchfox":true,"startTime":0.0,"symbolicated":true,"usesOnlyOneStackType":true,"version":24},"pages":[],"profilerOverhead":[],"shared":{"frameTable":{"address":[-1,-1,-1,-1,-1],"category":[1,1,2,1,1],"column":[null,null,null,null,null],"func":[0,1,2,3,4],"inlineDepth":[0,0,0,0,0],"innerWindowID":[0,0,0,0,0],"length":N,"line":[null,null,null,null,null],"nativeSymbol":[null,null,null,null,null],"subcategory":[0,0,0,0,0]},"funcTable":{"columnNumber":[null,null,null,null,null],"isJS":[false,false,false,false,false],"length":N,"lineNumber":[null,null,null,null,null],"name":[0,1,2,3,4],"relevantForJS":[false,false,false,false,false],"resource":[-1,-1,-1,-1,-1],"source":[null,null,null,null,null]},"nativeSymbols":{"address":[],"functionSize":[],"length":N,"libIndex":[],"name":[]},"resourceTable":{"host":[],"length":N,"lib":[],"name":[],"type":[]},"sources":{"filename":[],"id":[],"length":N,"sourceMapURL":[],"startColumn":[],"startLine":[]},"stackTable":{"frame":[0,1,2,3,2,4],"length":N,"prefix":[null,0,1,0,3,0]},"stringArray":["main","middle","… calls deeper than 2","down","leaf"]},"threads":[{"isMainThread":true,"markers":{"category":[],"data":[],"endTime":[],"length":N,"name":[],"phase":[],"startTime":[]},"name":"export.wat","pausedRanges":[],"pid":"1","processName":"export.wat","processShutdownTime":0.022,"processStartupTime":0.0,"processType":"default","registerTime":0.0,"samples":{"length":N,"stack":[0,1,2,1,2,1,2,1,0,3,4,0,5],"time":[0.0,0.001,0.003,0.004,0.006,0.008,0.01,0.012,0.013,0.014,0.016,0.019,0.02],"weight":[1,2,1,2,2,2,2,1,1,2,3,1,2],"weightType":"samples"},"showMarkersInTimeline":false,"tid":"1","unregisterTime":0.022}]}

@@ -161,11 +161,8 @@ fn assert_holds(sandbox: &Sandbox) -> Stacks {
     assert_eq!(pprof(sandbox), all);
     let (own, calls) = callgrind(&export("callgrind").stdout);
     assert_eq!(own, length);
-    assert!(
-        calls
-            .values()
-            .any(|(calls, blocks)| *calls == 0 && *blocks > 0)
-    );
+    // Callgrind's reader takes what 0 calls cost for the caller's own.
+    assert!(calls.values().all(|(calls, _)| *calls > 0));
 
     // Without inlined functions, the functions execute what `calls` says.
     let mut own = BTreeMap::<String, u64>::new();

@@ -99,10 +99,12 @@ struct Cost {
 }
 
 /// Writes the blocks that each function executes itself, and for each caller and callee the number
-/// of calls and their inclusive cost. A recursive call counts again for each call around it, as in
-/// Callgrind's own files. An inlined function appears as a function with 0 calls. Merged calls and
-/// gaps in the path have names in brackets. All costs are at the line where the function is
-/// declared. O(contexts · log).
+/// of calls and their inclusive cost. A call inside another of the same function costs nothing: its
+/// blocks belong to the outermost one. So what a function's calls cost adds up to its inclusive
+/// cost, which `callgrind_annotate` computes that way. An inlined function appears as a function
+/// with 1 call, because 0 calls would make it the caller's own cost there. Merged calls and gaps in
+/// the path have names in brackets. All costs are at the line where the function is declared.
+/// O(contexts · log).
 ///
 /// # Errors
 /// If `out` fails.
@@ -112,6 +114,7 @@ pub fn callgrind_calls(
     frames: &Frames<'_>,
 ) -> Result<(), PresentError> {
     let mut costs: BTreeMap<Party, Cost> = BTreeMap::new();
+    let nested = nested(tree, frames);
     let party = |at: usize| Party::Frame(tree.contexts[at].frame);
     for (at, context) in tree.contexts.iter().enumerate() {
         let me = party(at);
@@ -120,7 +123,7 @@ pub fn callgrind_calls(
             let caller = costs.entry(party(parent)).or_default();
             let (calls, blocks) = caller.calls.entry(me).or_default();
             *calls += context.calls;
-            *blocks += context.total;
+            *blocks += if nested[at] { 0 } else { context.total };
         }
         let (shorter, deeper) = (context.shorter, context.deeper);
         let left_out = context.left_out + shorter.left_out + deeper.left_out;
@@ -174,11 +177,31 @@ pub fn callgrind_calls(
             let (file, declared) = place(*callee);
             writeln!(out, "cfi={}", files.of(file))?;
             writeln!(out, "cfn={}", functions.of(&name(*callee)))?;
-            writeln!(out, "calls={calls} {declared}\n{line} {blocks}")?;
+            writeln!(out, "calls={} {declared}\n{line} {blocks}", calls.max(&1))?;
         }
     }
     writeln!(out, "\ntotals: {sum}")?;
     Ok(())
+}
+
+/// Which contexts are inside another of the same function, as the format knows functions: by name
+/// and file.
+fn nested(tree: &ContextTree, frames: &Frames<'_>) -> Vec<bool> {
+    let mut open: Vec<(&str, Option<FileId>)> = Vec::new();
+    let mut active: HashMap<(&str, Option<FileId>), usize> = HashMap::new();
+    let mut nested = vec![false; tree.contexts.len()];
+    for (at, depth) in tree.walk() {
+        for left in open.drain(depth.min(open.len())..) {
+            active.entry(left).and_modify(|count| *count -= 1);
+        }
+        let frame = tree.contexts[at].frame;
+        let function = (frames.name(frame), frames.declared(frame).map(|at| at.file));
+        open.push(function);
+        let count = active.entry(function).or_default();
+        nested[at] = *count > 0;
+        *count += 1;
+    }
+    nested
 }
 
 /// The format's name compression: `(1) name` the first time, then `(1)`.

@@ -1,7 +1,8 @@
 //! Calls over time in the JSON format of Chrome's tracing, which Perfetto reads.
 //!
-//! A call is a pair of events `B` and `E`. Merged calls are one event `X` with their number in its
-//! `args`. Events are in the order of time, and are written as they come.
+//! A call is a pair of events `B` and `E`. Both have its name, although the format needs it in `B`
+//! only: speedscope and Chrome's DevTools pair them by name. Merged calls are one event `X` with
+//! their number in its `args`. Events are in the order of time, and are written as they come.
 
 use std::io::Write;
 
@@ -41,19 +42,17 @@ where
         named("process_name", head.program),
         named("thread_name", CLOCK)
     )?;
+    let mut open = Vec::new();
     while let Some(event) = timeline.next_event().map_err(unreadable)? {
         out.write_all(b",\n")?;
         match event {
             TimelineEvent::Begin { function, time } => {
-                write!(
-                    out,
-                    "{{\"ph\":\"B\",\"pid\":1,\"tid\":1,\"ts\":{time},\"name\":"
-                )?;
-                serde_json::to_writer(&mut *out, head.names.function(function))?;
-                out.write_all(b"}")?;
+                let name = head.names.function(function);
+                open.push(name);
+                edge(out, 'B', time, name)?;
             }
             TimelineEvent::End { time } => {
-                write!(out, "{{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":{time}}}")?;
+                edge(out, 'E', time, open.pop().unwrap_or_default())?;
             }
             TimelineEvent::Merged {
                 why,
@@ -78,6 +77,17 @@ where
         }
     }
     writeln!(out, "\n]}}")?;
+    Ok(())
+}
+
+/// Writes where a call begins or ends.
+fn edge(out: &mut dyn Write, phase: char, time: u64, name: &str) -> Result<(), PresentError> {
+    write!(
+        out,
+        "{{\"ph\":\"{phase}\",\"pid\":1,\"tid\":1,\"ts\":{time},\"name\":"
+    )?;
+    serde_json::to_writer(&mut *out, name)?;
+    out.write_all(b"}")?;
     Ok(())
 }
 
