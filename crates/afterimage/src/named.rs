@@ -30,11 +30,11 @@ pub fn with_names<R>(
 ) -> Result<R> {
     let source = session.source_map();
     let names = session.module().names(&source);
-    let operators = Operators::new(session.program(), session.bytes(), &source);
+    let operators = Operators::new(session.program(), session.bytes(), source);
     ask(NamedProgram {
         session,
         names: &names,
-        source: &source,
+        source,
         operators: &operators,
     })
 }

@@ -68,7 +68,7 @@ impl PathsQuery {
         let path = session.ensure_path()?;
         let shown = PathNames {
             names: &names,
-            source: &source,
+            source,
             left_out: &path.segments().directory().left_out,
         };
         if let Some(pattern) = wanted {

@@ -96,7 +96,7 @@ pub fn with_debugger<R>(
         let session = stretched.as_ref().unwrap_or(session);
         let source = session.source_map();
         let names = session.module().names(&source);
-        let operators = Operators::new(session.program(), session.bytes(), &source);
+        let operators = Operators::new(session.program(), session.bytes(), source);
         let folded = session.folded(&source);
         let program = NamedProgram {
             session,

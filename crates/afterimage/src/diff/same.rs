@@ -67,8 +67,8 @@ pub fn same<R>(
     let sources = [a, b].map(Session::source_map);
     let names = [a.module().names(&sources[0]), b.module().names(&sources[1])];
     let operators = [
-        Operators::new(a.program(), a.bytes(), &sources[0]),
-        Operators::new(b.program(), b.bytes(), &sources[1]),
+        Operators::new(a.program(), a.bytes(), sources[0]),
+        Operators::new(b.program(), b.bytes(), sources[1]),
     ];
     let mut lines = (None, 0);
     // Lines are identified by the number of their file.
@@ -98,7 +98,7 @@ pub fn same<R>(
     let scenes = [0, 1].map(|side| StepScene {
         names: &names[side],
         operators: &operators[side],
-        source: &sources[side],
+        source: sources[side],
         memories: a.program().memories,
         style: query.style,
     });

@@ -179,11 +179,11 @@ impl MemoryQuery {
         let answer = follow(session, |run, log| {
             Ok(memory_at(run, log, index, range, at)?)
         })?;
-        let operators = Operators::new(&loaded.program, &loaded.bytes, &source);
+        let operators = Operators::new(&loaded.program, &loaded.bytes, source);
         let scene = StepScene {
             names: &names,
             operators: &operators,
-            source: &source,
+            source,
             memories: loaded.program.memories,
             style: Style::default(),
         };
