@@ -12,6 +12,7 @@ mod desk;
 mod explorer;
 mod guard;
 mod http;
+mod lanes;
 mod notes;
 mod parameters;
 mod report;
