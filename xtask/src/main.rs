@@ -123,12 +123,8 @@ enum Task {
     },
     /// Debug three programs with a client of the Debug Adapter Protocol from npm, or measure how long it waits
     Dap(DapArguments),
-    /// Click through the explorer's page in Chromium, and check the types of its scripts: a minute
-    Explorer {
-        /// Run this program instead of the one that the checkout builds
-        #[arg(long, value_name = "PROGRAM")]
-        tool: Option<PathBuf>,
-    },
+    /// Click through the explorer's page in Chromium, and check the types of its scripts: two minutes
+    Explorer(explorer::Arguments),
     /// Check the rules between crates, and that documents cite only files that exist
     Architecture,
 }
@@ -299,7 +295,7 @@ fn main() -> ExitCode {
         Task::Book => book::run(),
         Task::Prose { limit } => prose::run(limit),
         Task::Dap(arguments) => dap::run(&arguments),
-        Task::Explorer { tool } => explorer::run(tool.as_deref()),
+        Task::Explorer(arguments) => explorer::run(&arguments),
         Task::Papers(arguments) => papers::run(&arguments),
         Task::Architecture => architecture::run(),
     };
