@@ -25,6 +25,11 @@ async function walk(theme, width, height) {
   await page.locator(".printed .line", { hasText: "total" }).first().locator("[data-unit]").nth(8).click();
   await timed(page, "why of a printed byte", () => page.locator(".chosen button", { hasText: "Why?" }).click());
   await look(page, name("why-output"));
+  // What the chain does not follow can be followed.
+  await timed(page, "an operand", () => page.locator("button.operand").first().click());
+  await look(page, name("operand"));
+  await page.goBack();
+  await settled(page);
   await timed(page, "a step of why", () => page.locator(".chain .place").first().click());
   await look(page, name("source"));
 
@@ -61,9 +66,7 @@ async function walk(theme, width, height) {
   await timed(page, "why not", () => page.locator(".row.never .whynot").first().click());
   await look(page, name("why-not"));
 
-  // What the chain does not follow can be followed; instructions instead of source.
-  await timed(page, "an operand", () => page.locator("button.operand").first().click());
-  await look(page, name("operand"));
+  // Instructions instead of source.
   await nav("source");
   await settled(page);
   await timed(page, "instructions", () => page.locator("button", { hasText: "Instructions" }).click());
@@ -143,16 +146,14 @@ async function keyboard() {
   await page.keyboard.press("Enter");
   await page.waitForSelector(".row.here");
   await settled(page);
+  const here = await page.locator(".row.here").innerText();
+  if (!here.trim()) wrong.push("the keyboard leads to no line");
   await page.keyboard.press("v");
   await page.keyboard.press("Enter");
   await page.waitForSelector(".why h1");
   await settled(page);
   await page.keyboard.press("ArrowDown");
   if (!(await page.evaluate(() => document.activeElement?.matches(".chain .place")))) wrong.push("the arrow keys do not go through the steps of why");
-  await page.goBack();
-  await settled(page);
-  const here = await page.locator(".row.here").innerText();
-  if (!here.trim()) wrong.push("the keyboard leads to no line");
   await page.context().close();
 }
 

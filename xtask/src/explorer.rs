@@ -89,6 +89,8 @@ fn check(browser: &Browser, tool: &Path, folder: &Path, kept: bool) -> Result<bo
         return Ok(is_well);
     }
     let pages = sessions.iter().map(|(name, recording)| {
+        // What a long run printed is told only when its values are built.
+        recordings::build(tool, recording)?;
         let page = Page::of(tool, recording)?;
         Ok((format!("{name}={}", page.url), page))
     });

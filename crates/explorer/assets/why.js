@@ -190,8 +190,8 @@ async function whyNot(body, at) {
     if (error instanceof Superseded || !after) throw error;
     return around(body, at, error);
   }
-  const { cause, others, before } = found.doc;
-  const told = [before && h("p.soft", null, `It was executed ${grouped(before.times)} times, the last at t=${grouped(before.t)}.`), told_(cause), others.map((/** @type {any} */ other) => told_(other))];
+  const { cause, before } = found.doc;
+  const told = [before && h("p.soft", null, `It was executed ${counted(before.times, "time")} before, the last at t=${grouped(before.t)}.`), told_(cause), found.doc.others.map((/** @type {any} */ other) => told_(other))];
   fill(body, h("div.about", null, told), h("h2", null, "Where what decided it came from"), found.doc.why.length ? chain({ ...found, rows: found.doc.why }) : empty("Nothing decided it but where the run ended."), answered(found));
 }
 
@@ -212,10 +212,22 @@ async function around(body, at, error) {
     h("button", { type: "button", onclick: () => go({ from: "", to: "" }) }, "Count the whole run")), answered(within));
 }
 
+/** What else kept a line from running, in words. @param {any} cause */
+function others(cause) {
+  const name = cause.function?.name;
+  switch (cause.kind) {
+    case "table": return `This call through a table was executed ${counted(cause.times, "time")} and never called ${name}; the last time it called ${cause.called?.name ?? "the host"}.`;
+    case "ended": return `Control went there ${counted(cause.times, "time")}, but ${cause.stood ? "the run ended before it came back." : "an exception left the function."}`;
+    case "stopped": return "The run ended in this block, before it came there.";
+    case "host": return `Only the host could have called ${name}, and it did not.`;
+    default: return `Nothing in the program calls ${name}.`;
+  }
+}
+
 /** @param {any} cause */
 function told_(cause) {
   const place = cause.place ?? cause.call ?? null;
   const text = cause.kind === "branch" ? `This branch was executed ${counted(cause.times, "time")} and never went there${cause.value ? `: it was decided by ${cause.value}, and needed ${({ nonzero: "another value than 0", zero: "0" })[/** @type {string} */ (cause.needs)] ?? "something else"}` : ""}.`
-    : cause.kind === "table" ? `The call through a table never called ${cause.function.name}.` : cause.ending ? `The run ${cause.ending} before it came there.` : `${cause.kind}`;
+    : others(cause);
   return h("div.cause", null, h("p.said", null, text), place && goes(place), cause.went?.place && h("p.detail", null, "it went to ", goes(cause.went.place)));
 }
