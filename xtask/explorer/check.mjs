@@ -99,7 +99,7 @@ async function walk(theme, width, height) {
   await look(page, name("why-not-range"));
   await page.goBack();
   await settled(page);
-  await page.locator(".under button").click();
+  await page.locator(".under > button").click();
 
   // A function.
   await page.evaluate(() => { location.hash = `${location.hash.replace(/&(fn|file|line)=[^&]*/g, "")}&view=function&fn=transfer`.replace("view=source&", ""); });

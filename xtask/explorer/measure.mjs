@@ -91,7 +91,7 @@ for (let round = 0; round < Number(rounds); round += 1) {
   await page.locator(".timeline button", { hasText: "Whole run" }).click();
   await settled(page);
   await timed("Source: counts of a range", () => nav("source"));
-  await page.locator(".under button").click();
+  await page.locator(".under > button").click();
   await settled(page);
   await timed("Function: control flow", () => hash({ view: "function", fn: functions[random(functions.length)], call: "" }));
   for (const part of ["Paths", "Calls", "Control flow"]) {

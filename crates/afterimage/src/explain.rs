@@ -43,7 +43,7 @@ pub struct Scene<'s, 'a> {
 /// If the recording is damaged, or `ask` fails.
 pub fn explain<R>(traced: &Session, ask: impl FnOnce(&Scene<'_, '_>) -> Result<R>) -> Result<R> {
     let source = traced.source_map();
-    let names = traced.module().names(&source);
+    let names = traced.module().names(source);
     let values = traced.values()?;
     let source = || source;
     ask(&Scene::new((traced, &names, &source), &values)?)

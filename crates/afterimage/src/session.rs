@@ -481,7 +481,7 @@ impl Session {
                 )));
             };
             let (source, stops) = (self.source_map(), self.stops()?);
-            let names = self.module().names(&source);
+            let names = self.module().names(source);
             let (program, bytes) = (self.program(), self.bytes());
             ask(&Profile::new(
                 program, bytes, &counts, stops, &names, source,

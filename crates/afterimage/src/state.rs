@@ -132,8 +132,8 @@ impl StateQuery {
         At { time, op }: At,
     ) -> Result<Option<StateReport>> {
         let source = session.source_map();
-        let names = session.module().names(&source);
-        let folded = session.folded(&source);
+        let names = session.module().names(source);
+        let folded = session.folded(source);
         let (program, bytes) = (session.program(), session.bytes());
         let bodies = Bodies::new(program, bytes);
         let known = OnceCell::new();
@@ -179,7 +179,7 @@ impl StateQuery {
                         query: self,
                         session,
                         names: &names,
-                        source: &source,
+                        source,
                         folded: &folded,
                         position: &position,
                         length: early.length(),

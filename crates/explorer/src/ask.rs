@@ -333,8 +333,8 @@ impl Asked<'_> {
         let call = call.as_deref().map(occurrence).transpose()?;
         let loaded = Loaded::of(self.session);
         let source = self.session.source_map();
-        let names = self.session.module().names(&source);
-        let id = self.named(Ok(names.find(&name, &source)?))?;
+        let names = self.session.module().names(source);
+        let id = self.named(Ok(names.find(&name, source)?))?;
         let name = names.function(id);
         let function = loaded.program.function(id);
         let function = function.ok_or_else(|| anyhow!("{name} is imported, so it has no graph"))?;

@@ -159,8 +159,8 @@ impl MemoryQuery {
     ) -> Result<MemoryReport> {
         let loaded = session.module();
         let source = session.source_map();
-        let names = loaded.names(&source);
-        let at = self.moment(session, &names, &source)?;
+        let names = loaded.names(source);
+        let at = self.moment(session, &names, source)?;
         let (range, found) = self.bytes(session, &names, at, ensure)?;
         let values = match session.values() {
             Err(RecordingError::NoValues) => None,
