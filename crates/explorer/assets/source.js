@@ -70,7 +70,11 @@ async function show() {
   const number = (shows += 1);
   // What was asked for later is shown, whatever is answered first.
   const isOld = () => number !== shows || !parts.root.isConnected;
-  if (focus.at && !focus.file && known.waits && !known.state) return void fill(parts.scroller, loading("Following the run to the moment …"));
+  if (focus.at && !focus.file && known.waits && !known.state) {
+    // A file that is open stays until the moment is known.
+    if (!open) fill(parts.scroller, loading("Following the run to the moment …"));
+    return;
+  }
   try {
     const want = await wanted();
     if (isOld()) return;
