@@ -4,75 +4,14 @@
  *
  *     node check.mjs URL CHROMIUM FOLDER_FOR_PICTURES
  */
-import { mkdirSync } from "node:fs";
-import { createRequire } from "node:module";
-
-// The packages are where the command that starts this is run.
-const require = createRequire(`${process.cwd()}/`);
-const { chromium } = require("playwright-core");
-const axe = require.resolve("axe-core/axe.min.js");
+import { Times, end, look as look_, open as open_, quantile, settled, start, wrong } from "./driver.mjs";
 
 const [url, executablePath, pictures] = process.argv.slice(2);
-mkdirSync(pictures, { recursive: true });
-const wrong = [];
-const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
-
-/** @type {Record<string, number[]>} */
-const took = {};
-const known = new Set();
-
-/** Does something, and waits until all that was asked is answered and painted. */
-async function timed(page, what, act) {
-  const begun = await page.evaluate(() => performance.now());
-  await act();
-  await settled(page);
-  const ended = await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => done(performance.now()))));
-  (took[what] ??= []).push(ended - begun);
-}
-
-async function settled(page) {
-  await page.waitForFunction(() => !document.querySelector(".loading, .waits"), null, { timeout: 60_000 });
-}
-
-/** Waits until nothing was asked for a while: an answer may lead to the next question, and what waits is pale. */
-async function quiet(page) {
-  const isQuiet = () => {
-    if (document.querySelector(".loading, .waits")) delete document.body.dataset.quiet;
-    else document.body.dataset.quiet ??= String(performance.now());
-    return performance.now() - Number(document.body.dataset.quiet ?? Infinity) > 300;
-  };
-  await page.waitForFunction(isQuiet, null, { timeout: 60_000 });
-  await page.evaluate(() => { delete document.body.dataset.quiet; });
-}
-
-async function look(page, name) {
-  await quiet(page);
-  const failed = await page.locator(".failed").allInnerTexts();
-  if (failed.length) wrong.push(`${name}: ${failed.join("; ")}`);
-  const wide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth + 1);
-  if (wide) wrong.push(`${name}: the page is wider than the window`);
-  await page.screenshot({ path: `${pictures}/${name}.png` });
-  // The policy of the page allows no foreign script: axe-core is put in beside it.
-  const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
-  for (const one of found.violations.filter((one) => ["serious", "critical"].includes(one.impact))) {
-    const text = `${one.id}: ${one.help}: ${one.nodes.slice(0, 3).map((node) => node.target.join(" ")).join(", ")}`;
-    if (!known.has(text)) wrong.push(`${name}: ${text}`);
-    known.add(text);
-  }
-}
-
-async function open(theme, width, height) {
-  const context = await browser.newContext({ viewport: { width, height }, colorScheme: theme, permissions: ["clipboard-read", "clipboard-write"] });
-  await context.addInitScript({ path: axe });
-  const page = await context.newPage();
-  page.on("console", (message) => { if (["error", "warning"].includes(message.type())) wrong.push(`${theme} ${width}: console: ${message.text()}`); });
-  page.on("pageerror", (error) => wrong.push(`${theme} ${width}: ${error.stack}`));
-  page.on("dialog", (dialog) => { wrong.push(`a dialog was opened: ${dialog.message()}`); void dialog.dismiss(); });
-  page.on("request", (request) => { if (!request.url().startsWith(url)) wrong.push(`something else is loaded: ${request.url()}`); });
-  await page.goto(url);
-  await page.waitForSelector(".printed");
-  return page;
-}
+const browser = await start(executablePath);
+const times = new Times();
+const timed = (page, what, act) => times.of(page, what, act);
+const look = (page, name) => look_(page, pictures, name);
+const open = (theme, width, height) => open_(browser, url, { theme, width, height });
 
 /** All views, as somebody clicks through them. */
 async function walk(theme, width, height) {
@@ -86,6 +25,11 @@ async function walk(theme, width, height) {
   await page.locator(".printed .line", { hasText: "total" }).first().locator("[data-unit]").nth(8).click();
   await timed(page, "why of a printed byte", () => page.locator(".chosen button", { hasText: "Why?" }).click());
   await look(page, name("why-output"));
+  // What the chain does not follow can be followed.
+  await timed(page, "an operand", () => page.locator("button.operand").first().click());
+  await look(page, name("operand"));
+  await page.goBack();
+  await settled(page);
   await timed(page, "a step of why", () => page.locator(".chain .place").first().click());
   await look(page, name("source"));
 
@@ -122,6 +66,14 @@ async function walk(theme, width, height) {
   await timed(page, "why not", () => page.locator(".row.never .whynot").first().click());
   await look(page, name("why-not"));
 
+  // Instructions instead of source.
+  await nav("source");
+  await settled(page);
+  await timed(page, "instructions", () => page.locator("button", { hasText: "Instructions" }).click());
+  await page.waitForSelector(".wat-row.here");
+  await look(page, name("instructions"));
+  await page.locator(".title button", { hasText: "Source" }).click();
+
   // Memory, and who wrote it.
   await nav("source");
   await settled(page);
@@ -133,7 +85,6 @@ async function walk(theme, width, height) {
   // Calls over time: a range, which the source counts.
   await timed(page, "timeline", () => nav("timeline"));
   await page.waitForSelector(".tracks canvas");
-  await page.waitForTimeout(300); // The calls are asked for when nobody zooms for a moment.
   const box = await page.locator(".tracks canvas").boundingBox();
   await page.mouse.move(box.x + box.width * 0.3, box.y + 60);
   await page.mouse.down();
@@ -144,7 +95,11 @@ async function walk(theme, width, height) {
   await timed(page, "source of a range", () => nav("source"));
   await page.waitForSelector(".tag.range");
   await look(page, name("range"));
-  await page.locator(".under button").click();
+  await page.locator(".row.elsewhere .whynot").first().click();
+  await look(page, name("why-not-range"));
+  await page.goBack();
+  await settled(page);
+  await page.locator(".under > button").click();
 
   // A function.
   await page.evaluate(() => { location.hash = `${location.hash.replace(/&(fn|file|line)=[^&]*/g, "")}&view=function&fn=transfer`.replace("view=source&", ""); });
@@ -179,18 +134,26 @@ async function walk(theme, width, height) {
 /** From a wrong byte of output to the line that is to blame, with the keyboard alone. */
 async function keyboard() {
   const page = await open("light", 1280, 800);
-  await page.locator(".printed").focus();
+  await page.keyboard.press("o");
+  await page.waitForFunction(() => document.activeElement?.matches(".printed"));
   await page.keyboard.press("Home");
   while (!(await page.locator(".line", { hasText: "total" }).first().locator(".on").count())) await page.keyboard.press("ArrowDown");
   for (let step = 0; step < 8; step += 1) await page.keyboard.press("ArrowRight");
   await page.keyboard.press("Enter");
   await page.waitForSelector(".chain .place");
   await settled(page);
-  await page.locator(".chain .place").first().focus();
+  await page.keyboard.press("ArrowDown");
   await page.keyboard.press("Enter");
   await page.waitForSelector(".row.here");
+  await settled(page);
   const here = await page.locator(".row.here").innerText();
   if (!here.trim()) wrong.push("the keyboard leads to no line");
+  await page.keyboard.press("v");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".why h1");
+  await settled(page);
+  await page.keyboard.press("ArrowDown");
+  if (!(await page.evaluate(() => document.activeElement?.matches(".chain .place")))) wrong.push("the arrow keys do not go through the steps of why");
   await page.context().close();
 }
 
@@ -201,16 +164,7 @@ const zoomed = await open("light", 640, 400);
 await look(zoomed, "overview-200-percent");
 await browser.close();
 
-const all = Object.values(took).flat().sort((a, b) => a - b);
-const part = (values, share) => values[Math.min(values.length - 1, Math.floor(values.length * share))].toFixed(0);
 console.log("\nfrom a click to paint, milliseconds (the check itself takes some of them)\n");
-for (const [what, values] of [...Object.entries(took), ["all", all]]) {
-  const sorted = [...values].sort((a, b) => a - b);
-  console.log(`${what.padEnd(24)} median ${part(sorted, 0.5).padStart(5)}   95th percentile ${part(sorted, 0.95).padStart(5)}   of ${sorted.length}`);
-}
-if (wrong.length) {
-  console.log(`\n${wrong.length} wrong:`);
-  for (const one of new Set(wrong)) console.log(`  ${one}`);
-  process.exit(1);
-}
-console.log("\nnothing is wrong");
+for (const [what, values] of [...times.kinds, ["all", times.all()]])
+  console.log(`${what.padEnd(24)} median ${quantile(values, 0.5).toFixed(0).padStart(5)}   95th percentile ${quantile(values, 0.95).toFixed(0).padStart(5)}   of ${values.length}`);
+end();

@@ -25,7 +25,7 @@ const FILES: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENS
 /// If the program cannot be built, or a file cannot be written.
 pub fn run() -> Result<ExitCode> {
     let program = tool::build()?;
-    let version = output(Command::new(&program).arg("--version"))?;
+    let version = output(tool::start(&program).arg("--version"))?;
     let version = version.trim().replace(' ', "-");
     let name = format!("{version}-{}", host()?);
     let dist = workspace().join("target/dist");
@@ -37,10 +37,10 @@ pub fn run() -> Result<ExitCode> {
     let manual = made(folder.join("man/man1"))?;
     let completions = made(folder.join("completions"))?;
     let stripped = folder.join("afterimage");
-    succeed(Command::new("strip").arg("-o").args([&stripped, &program]))?;
-    succeed(Command::new(&stripped).arg("man").arg(&manual))?;
+    succeed(tool::start("strip").arg("-o").args([&stripped, &program]))?;
+    succeed(tool::start(&stripped).arg("man").arg(&manual))?;
     for (shell, file) in SHELLS {
-        let script = output(Command::new(&stripped).args(["completions", shell]))?;
+        let script = output(tool::start(&stripped).args(["completions", shell]))?;
         let at = completions.join(file);
         fs::write(&at, script).with_context(|| format!("cannot write {}", at.display()))?;
     }
@@ -51,13 +51,13 @@ pub fn run() -> Result<ExitCode> {
     let archive = format!("{name}.tar.gz");
     // The same files give the same bytes: no owner, no time of day, one order.
     succeed(
-        Command::new("tar")
+        tool::start("tar")
             .args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner"])
             .args(["--mtime=@0", "--use-compress-program=gzip -9n", "-cf"])
             .args([&archive, &name])
             .current_dir(&dist),
     )?;
-    let sum = output(Command::new("sha256sum").arg(&archive).current_dir(&dist))?;
+    let sum = output(tool::start("sha256sum").arg(&archive).current_dir(&dist))?;
     let at = dist.join(format!("{archive}.sha256"));
     fs::write(&at, sum).with_context(|| format!("cannot write {}", at.display()))?;
     let megabytes = |path: &Path| -> Result<String> {

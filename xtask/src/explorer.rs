@@ -1,213 +1,142 @@
-//! `cargo xtask explorer`: the explorer's page in a browser, clicked through view by view, and its
-//! scripts' types.
+//! `cargo xtask explorer`: the explorer's page in a browser, clicked through view by view, the sessions of docs/sessions done in it, and its scripts' types. With `--measure`, how long clicks take.
 //!
 //! npm supplies the browser driver, the page's judge (axe-core) and the type checker; the browser
 //! is the machine's Chromium. Missing tools are named, and the checks that need them are skipped.
 
-use crate::{corpus, tool, toolchain};
-use anyhow::{Context, Result, bail};
+mod browser;
+mod page;
+mod recordings;
+
+use crate::{corpus, tool};
+use anyhow::{Context, Result};
+use browser::Browser;
+use page::Page;
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitCode, Stdio};
+use std::process::ExitCode;
 
-/// The usual places in distributions.
-const BROWSERS: [&str; 4] = [
-    "chromium",
-    "chromium-browser",
-    "google-chrome",
-    "google-chrome-stable",
-];
+/// What to do with the page.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Run this program instead of the one that the checkout builds
+    #[arg(long, value_name = "PROGRAM")]
+    tool: Option<PathBuf>,
+    /// Measure from click to paint instead, view by view, and the server's memory
+    #[arg(long)]
+    measure: bool,
+    /// Measure with these recordings [default: a small program's, and that of docs/sessions/bzip2.md]
+    #[arg(long, value_name = "FILE.aft", requires = "measure")]
+    recording: Vec<PathBuf>,
+    /// How often each kind of click is measured
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 12,
+        requires = "measure",
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    rounds: u32,
+    /// Write the pictures of docs/sessions/explorer.md
+    #[arg(long, conflicts_with = "measure")]
+    pictures: bool,
+}
 
-/// Checks the page.
+/// Checks or measures the page.
 ///
 /// # Errors
 /// If a program cannot be built, recorded or served.
-pub fn run(program: Option<&Path>) -> Result<ExitCode> {
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let folder = corpus::workspace().join("target/explorer");
     fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
-    let Some(packages) = packages(&folder)? else {
+    let Some(browser) = Browser::new(&folder)? else {
         return Ok(ExitCode::SUCCESS);
     };
-    let mut failed = !types(&packages)?;
-    let Some(browser) = browser() else {
-        println!(
-            "SKIPPED the page in a browser: Chromium is not installed (apt-get install chromium)"
-        );
-        return Ok(code(failed));
-    };
-    let tool = match program {
+    let tool = match &arguments.tool {
         Some(program) => {
             fs::canonicalize(program).with_context(|| program.display().to_string())?
         }
         None => tool::build()?,
     };
-    let recording = recorded(&tool, &folder)?;
-    let page = Page::of(&tool, &recording)?;
-    let mut node = tool::start("node");
-    node.current_dir(&packages);
-    node.arg(corpus::workspace().join("xtask/explorer/check.mjs"));
-    node.args([
-        &page.url,
-        &browser,
-        &folder.join("pictures").display().to_string(),
-    ]);
-    failed |= !node.status().context("cannot run node")?.success();
-    println!(
-        "pictures of all views: {}",
-        folder.join("pictures").display()
-    );
-    Ok(code(failed))
+    let is_well = match arguments.measure {
+        true => measure(&browser, &tool, arguments)?,
+        false => check(&browser, &tool, &folder, arguments.pictures)?,
+    };
+    Ok(match is_well {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
 }
 
-fn code(failed: bool) -> ExitCode {
-    if failed {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    }
-}
-
-/// Where Chromium is, if it is installed.
-pub fn browser() -> Option<String> {
-    found(BROWSERS.into_iter().find(|name| installed(name))?)
-}
-
-fn installed(name: &str) -> bool {
-    let mut command = tool::start(name);
-    command
-        .arg("--version")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    command.status().is_ok_and(|status| status.success())
-}
-
-/// Returns the place of a program.
-fn found(name: &str) -> Option<String> {
-    let out = tool::start("sh")
-        .args(["-c", &format!("command -v {name}")])
-        .output()
-        .ok()?;
-    Some(String::from_utf8(out.stdout).ok()?.trim().to_owned())
-}
-
-/// Returns npm's packages, in their own folder; `None`, with a report why, if there are none.
-fn packages(folder: &Path) -> Result<Option<PathBuf>> {
-    for program in ["node", "npm"] {
-        if !installed(program) {
-            println!("SKIPPED everything: {program} is not installed");
-            return Ok(None);
-        }
-    }
-    let packages = folder.join("npm");
-    fs::create_dir_all(&packages)?;
-    let list = corpus::workspace().join("xtask/explorer/package.json");
-    fs::copy(&list, packages.join("package.json")).with_context(|| list.display().to_string())?;
-    let mut npm = tool::start("npm");
-    npm.current_dir(&packages);
-    npm.args([
-        "install",
-        "--no-audit",
-        "--no-fund",
-        "--ignore-scripts",
-        "--silent",
-    ]);
-    if !npm.status().context("cannot run npm")?.success() {
+/// Clicks through the page, and does the sessions in it.
+fn check(browser: &Browser, tool: &Path, folder: &Path, kept: bool) -> Result<bool> {
+    let mut is_well = browser.types()?;
+    if !browser.is_there() {
         println!(
-            "SKIPPED everything: npm could not install {}",
-            list.display()
+            "SKIPPED the page in a browser: Chromium is not installed (apt-get install chromium)"
         );
-        return Ok(None);
+        return Ok(is_well);
     }
-    Ok(Some(packages))
-}
-
-/// Checks the types that the page's scripts say in their comments.
-fn types(packages: &Path) -> Result<bool> {
-    let mut compiler = tool::start("node");
-    compiler.current_dir(corpus::workspace());
-    compiler.arg(packages.join("node_modules/typescript/bin/tsc"));
-    compiler.args(["--project", "crates/explorer/tsconfig.json"]);
-    let is_well = compiler.status().context("cannot run tsc")?.success();
-    println!(
-        "types of the page's scripts: {}",
-        if is_well { "well" } else { "wrong" }
-    );
+    let pictures = folder.join("pictures");
+    let shown = pictures.display().to_string();
+    let page = Page::of(tool, &recordings::bank(tool, folder)?)?;
+    is_well &= browser.run("check.mjs", &[&page.url], &[&shown])?;
+    println!("pictures of all views: {shown}");
+    let sessions = recordings::sessions(tool)?;
+    if sessions.is_empty() {
+        println!(
+            "SKIPPED the sessions of docs/sessions in the page: `cargo xtask planted` builds their programs"
+        );
+        return Ok(is_well);
+    }
+    let pages = sessions.iter().map(|(name, recording)| {
+        // What a long run printed is told only when its values are built.
+        recordings::build(tool, recording)?;
+        let page = Page::of(tool, recording)?;
+        Ok((format!("{name}={}", page.url), page))
+    });
+    let pages = pages.collect::<Result<Vec<_>>>()?;
+    let into = match kept {
+        true => corpus::workspace().join("docs/sessions/pictures"),
+        false => pictures.join("sessions"),
+    };
+    let into = into.display().to_string();
+    let mut arguments = vec![into.as_str()];
+    arguments.extend(pages.iter().map(|(named, _)| named.as_str()));
+    is_well &= browser.run("sessions.mjs", &[], &arguments)?;
     Ok(is_well)
 }
 
-/// Records the program that is in the check's folder. Returns the recording.
-fn recorded(tool: &Path, folder: &Path) -> Result<PathBuf> {
-    toolchain::ensure_wasm_target()?;
-    let source = corpus::workspace().join("xtask/explorer/bank.rs");
-    let (module, recording) = (folder.join("bank.wasm"), folder.join("bank.aft"));
-    let mut rustc = tool::start("rustc");
-    rustc.args([
-        "--target",
-        toolchain::TARGET,
-        "-g",
-        "--edition",
-        "2024",
-        "-o",
-    ]);
-    if !rustc
-        .arg(&module)
-        .arg(&source)
-        .status()
-        .context("cannot run rustc")?
-        .success()
-    {
-        bail!("rustc could not compile {}", source.display());
+/// Measures from click to paint.
+fn measure(browser: &Browser, tool: &Path, arguments: &Arguments) -> Result<bool> {
+    if !browser.is_there() {
+        println!("SKIPPED: Chromium is not installed (apt-get install chromium)");
+        return Ok(true);
     }
-    for old in ["bank.aft", "bank.aft.notes.md"] {
-        let _ = fs::remove_file(folder.join(old));
+    let folder = corpus::workspace().join("target/explorer");
+    let mut chosen = arguments.recording.clone();
+    if chosen.is_empty() {
+        chosen.push(recordings::bank(tool, &folder)?);
+        let sessions = recordings::sessions(tool)?.into_iter();
+        chosen.extend(
+            sessions
+                .filter(|(name, _)| *name == "bzip2")
+                .map(|(_, at)| at),
+        );
     }
-    let mut record = tool::start(tool);
-    record.current_dir(corpus::workspace());
-    record.args(["record", "--force", "--sources", "xtask/explorer", "-o"]);
-    // The program ends by a failed assertion, so its exit code says nothing.
-    record
-        .arg(&recording)
-        .arg(&module)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    record.status().context("cannot run afterimage")?;
-    if !recording.exists() {
-        bail!("{} was not recorded", module.display());
-    }
-    Ok(recording)
-}
-
-/// A page that is served until this is dropped.
-struct Page {
-    child: Child,
-    url: String,
-}
-
-impl Page {
-    fn of(tool: &Path, recording: &Path) -> Result<Self> {
-        let mut explore = tool::start(tool);
-        explore.args(["explore", "--no-open"]).arg(recording);
-        let mut child = explore
-            .stdout(Stdio::piped())
-            .spawn()
-            .context("cannot run afterimage")?;
-        let mut url = String::new();
-        if let Some(out) = child.stdout.take() {
-            BufReader::new(out).read_line(&mut url)?;
+    let mut is_well = true;
+    for recording in &chosen {
+        recordings::build(tool, recording)?;
+        let page = Page::of(tool, recording)?;
+        println!("\n{}\n", recording.display());
+        let rounds = arguments.rounds.to_string();
+        is_well &= browser.run("measure.mjs", &[&page.url], &[&rounds])?;
+        match page.memory() {
+            Some(most) => println!(
+                "\nmemory of the server beyond mapped files: at most {} MiB",
+                most.div_ceil(1 << 20)
+            ),
+            None => println!("\nmemory of the server: this system does not tell"),
         }
-        let url = url.trim().to_owned();
-        let page = Self { child, url };
-        if page.url.is_empty() {
-            bail!("afterimage explore printed no address");
-        }
-        Ok(page)
     }
-}
-
-impl Drop for Page {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+    Ok(is_well)
 }

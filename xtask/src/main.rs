@@ -136,12 +136,8 @@ enum Task {
     /// Debug three programs with a client of the Debug Adapter Protocol from npm, or measure how
     /// long it waits
     Dap(DapArguments),
-    /// Click through the explorer's page in Chromium, and check the types of its scripts: a minute
-    Explorer {
-        /// Run this program instead of the one built from the checkout
-        #[arg(long, value_name = "PROGRAM")]
-        tool: Option<PathBuf>,
-    },
+    /// Click through the explorer's page in Chromium, and check the types of its scripts: two minutes
+    Explorer(explorer::Arguments),
     /// Open each export in its own tool, and compare what the tool says: a minute
     Formats {
         /// Run this program instead of the one that the checkout builds
@@ -334,7 +330,7 @@ fn main() -> ExitCode {
         Task::Dist => dist::run(),
         Task::Prose { limit } => prose::run(limit),
         Task::Dap(arguments) => dap::run(&arguments),
-        Task::Explorer { tool } => explorer::run(tool.as_deref()),
+        Task::Explorer(arguments) => explorer::run(&arguments),
         Task::Formats { tool } => formats::run(tool.as_deref()),
         Task::Papers(arguments) => papers::run(&arguments),
         Task::Architecture => architecture::run(),

@@ -4,7 +4,6 @@
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::OnceLock;
 use std::thread;
 
 use afterimage_analyses::why::{Spot, Walk};
@@ -51,9 +50,9 @@ const STACK: usize = 64;
 /// If the recording is damaged, or `ask` fails.
 pub fn explain<R>(traced: &Session, ask: impl FnOnce(&Scene<'_, '_>) -> Result<R>) -> Result<R> {
     let source = traced.source_map();
-    let names = traced.module().names(&source);
+    let names = traced.module().names(source);
     let values = traced.values()?;
-    let source = || &source;
+    let source = || source;
     ask(&Scene::new((traced, &names, &source), &values)?)
 }
 
@@ -67,9 +66,9 @@ pub fn explain_with<R>(
     build: impl for<'r> FnOnce(&'r Session) -> Result<RecordedValues<'r>>,
     ask: impl FnOnce(&Scene<'_, '_>) -> Result<R>,
 ) -> Result<R> {
-    // Data borrowed by the source map must outlive it.
-    let (with, known) = (OnceCell::new(), OnceLock::new());
-    let source = || known.get_or_init(|| session.source_map());
+    // What the source map borrows must outlive it.
+    let with = OnceCell::new();
+    let source = || session.source_map();
     thread::scope(|scope| {
         // Without a second thread, the first user reads them.
         let _ = thread::Builder::new().spawn_scoped(scope, source);
@@ -90,9 +89,9 @@ pub fn explain_both<R>(
     ask: impl for<'s, 'a> FnOnce([&Scene<'s, 'a>; 2]) -> Result<R>,
 ) -> Result<R> {
     let sources = [a.source_map(), b.source_map()];
-    let names = [a.module().names(&sources[0]), b.module().names(&sources[1])];
+    let names = [a.module().names(sources[0]), b.module().names(sources[1])];
     let values = [a.values()?, b.values()?];
-    let (source_a, source_b) = (|| &sources[0], || &sources[1]);
+    let (source_a, source_b) = (|| sources[0], || sources[1]);
     let a = Scene::new((a, &names[0], &source_a), &values[0])?;
     let b = Scene::new((b, &names[1], &source_b), &values[1])?;
     ask([&a, &b])

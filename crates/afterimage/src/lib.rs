@@ -62,6 +62,7 @@ mod counts;
 pub mod currency;
 #[doc(hidden)]
 pub mod dataflow;
+mod debug_information;
 pub mod debugger;
 mod deps;
 #[doc(hidden)]

@@ -29,12 +29,12 @@ pub fn with_names<R>(
     ask: impl FnOnce(NamedProgram<'_>) -> Result<R>,
 ) -> Result<R> {
     let source = session.source_map();
-    let names = session.module().names(&source);
-    let operators = Operators::new(session.program(), session.bytes(), &source);
+    let names = session.module().names(source);
+    let operators = Operators::new(session.program(), session.bytes(), source);
     ask(NamedProgram {
         session,
         names: &names,
-        source: &source,
+        source,
         operators: &operators,
     })
 }

@@ -51,12 +51,12 @@ impl PathsQuery {
     ) -> Result<R> {
         let program = session.program();
         let source = session.source_map();
-        let names = session.module().names(&source);
+        let names = session.module().names(source);
         let function = self.function.as_deref();
-        let function = function.map(|text| names.find(text, &source)).transpose()?;
+        let function = function.map(|text| names.find(text, source)).transpose()?;
         let wanted = match &self.about {
             PathsAbout::Occurrences(text) => {
-                Some(pattern(text, function, program, &names, &source)?)
+                Some(pattern(text, function, program, &names, source)?)
             }
             _ => None,
         };
@@ -68,7 +68,7 @@ impl PathsQuery {
         let path = session.ensure_path()?;
         let shown = PathNames {
             names: &names,
-            source: &source,
+            source,
             left_out: &path.segments().directory().left_out,
         };
         if let Some(pattern) = wanted {
@@ -78,7 +78,7 @@ impl PathsQuery {
         }
         match (&self.about, function) {
             (PathsAbout::Hot, _) => {
-                let hot = hot(session, &source, path, function, self.top)?;
+                let hot = hot(session, source, path, function, self.top)?;
                 ask(PathsJson::Hot(&hot), shown)
             }
             (_, Some(function)) => {

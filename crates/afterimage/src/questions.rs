@@ -5,10 +5,10 @@ use afterimage_present::document::WithRows;
 use afterimage_present::values::{ConditionReport, ValuesReport, VariableReport};
 use afterimage_present::{
     ActivationReport, AddressStatsHead, AddressesHead, CompareDocument, CurrencyDocument,
-    DataflowDocument, DepsDirection, DepsReport, ExecutionsDocument, FilesDocument, MatchDocument,
-    MemoryReport, MomentDocument, NoSources, OutputDocument, PathsDocument, ProfileDocument,
-    RedundancyDocument, SimulateHead, SliceReport, SourceDocument, StateView, Style, WhyNotReport,
-    paths_document,
+    DataflowDocument, DepsDirection, DepsReport, ExecutionsDocument, FilesDocument,
+    InfluenceDocument, MatchDocument, MemoryReport, MomentDocument, NoSources, OutputDocument,
+    PathsDocument, ProfileDocument, RedundancyDocument, SimulateHead, SliceReport, SourceDocument,
+    StateView, Style, WhyNotReport, paths_document,
 };
 
 use anyhow::bail;
@@ -26,7 +26,9 @@ use crate::diff::{DiffQuery, Differences};
 use crate::early;
 use crate::error::QuestionError;
 use crate::explain::{Scene, explain};
-use crate::explore::{ExecutionsQuery, MomentQuery, OutputQuery, SourceQuery, files};
+use crate::explore::{
+    ExecutionsQuery, InfluenceQuery, MomentQuery, OutputQuery, SourceQuery, files,
+};
 use crate::memory::MemoryQuery;
 use crate::named::{NamedProgram, with_names};
 use crate::paths::PathsQuery;
@@ -406,8 +408,15 @@ impl Session {
         self.about(|| query.answer(self))
     }
 
-    /// What did the program print, and when? If the values of a long run are not built, stretches
-    /// of it provide the output, or nothing does.
+    /// Which statements, and which bytes of output, depend on a byte of input? Builds the path and the values if they do not exist yet; then follows the run once, from the read on.
+    ///
+    /// # Errors
+    /// If the run did not read the byte, or the recording is damaged.
+    pub fn influence(&self, query: &InfluenceQuery) -> Result<InfluenceDocument, QuestionError> {
+        self.ensured(|| explain(self, |scene| query.answer(scene)))
+    }
+
+    /// What did the program print, and when? Of a long run whose values are not built, stretches of it tell it, or nothing does.
     ///
     /// # Errors
     /// If it is such a run and they do not, or the recording is damaged.

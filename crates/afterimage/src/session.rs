@@ -14,11 +14,13 @@ use afterimage_record::PathFilter;
 use afterimage_replay::paths::{
     FileSegments, Positions, RecordedPath, recorded_directory, recorded_path_of,
 };
+use afterimage_replay::state::{DebugError, Variables};
 use afterimage_replay::steps::{SnapshotError, Snapshots};
 use afterimage_replay::{Recording, RecordingError};
 use afterimage_trace::Kind;
 
 use crate::counts::{self, Counting};
+use crate::debug_information::DebugInformation;
 use crate::early::{self, Snapshotting};
 use crate::error::{QuestionError, Reason, SessionError};
 use crate::files;
@@ -47,6 +49,7 @@ pub struct Session {
     /// The filter for the user's own code.
     code: CodeFilter,
     sources: Arc<SourceFiles>,
+    debug: Arc<DebugInformation>,
     /// Stops the building of values that a question needs.
     cancel: Arc<AtomicBool>,
     /// The same recording, with stretches built on demand.
@@ -128,6 +131,7 @@ impl Session {
         Self {
             recording,
             sources,
+            debug: Arc::default(),
             monitor: Arc::new(monitor),
             remarked: Arc::default(),
             snapshots: OnceLock::new(),
@@ -153,6 +157,8 @@ impl Session {
         let sources = sources_of(&self.recording, paths);
         Self {
             sources,
+            // Which of several files with one name is meant depends on the sources.
+            debug: Arc::default(),
             stretched: OnceLock::new(),
             ..self
         }
@@ -220,6 +226,7 @@ impl Session {
             code: self.code.clone(),
             cancel: Arc::clone(&self.cancel),
             sources: Arc::clone(&self.sources),
+            debug: Arc::clone(&self.debug),
             stretched: OnceLock::from(None),
         }))
     }
@@ -271,11 +278,20 @@ impl Session {
         Ok(of_path || self.epochs()?.are_too_many())
     }
 
-    /// The source map of the program. The monitor receives warnings about unreadable debug
-    /// information. Near-linear in the debug information.
-    pub fn source_map(&self) -> SourceMap<'_> {
+    /// The source map of the program. The first question reads it, in time near-linear in the debug information, and tells the monitor what cannot be read.
+    pub fn source_map(&self) -> &SourceMap<'_> {
         let sources = Arc::clone(&self.sources);
-        source_map_with(self.at(), self.module(), self.monitor(), sources)
+        self.debug.source_map(self.module(), |module| {
+            source_map_with(self.at(), module, self.monitor(), sources)
+        })
+    }
+
+    /// Asks about the program's variables, or why none are known.
+    pub(crate) fn with_variables<R>(
+        &self,
+        ask: impl FnOnce(&Result<Variables<'_>, DebugError>) -> R,
+    ) -> R {
+        self.debug.with_variables(self.module(), ask)
     }
 
     /// Resolves places in the program. The monitor is informed if a place is not interpreted
@@ -472,10 +488,10 @@ impl Session {
                 )));
             };
             let (source, stops) = (self.source_map(), self.stops()?);
-            let names = self.module().names(&source);
+            let names = self.module().names(source);
             let (program, bytes) = (self.program(), self.bytes());
             ask(&Profile::new(
-                program, bytes, &counts, stops, &names, &source,
+                program, bytes, &counts, stops, &names, source,
             )?)
         };
         prepare().map_err(QuestionError::from)

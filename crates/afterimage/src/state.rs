@@ -81,22 +81,25 @@ impl StateQuery {
             values,
             bodies: &bodies,
         };
-        let asked = Asked {
-            query: self,
-            session: traced,
-            names: scene.names,
-            source: scene.source(),
-            folded: scene.folded(),
-            position: &|function, op| scene.position(function, op),
-            length: values.path().length(),
-            activations: &by_values,
-            variables: &Variables::open(&loaded.bytes),
-            innermost: &innermost,
-            within: op.is_some(),
-            stack,
-            open,
-        };
-        self.view(traced, by_values.report(scene, &asked)?)
+        let report = traced.with_variables(|variables| {
+            let asked = Asked {
+                query: self,
+                session: traced,
+                names: scene.names,
+                source: scene.source(),
+                folded: scene.folded(),
+                position: &|function, op| scene.position(function, op),
+                length: values.path().length(),
+                activations: &by_values,
+                variables,
+                innermost: &innermost,
+                within: op.is_some(),
+                stack,
+                open,
+            };
+            by_values.report(scene, &asked)
+        })?;
+        self.view(traced, report)
     }
 
     /// Whether the moment is a time, which is known without the path.
@@ -129,13 +132,13 @@ impl StateQuery {
         At { time, op }: At,
     ) -> Result<Option<StateReport>> {
         let source = session.source_map();
-        let names = session.module().names(&source);
-        let folded = session.folded(&source);
+        let names = session.module().names(source);
+        let folded = session.folded(source);
         let (program, bytes) = (session.program(), session.bytes());
         let bodies = Bodies::new(program, bytes);
         let known = OnceCell::new();
         let position = |function, op| {
-            let operators = known.get_or_init(|| Operators::new(program, bytes, &source));
+            let operators = known.get_or_init(|| Operators::new(program, bytes, source));
             let found = operators.get(function, op)?;
             Ok(found.and_then(|found| found.position))
         };
@@ -153,44 +156,47 @@ impl StateQuery {
             let found = early.variable_before(&bodies, (time, op), variable);
             found.ok().flatten()
         };
-        let found = early.on(path, |run, log| {
-            let show = |standing: Standing, first_result, paused: &Paused<'_>| {
-                let open = standing.open.len();
-                self.check_frame(open, time)?;
-                let by_stretches = ByStretches {
-                    early,
-                    bodies: &bodies,
-                    standing: &standing,
-                    failure: &failure,
+        let show_with = |variables: &Result<Variables<'_>, DebugError>| {
+            early.on(path, |run, log| {
+                let show = |standing: Standing, first_result, paused: &Paused<'_>| {
+                    let open = standing.open.len();
+                    self.check_frame(open, time)?;
+                    let by_stretches = ByStretches {
+                        early,
+                        bodies: &bodies,
+                        standing: &standing,
+                        failure: &failure,
+                    };
+                    let contents = OnMachine {
+                        paused,
+                        first_result,
+                        standing: &standing,
+                        arguments: &arguments,
+                        at_call: &at_call,
+                        lacks: Cell::new(false),
+                    };
+                    let asked = Asked {
+                        query: self,
+                        session,
+                        names: &names,
+                        source,
+                        folded: &folded,
+                        position: &position,
+                        length: early.length(),
+                        activations: &by_stretches,
+                        variables,
+                        innermost: &innermost,
+                        within: op.is_some(),
+                        stack: standing.calls(&innermost, self.most()),
+                        open,
+                    };
+                    let outside = || (0, String::new());
+                    asked.of_contents(&contents, &outside, &|| !contents.lacks.get())
                 };
-                let contents = OnMachine {
-                    paused,
-                    first_result,
-                    standing: &standing,
-                    arguments: &arguments,
-                    at_call: &at_call,
-                    lacks: Cell::new(false),
-                };
-                let asked = Asked {
-                    query: self,
-                    session,
-                    names: &names,
-                    source: &source,
-                    folded: &folded,
-                    position: &position,
-                    length: early.length(),
-                    activations: &by_stretches,
-                    variables: &Variables::open(bytes),
-                    innermost: &innermost,
-                    within: op.is_some(),
-                    stack: standing.calls(&innermost, self.most()),
-                    open,
-                };
-                let outside = || (0, String::new());
-                asked.of_contents(&contents, &outside, &|| !contents.lacks.get())
-            };
-            Ok(follow_standing(run, log, halt, show)?)
-        })?;
+                Ok(follow_standing(run, log, halt, show)?)
+            })
+        };
+        let found = session.with_variables(show_with)?;
         failure.told()?;
         found.transpose().map(Option::flatten)
     }
@@ -323,7 +329,7 @@ impl<'a> Activations<'a> for ByStretches<'_, 'a> {
 impl<'a> ByValues<'_, 'a> {
     /// The report: from the trace alone if that is enough, otherwise by following the run to the
     /// moment.
-    fn report(&self, scene: &Scene<'_, 'a>, asked: &Asked<'_, 'a>) -> Result<StateReport> {
+    fn report(&self, scene: &Scene<'_, 'a>, asked: &Asked<'_, 'a, '_>) -> Result<StateReport> {
         let recorded = Recorded::new(self.values);
         let outside = || recorded.outside();
         if let Some(report) = asked.of_contents(&recorded, &outside, &|| recorded.is_enough())? {
@@ -361,7 +367,7 @@ impl<'a> ByValues<'_, 'a> {
 }
 
 /// The moment in question.
-pub(crate) struct Asked<'s, 'a> {
+pub(crate) struct Asked<'s, 'a, 'v> {
     query: &'s StateQuery,
     session: &'a Session,
     names: &'s Names,
@@ -372,7 +378,7 @@ pub(crate) struct Asked<'s, 'a> {
     /// The number of blocks that the run executed.
     length: u64,
     activations: &'s dyn Activations<'a>,
-    variables: &'s Result<Variables<'a>, DebugError>,
+    variables: &'s Result<Variables<'v>, DebugError>,
     /// The activation that executes at the moment.
     innermost: &'s Activation<'a>,
     /// Whether the moment is within a block.
@@ -381,7 +387,7 @@ pub(crate) struct Asked<'s, 'a> {
     open: usize,
 }
 
-impl<'a> Asked<'_, 'a> {
+impl<'a> Asked<'_, 'a, '_> {
     /// The report from these contents; `None` as soon as they turn out not to be enough.
     fn of_contents(
         &self,

@@ -248,8 +248,8 @@ fn questions(at: &Path) -> Result<(Vec<[Vec<String>; 2]>, u64)> {
     }
     let mut place = || -> Result<String> {
         let source = known.source_map();
-        let names = known.module().names(&source);
-        let positions = known.positions(&names, &source)?;
+        let names = known.module().names(source);
+        let positions = known.positions(&names, source)?;
         for _ in 0..1000 {
             let time = random.up_to(length);
             let visit = known

@@ -19,6 +19,10 @@ const open = new Map();
 /** @type {((answer: Answer, ms: number) => void)[]} */
 const heard = [];
 
+let asking = 0;
+/** How many questions wait for their answers. */
+export const busy = () => asking;
+
 /** Calls what hears each answer. @param {(answer: Answer, ms: number) => void} hear */
 export const onanswer = (hear) => heard.push(hear);
 
@@ -40,15 +44,21 @@ export async function ask(command, options = {}, view) {
     open.get(view)?.abort();
     open.set(view, stop);
   }
+  asking += 1;
+  try { return await answer(command, query, stop, view); } finally { asking -= 1; }
+}
+
+/** @param {string} command @param {URLSearchParams} query @param {AbortController} stop @param {string} [view] @returns {Promise<Answer>} */
+async function answer(command, query, stop, view) {
   const begun = performance.now();
   let response;
   try {
-    response = await fetch(`api/${command}?${query}`, { signal: stop.signal, headers: view ? { "X-View": view } : {} });
+    response = await fetch(`api/${command}?${query}`, { signal: stop.signal, headers: view ? { "X-View": called(view) } : {} });
   } catch (error) {
-    if (stop.signal.aborted) throw new Superseded();
+    if (stop.signal.aborted) throw gone(stop);
     throw new Error("afterimage explore does not answer: it was ended, or the machine slept. Start it again, and open the address that it prints.");
   }
-  const body = await response.text().catch(() => { throw new Superseded(); });
+  const body = await response.text().catch(() => { throw gone(stop); });
   if (view && open.get(view) === stop) open.delete(view);
   const command_ = decodeURIComponent(response.headers.get("X-Afterimage-Command") ?? "");
   const [took, kept] = (response.headers.get("X-Afterimage-Took") ?? "0").split(";");
@@ -59,9 +69,24 @@ export async function ask(command, options = {}, view) {
   }
   const isJson = (response.headers.get("Content-Type") ?? "").startsWith("application/json");
   const lines = isJson ? body.split("\n").filter((line) => line).map((line) => JSON.parse(line)) : [];
-  const answer = { doc: lines[0], rows: lines.slice(1), text: body, took: Number.parseFloat(took), kept: Boolean(kept), command: command_ };
-  for (const hear of heard) hear(answer, performance.now() - begun);
-  return answer;
+  const given = { doc: lines[0], rows: lines.slice(1), text: body, took: Number.parseFloat(took), kept: Boolean(kept), command: command_ };
+  for (const hear of heard) hear(given, performance.now() - begun);
+  return given;
+}
+
+/** Why nobody waits for an answer any more. @param {AbortController} stop */
+const gone = (stop) => stop.signal.reason === GIVEN_UP ? new Error("This question was given up. Choose it again to ask anew.") : new Superseded();
+const GIVEN_UP = "given up";
+
+/** Two pages of one recording do not replace each other's questions. */
+const tab = Math.random().toString(36).slice(2, 8);
+/** @param {string} view */
+const called = (view) => `${tab} ${view}`;
+
+/** Gives up a question: the page's own, by what the server calls its view. @param {string | null} view */
+export async function cancel(view) {
+  for (const [name, stop] of open) if (!view || called(name) === view) stop.abort(GIVEN_UP);
+  await told(`cancel${view ? `?view=${encodeURIComponent(view)}` : ""}`);
 }
 
 /** What the server alone knows. @param {string} what @returns {Promise<any>} */

@@ -144,8 +144,11 @@ export function choice(label, options, chosen, choose) {
   return group;
 }
 
+/** What ends the list that a scroller shows. @type {WeakMap<HTMLElement, AbortController>} */
+const lists = new WeakMap();
+
 /**
- * Shows only the rows of a long list that are seen. Rows have one height.
+ * Shows only the rows of a long list that are seen. Rows have one height. A list that the scroller showed before ends.
  * @template T
  * @param {HTMLElement} scroller @param {number} height @param {number} count @param {(index: number) => HTMLElement} row
  */
@@ -169,9 +172,13 @@ export function virtual(scroller, height, count, row) {
     if (had && focused) /** @type {HTMLElement | null} */ (holder.querySelector(`[data-index="${focused}"]`))?.focus({ preventScroll: true });
   };
   scroller.replaceChildren(space);
-  scroller.addEventListener("scroll", () => draw());
+  lists.get(scroller)?.abort();
+  const ends = new AbortController();
+  lists.set(scroller, ends);
+  scroller.addEventListener("scroll", () => draw(), { signal: ends.signal });
   const watch = new ResizeObserver(() => draw());
   watch.observe(scroller);
+  ends.signal.addEventListener("abort", () => watch.disconnect());
   draw();
   return {
     draw: () => draw(true),

@@ -15,6 +15,7 @@ import { ask, Superseded } from "./api.js";
  * @property {string} [from] where the range begins
  * @property {string} [to] where it ends
  * @property {string} [call] which call of the function
+ * @property {string} [code] `wat` for instructions instead of source
  */
 
 /** @type {Focus} */
@@ -78,6 +79,11 @@ export const onmoment = (listen) => listeners.push(listen);
 /** Says that more is known. */
 export const tell = () => { for (const listen of listeners) listen(); };
 
+/** @type {((moment: any) => void)[]} */
+const hints = [];
+/** Calls what can prepare itself when the moment has its name, before all is known of it. @param {(moment: any) => void} hear */
+export const onhint = (hear) => hints.push(hear);
+
 /** Finds what there is at the moment. */
 export async function stand() {
   const at = focus.at;
@@ -86,7 +92,9 @@ export async function stand() {
   known.error = null;
   tell();
   try {
-    const [moment, state] = await Promise.all([ask("moment", { at }, "moment"), ask("state", { at, depth: 24 }, "state")]);
+    const named = ask("moment", { at }, "moment");
+    void named.then(({ doc }) => { if (focus.at === at) for (const hear of hints) hear(doc); }, () => { /* what asks for both hears of it */ });
+    const [moment, state] = await Promise.all([named, ask("state", { at, depth: 24 }, "state")]);
     if (focus.at !== at) return;
     known.moment = moment.doc;
     known.state = state.doc;
@@ -99,6 +107,9 @@ export async function stand() {
   known.waits = false;
   tell();
 }
+
+/** The line of an activation: the user's own, where library code was inlined. @param {any} one */
+export const lineOf = (one) => one?.around ?? one?.source ?? null;
 
 /** The activation that is looked at: the one that was chosen, or the innermost of the user's own code. */
 export function frame() {

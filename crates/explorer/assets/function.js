@@ -79,25 +79,54 @@ const PAGE = 20;
 /** Calls with their arguments and results. @param {HTMLElement} body @param {string} id @param {any} own */
 async function calls(body, id, own) {
   const first = Math.max(1, Math.min(own.calls, Number(focus.call) || 1));
-  const numbers = Array.from({ length: Math.min(PAGE, own.calls - first + 1) }, (_, index) => first + index);
-  const rows = new Map(numbers.map((number) => [number, h("tr", null, h("td.n", null, h("button.link", { type: "button", onclick: () => go({ view: "source", at: `${id}#${number}`, file: "", line: "" }) }, `#${grouped(number)}`)), h("td.n", null, "…"), h("td", null, ""), h("td", null, ""))]));
+  const last = Math.min(own.calls, first + PAGE - 1);
   const which = h("input", { type: "text", size: 8, value: String(first), "aria-label": "From call number", onchange: () => go({ call: which.value.replaceAll(",", "") }) });
-  fill(body, panel("Calls", [h("button", { type: "button", disabled: first <= 1, onclick: () => go({ call: String(Math.max(1, first - PAGE)) }) }, "◂"), h("label", null, "from # ", which), h("button", { type: "button", disabled: first + PAGE > own.calls, onclick: () => go({ call: String(first + PAGE) }) }, "▸"), h("span.soft", null, `of ${grouped(own.calls)}`)],
-    h("table.list", null, h("thead", null, h("tr", null, h("th.n", null, "Call"), h("th.n", null, "t"), h("th", null, "Arguments"), h("th", null, "Result"))), h("tbody", null, [...rows.values()]))));
-  for (const [number, row] of rows) {
-    if (!body.isConnected || part !== "calls") return;
-    try {
-      const { doc } = await ask("state", { at: `${id}#${number}`, depth: 2 });
-      const [inner, outer] = doc.frames;
-      const given = (inner.variables ?? []).filter((/** @type {any} */ one) => one.parameter);
-      const text = given.length ? given.map((/** @type {any} */ one) => `${one.name} = ${one.value ?? "?"}`).join(", ") : (inner.locals ?? []).filter((/** @type {any} */ one) => one.parameter).map((/** @type {any} */ one) => one.text ?? "?").join(", ");
-      row.children[1].textContent = grouped(inner.entered_t);
-      row.children[2].textContent = text;
-      if (outer) {
-        const site = await ask("values", { at: `@0x${outer.offset.toString(16)}`, instances: `t=${outer.t}`, limit: 1 }).catch(() => null);
-        const result = site?.doc.statements[0]?.instances?.[0]?.values.filter((/** @type {any} */ value) => value.role === "returned") ?? [];
-        row.children[3].textContent = result.map((/** @type {any} */ value) => value.text).join(", ");
-      }
-    } catch (error) { row.children[2].textContent = String(/** @type {any} */ (error).message); }
-  }
+  const rows = h("tbody", null, h("tr", null, h("td", { colspan: 4 }, loading())));
+  const foot = h("div", null);
+  fill(body, panel("Calls", [h("button", { type: "button", disabled: first <= 1, "aria-label": "Calls before", onclick: () => go({ call: String(Math.max(1, first - PAGE)) }) }, "◂"), h("label", null, "from # ", which), h("button", { type: "button", disabled: last >= own.calls, "aria-label": "Calls after", onclick: () => go({ call: String(first + PAGE) }) }, "▸"), h("span.soft", null, `of ${grouped(own.calls)}`)],
+    h("table.list", null, h("thead", null, h("tr", null, h("th.n", null, "Call"), h("th.n", null, "t"), h("th", null, "Arguments"), h("th", null, "Result"))), rows), foot));
+  const called = await ask("trace", { level: "call", function: id, from: `${id}#${first}`, limit: last - first + 1 }, "calls");
+  const times = new Map(called.rows.map((row) => [row.call, row.t]));
+  const given = await parameters(id, first, last);
+  const results = await returned(id, called.rows);
+  fill(rows, called.rows.map((row) => h("tr", null, h("td.n", null, h("button.link", { type: "button", onclick: () => go({ view: "source", at: `${id}#${row.call}`, file: "", line: "" }) }, `#${grouped(row.call)}`)),
+    h("td.n", null, grouped(times.get(row.call))), h("td", null, given(row.call)), h("td", null, results.get(row.t) ?? ""))));
+  fill(foot, answered(called));
+}
+
+/**
+ * The arguments of some calls, as text: one question for each parameter.
+ * @param {string} id @param {number} first @param {number} last @returns {Promise<(call: number) => string>}
+ */
+async function parameters(id, first, last) {
+  const { doc } = await ask("state", { at: `${id}#${first}`, depth: 1 }, "call");
+  const { variables, locals } = doc.frames[0];
+  const named = (variables ?? []).filter((/** @type {any} */ one) => one.parameter && one.name).map((/** @type {any} */ one) => [one.name, one.name]);
+  const wanted = named.length ? named : (locals ?? []).filter((/** @type {any} */ one) => one.parameter).map((/** @type {any} */ one) => [one.name ?? `local ${one.index}`, one.name ?? String(one.index)]);
+  const found = await Promise.all(wanted.map(async (/** @type {[string, string]} */ [label, name]) => {
+    const held = await ask("values", { at: id, var: name, instances: `${first}..${last}`, limit: PAGE }).catch(() => null);
+    const of = new Map(/** @type {[number, string][]} */ ((held?.doc.instances ?? []).map((/** @type {any} */ one) => [one.number, one.value ?? one.unavailable ?? "?"])));
+    return (/** @type {number} */ call) => `${label} = ${of.get(call) ?? "?"}`;
+  }));
+  return (call) => found.map((one) => one(call)).join(", ");
+}
+
+/**
+ * What the calls gave, by their times: one question for each place that called.
+ * @param {string} id @param {any[]} rows @returns {Promise<Map<number, string>>}
+ */
+async function returned(id, rows) {
+  const sites = new Map(rows.filter((row) => row.from).map((row) => /** @type {[string, any]} */ ([`${row.from.function.index} ${row.from.block}`, row])).reverse());
+  const results = new Map();
+  await Promise.all([...sites.values()].map(async (row) => {
+    const outer = await ask("state", { at: `${id}#${row.call}`, depth: 2 }).then(({ doc }) => doc.frames[1], () => null);
+    if (!outer) return;
+    const site = await ask("values", { at: `@0x${outer.offset.toString(16)}`, instances: `t=${outer.t}`, limit: PAGE }).catch(() => null);
+    for (const one of site?.doc.statements[0]?.instances ?? []) {
+      const text = one.values.filter((/** @type {any} */ value) => value.role === "returned").map((/** @type {any} */ value) => value.text).join(", ");
+      // A call is the last of its block, so the callee's first block is the next.
+      results.set(one.t + 1, text);
+    }
+  }));
+  return results;
 }

@@ -4,13 +4,14 @@ import { focus, go } from "./focus.js";
 import { callee, caller, execution, line, out, write } from "./moves.js";
 import { note } from "./notes.js";
 import { search } from "./search.js";
+import { move } from "./source.js";
 
 /** @type {[string, [string, string][]][]} */
 const KEYS = [
   ["Move by line", [["n", "next line, over calls"], ["s", "next line, into calls"], ["f", "out: where the call returns"], ["N  S  F", "the same, backwards"]]],
   ["Move by execution", [["c", "next execution of the line"], ["C", "the execution before"], ["w", "next write of the variable"], ["W", "the write before"]]],
-  ["Look", [["u  d", "up to the caller, down to the callee"], ["y", "why: where the variable's value came from"], ["Home  End", "where the run began and ended"], ["Alt ←", "back"]]],
-  ["Go", [["/", "search, or go to a moment"], ["1 … 6", "the views"], ["b", "a note about this moment"], [".", "copy the command that opens this place"], ["?", "this list"]]],
+  ["Look", [["u  d", "up to the caller, down to the callee"], ["y", "why: where the variable's value came from"], ["v", "the variables, then ↑ ↓ and Enter"], ["↑  ↓", "lines of source, steps of why"], ["Home  End", "where the run began and ended"], ["Alt ←", "back"]]],
+  ["Go", [["/", "search, or go to a moment"], ["1 … 6", "the views"], ["o", "the output, then the arrow keys and Enter"], ["b", "a note about this moment"], [".", "copy the command that opens this place"], ["?", "this list"]]],
 ];
 
 /** Shows the list. */
@@ -24,6 +25,34 @@ export function help() {
   made.showModal();
 }
 
+/** The output, as soon as it is there: the arrow keys choose a byte in it. */
+function output() {
+  go({ view: "overview" });
+  let frames = 0;
+  const look = () => {
+    const found = /** @type {HTMLElement | null} */ (document.querySelector(".printed"));
+    if (found) found.focus();
+    else if ((frames += 1) < 600 && focus.view === "overview") requestAnimationFrame(look);
+  };
+  look();
+}
+
+/** Lists that the arrow keys go through, and what is chosen in them. */
+const LISTS = [[".chain", ".place"], ["table.variables", ".value .link"], ["table.list", "button.link"]];
+
+/**
+ * Goes up or down in a list, or into the view's list if nothing has the focus. Whether there is one.
+ * @param {HTMLElement} on @param {1 | -1} step
+ */
+function through(on, step) {
+  const [list, item] = LISTS.find(([list]) => on.closest(list)) ?? (on === document.body && focus.view === "why" ? LISTS[0] : []);
+  if (!list) return false;
+  const within = on.closest(list) ?? document.querySelector(`#main-view ${list}`);
+  const items = /** @type {HTMLElement[]} */ ([...within?.querySelectorAll(item) ?? []]);
+  items[Math.min(items.length - 1, Math.max(0, items.indexOf(on) + step))]?.focus();
+  return items.length > 0;
+}
+
 /** @param {Record<string, string>} views @param {() => void} copy */
 export function keys(views, copy) {
   /** @type {Record<string, () => any>} */
@@ -32,6 +61,7 @@ export function keys(views, copy) {
     f: () => out(false), F: () => out(true), c: () => execution(1), C: () => execution(-1), w: () => write(1), W: () => write(-1),
     u: caller, d: callee, "/": () => search(""), "?": help, b: () => note(), ".": copy,
     y: () => focus.at && go({ view: "why", about: focus.about?.startsWith("var:") ? focus.about : "value" }),
+    o: output, v: () => /** @type {HTMLElement | null} */ (document.querySelector(".variables .value .link"))?.focus(),
     Home: () => go({ at: "start" }), End: () => go({ at: "end" }),
   };
   for (const [key, view] of Object.entries(views)) does[key] = () => go({ view });
@@ -40,6 +70,10 @@ export function keys(views, copy) {
     const types = on.matches("input, textarea, select") || on.closest("dialog");
     if (types || pressed.ctrlKey || pressed.metaKey || pressed.altKey) return;
     if ((pressed.key === "Home" || pressed.key === "End") && on.closest("[data-own-keys]")) return;
+    if (pressed.key === "Escape") return on.blur();
+    const step = { ArrowDown: /** @type {const} */ (1), ArrowUp: /** @type {const} */ (-1) }[pressed.key];
+    if (step && through(on, step)) return pressed.preventDefault();
+    if (on === document.body && focus.view === "source" && /^(Arrow|Page|Enter)/.test(pressed.key)) return move(pressed);
     const act = does[pressed.key];
     if (!act) return;
     pressed.preventDefault();

@@ -1,5 +1,5 @@
 /** The frame of the page: what stands around the views, and which one is shown. */
-import { onanswer, told } from "./api.js";
+import { busy, cancel, onanswer, told } from "./api.js";
 import { fill, grouped, h, time } from "./dom.js";
 import { address, called, focus, follow, go, known, onmoment, stand } from "./focus.js";
 import { help, keys } from "./keys.js";
@@ -111,20 +111,22 @@ function strip() {
 
 const status = h("div.status", { role: "status", "aria-live": "polite" });
 
-/** Shows what is being built. */
+/** Shows what is being answered and built, how fast, and how long it will take. */
 async function progress() {
   try {
-    const { works } = await told("progress");
-    const now = works.find((/** @type {any} */ one) => one.milliseconds > 300);
-    if (now) {
-      const part = now.total ? now.done / now.total : 0;
-      const left = part > 0.02 ? `, about ${time((now.milliseconds / part) * (1 - part))} left` : "";
-      const rate = now.units && now.milliseconds ? `, ${grouped(Math.round(now.done / (now.milliseconds / 1000)))} ${now.units}/s` : "";
-      const bar = h("progress", { max: 1, "aria-label": now.what });
-      if (now.total) bar.value = part;
-      fill(status, h("span.spin", { "aria-hidden": "true" }), `${now.what}${now.total ? `, ${Math.round(100 * part)} %` : ""}${rate}${left}`, bar,
-        now.what.includes("values") && h("button.quiet", { type: "button", onclick: () => told("cancel") }, "Cancel"));
-    } else if (status.querySelector("progress")) fill(status);
+    const { works, answering } = await told("progress");
+    const late = (/** @type {any} */ one) => one.milliseconds > 400;
+    const [work, question] = [works.find(late), answering.find(late)];
+    if (work ?? question) {
+      const part = work?.total ? work.done / work.total : 0;
+      const left = part > 0.02 ? `, about ${time((work.milliseconds / part) * (1 - part))} left` : "";
+      const rate = work?.units && work.milliseconds ? `, ${grouped(Math.round(work.done / (work.milliseconds / 1000)))} ${work.units}/s` : "";
+      const bar = h("progress", { max: 1, "aria-label": work?.what ?? "Answering" });
+      if (work?.total) bar.value = part;
+      fill(status, h("span.spin", { "aria-hidden": "true" }), work ? `${work.what}${work.total ? `, ${Math.round(100 * part)} %` : ""}${rate}${left}` : `Answering for ${time(question.milliseconds)}`, bar,
+        question && h("code.asked", { title: question.what }, question.what),
+        h("button.quiet", { type: "button", title: "Give up this question. What was built of values is kept", onclick: () => cancel(question?.view ?? null) }, "Cancel"));
+    } else if (status.hasChildNodes()) fill(status);
   } catch { /* whoever asks next hears that nobody answers */ }
   setTimeout(progress, document.hidden ? 5000 : 700);
 }
@@ -144,9 +146,9 @@ function view() {
   VIEWS[id].show(into);
 }
 
-/** Latencies, for whoever measures: from click to answer, in milliseconds. */
+/** For whoever measures: from question to answer, in milliseconds, and whether a question waits. */
 const latencies = /** @type {number[]} */ ([]);
-Object.assign(window, { afterimage: { latencies } });
+Object.assign(window, { afterimage: { latencies, busy } });
 onanswer((_, ms) => latencies.push(ms));
 
 async function begin() {

@@ -1,8 +1,9 @@
 /** Source with exact counts, values beside it, and the executions of a line. */
 import { ask, Superseded } from "./api.js";
 import { answered, brief, color, counted, empty, failed, fill, grouped, h, loading, sharp, virtual } from "./dom.js";
-import { focus, frame, go, known, onmoment } from "./focus.js";
+import { focus, frame, go, known, lineOf, onhint, onmoment } from "./focus.js";
 import { execution, say } from "./moves.js";
+import { step as stepInstructions, told as toldWat, wat } from "./wat.js";
 
 /** @type {Promise<any[]> | null} */
 let listed = null;
@@ -11,6 +12,8 @@ export const files = () => (listed ??= ask("files").then((answer) => answer.doc.
 
 /** @type {Map<string, Promise<import("./api.js").Answer>>} */
 const texts = new Map();
+/** The most files with counts that are kept; the server keeps more. */
+const TEXTS = 64;
 /** A file with its counts, of the range if there is one. @param {string} file @returns {Promise<import("./api.js").Answer>} */
 export function text(file) {
   const range = focus.from && focus.to ? { from: `t=${focus.from}`, to: `t=${focus.to}` } : {};
@@ -18,6 +21,7 @@ export function text(file) {
   let found = texts.get(key);
   if (!found) {
     found = ask("source", { file, ...range });
+    if (texts.size >= TEXTS) texts.delete(texts.keys().next().value ?? "");
     texts.set(key, found);
     found.catch(() => texts.delete(key));
   }
@@ -29,7 +33,6 @@ const HEIGHT = 21;
 let made = null;
 /** @type {{ key: string, doc: any, answer: any, tokens: (Node | string)[][], list: ReturnType<typeof virtual>, most: number } | null} */
 let open = null;
-let waits = "";
 
 /** @param {HTMLElement} into */
 export function source(into) {
@@ -44,12 +47,15 @@ export function source(into) {
   void show();
 }
 onmoment(() => { if (made?.root.isConnected) void show(); });
+// The text is asked for while the state is being found.
+onhint((moment) => { if (made?.root.isConnected && moment.source && !focus.file) void text(moment.source.file).catch(() => { /* who shows it says so */ }); });
 
 /** The file and line that are looked at: those that were chosen, or those of the moment. */
 async function wanted() {
   const own = known.state ? frame() : null;
   const chosen = focus.file ? { file: focus.file, line: Number(focus.line) || 0 } : null;
-  const stands = own?.source ? { file: own.source.file, line: own.source.line } : null;
+  const at = lineOf(own);
+  const stands = at ? { file: at.file, line: at.line } : null;
   if (chosen) return chosen;
   if (stands) return stands;
   const all = await files();
@@ -57,24 +63,34 @@ async function wanted() {
   return first ? { file: first.file, line: 0 } : null;
 }
 
+let shows = 0;
 async function show() {
   if (!made) return;
   const parts = made;
+  const number = (shows += 1);
+  // What was asked for later is shown, whatever is answered first.
+  const isOld = () => number !== shows || !parts.root.isConnected;
+  if (focus.at && !focus.file && known.waits && !known.state) {
+    // A file that is open stays until the moment is known.
+    if (!open) fill(parts.scroller, loading("Following the run to the moment …"));
+    return;
+  }
   try {
     const want = await wanted();
-    if (!want) return void fill(parts.scroller, empty("The program has no line tables, so no source is known. Compile it with -g. Functions and their counts are in Overview."));
+    if (isOld()) return;
+    if (!want) return await instructions(parts, "The program has no line tables, so no source is known; compile it with -g. These are its instructions.", null);
+    if (focus.code === "wat") return await instructions(parts, null, h("button", { type: "button", onclick: () => go({ code: "" }) }, "Source"));
     const key = `${want.file} ${focus.from ?? ""} ${focus.to ?? ""}`;
     if (open?.key !== key) {
-      if (waits === key) return;
-      waits = key;
       if (!open) fill(parts.scroller, loading("Counting …"));
       const answer = await text(want.file);
-      waits = "";
-      if (!parts.root.isConnected) return;
+      if (isOld()) return;
+      const { missing } = answer.doc;
+      if (missing && focus.code !== "lines") return await instructions(parts, missing, h("button", { type: "button", title: "Lines with their counts, without text", onclick: () => go({ code: "lines" }) }, "Lines"));
       begin(key, answer);
     }
     if (!open) return;
-    const stands = frame()?.source;
+    const stands = lineOf(frame());
     const line = want.line || (stands?.file === want.file ? stands.line : 0);
     const index = open.doc.lines.findIndex((/** @type {any} */ row) => row.line === line);
     if (index >= 0 && shownLine !== `${key} ${line} ${focus.at}`) {
@@ -84,11 +100,16 @@ async function show() {
     mark();
     void strip(want.file, line);
   } catch (error) {
-    waits = "";
-    if (!(error instanceof Superseded)) fill(parts.scroller, failed(error));
+    if (!(error instanceof Superseded) && !isOld()) fill(parts.scroller, failed(error));
   }
 }
 let shownLine = "";
+
+/** @param {NonNullable<typeof made>} parts @param {string | null} why @param {Node | null} back */
+async function instructions(parts, why, back) {
+  [open, stripped, shownLine] = [null, "", ""];
+  await wat(parts, why, back).catch((error) => toldWat(error, parts.scroller));
+}
 
 /** @param {string} key @param {import("./api.js").Answer} answer */
 function begin(key, answer) {
@@ -96,6 +117,7 @@ function begin(key, answer) {
   const { doc } = answer;
   const most = doc.lines.reduce((/** @type {number} */ most, /** @type {any} */ row) => Math.max(most, row.instructions), 1);
   fill(made.head, h("h2", { title: doc.file }, doc.name), doc.library && h("span.tag", null, "library"), doc.range && h("span.tag.range", null, `counts of t=${grouped(doc.range.first_t)} … ${grouped(doc.range.last_t)}`),
+    h("button.quiet", { type: "button", title: "Show instructions of the function at the moment", onclick: () => go({ code: "wat" }) }, "Instructions"),
     h("span.grow", null), h("span.soft", null, `${grouped(doc.lines.filter((/** @type {any} */ row) => row.count > 0).length)} of ${counted(doc.lines.filter((/** @type {any} */ row) => row.count !== null).length, "line")} executed`));
   if (doc.missing) made.head.append(h("p.note", null, doc.missing));
   const tokens = highlight(doc.lines.map((/** @type {any} */ row) => row.text));
@@ -113,37 +135,37 @@ const place = (line) => `${open?.doc.name}:${line}`;
 function row(index) {
   const { doc, tokens, most } = /** @type {NonNullable<typeof open>} */ (open);
   const one = doc.lines[index];
-  const stands = frame()?.source;
+  const stands = lineOf(frame());
   const here = stands?.file === doc.file && stands.line === one.line;
   const selected = focus.file === doc.file && Number(focus.line) === one.line;
   const heat = h("span.heat", { "aria-hidden": "true" });
   heat.style.opacity = one.count ? String(0.08 + 0.92 * Math.sqrt(one.instructions / most)) : "0";
   const branches = one.branches ?? [];
-  const ways = branches.length === 1 && branches[0].ways.length === 2 && !doc.range ? branches[0].ways : null;
-  const ratio = ways && branches[0].count ? h("span.ratio", { title: branches[0].ways.map((/** @type {any} */ way) => `${way.kind} ${grouped(way.count)}`).join(", ") }) : null;
-  if (ratio) {
+  const ways = branches.length === 1 && branches[0].ways.length === 2 ? branches[0].ways : null;
+  const told = branches.map((/** @type {any} */ branch) => branch.ways.map((/** @type {any} */ way) => `${way.kind} ${grouped(way.count)}`).join(", ")).join("; ");
+  const ratio = ways && branches[0].count ? h("span.ratio", { title: told }) : branches.length > 1 || branches[0]?.ways.length > 2 ? h("span.several", { title: told }, "⋔") : null;
+  if (ratio && ways) {
     const part = h("i", null);
     part.style.width = `${(100 * ways[0].count) / branches[0].count}%`;
     if (!ways[0].count || !ways[1].count) ratio.classList.add("one");
     ratio.append(part);
   }
-  // In a range, a line that ran at another time is no line that never ran.
-  const never = one.count === 0 && !(doc.range && one.instructions);
-  const words = never ? "never ran" : one.count === 0 ? "not executed in the range" : one.count === null ? "" : counted(one.count, "execution");
-  const made = h(`div.row${never ? ".never" : ""}${one.count === null ? ".none" : ""}${here ? ".here" : ""}${selected ? ".on" : ""}`, {
+  const never = one.count === 0;
+  const words = one.elsewhere ? "not executed in the range, but at another time" : never ? "never ran" : one.count === null ? "" : counted(one.count, "execution");
+  const made = h(`div.row${never ? ".never" : ""}${one.elsewhere ? ".elsewhere" : ""}${one.count === null ? ".none" : ""}${here ? ".here" : ""}${selected ? ".on" : ""}`, {
     role: "listitem", id: `line-${one.line}`, "data-index": index, "aria-current": selected || here ? "true" : null,
     onclick: (/** @type {MouseEvent} */ clicked) => { if (!/** @type {HTMLElement} */ (clicked.target).closest("button") && !String(getSelection())) go({ file: doc.file, line: String(one.line) }, Boolean(focus.file === doc.file)); },
     ondblclick: () => { if (one.count) go({ at: `${place(one.line)}#1`, file: "", line: "" }); },
   }, heat, h("span.count", { title: words }, one.count ? brief(one.count) : ""), h("span.ways", null, ratio), h("span.number", null, one.line),
     h("span.mark", { "aria-hidden": "true" }, here ? "▸" : ""), h("code.line", null, ...tokens[index].map((token) => (token instanceof Node ? token.cloneNode(true) : token))), beside(one, here),
-    never && h("button.whynot", { type: "button", tabindex: -1, onclick: () => go({ view: "why", about: `not:${place(one.line)}` }) }, "why not?"));
+    never && h("button.whynot", { type: "button", tabindex: -1, title: one.elsewhere ? "Why is it not executed in the range?" : "Why did it never run?", onclick: () => go({ view: "why", about: `not:${place(one.line)}` }) }, "why not?"));
   return made;
 }
 
 /** The values of variables beside a line: where they are declared, and all that the line names at the moment. @param {any} one @param {boolean} here */
 function beside(one, here) {
   const own = frame();
-  if (!own?.variables || own.source?.file !== open?.doc.file) return null;
+  if (!own?.variables || lineOf(own)?.file !== open?.doc.file) return null;
   const shown = own.variables.filter((/** @type {any} */ variable) => variable.name && variable.value && !variable.shadowed && (here
     ? new RegExp(`(^|[^\\w.])${variable.name.replace(/[^\w]/g, "\\$&")}(?![\\w])`).test(one.text) : variable.declared === one.line && !variable.inlined));
   if (!shown.length) return null;
@@ -152,10 +174,10 @@ function beside(one, here) {
 }
 
 /** The arrow keys choose a line; Enter goes to its first execution, or asks why there is none. @param {KeyboardEvent} pressed */
-function move(pressed) {
-  if (!open) return;
+export function move(pressed) {
+  if (!open) return stepInstructions(pressed);
   const { lines, file } = open.doc;
-  const stands = frame()?.source;
+  const stands = lineOf(frame());
   const line = focus.file === file ? Number(focus.line) : stands?.file === file ? stands.line : 1;
   const index = lines.findIndex((/** @type {any} */ row) => row.line === line);
   const next = { ArrowDown: index + 1, ArrowUp: index - 1, PageDown: index + 25, PageUp: index - 25, Home: 0, End: lines.length - 1 }[pressed.key];
@@ -236,7 +258,7 @@ async function strip(file, line) {
       if (Number.isSafeInteger(number) && number >= 1 && number <= count) go({ at: `${place(line)}#${number}`, file: "", line: "" });
       else say(`The line has executions 1 to ${grouped(count)}.`);
     } });
-    const where = h("input.where", { type: "text", placeholder: "where fee < 0", value: condition, "aria-label": "Only executions where a condition holds", spellcheck: "false", oninput: () => { condition = where.value; },
+    const where = h("input.where", { type: "text", placeholder: "where n < 0", value: condition, "aria-label": "Only executions where a condition holds", spellcheck: "false", oninput: () => { condition = where.value; },
       onkeydown: (/** @type {KeyboardEvent} */ pressed) => { if (pressed.key === "Enter") void step(pressed.shiftKey ? -1 : 1); } });
     const step = (/** @type {1 | -1} */ by_) => known.moment ? execution(by_, where.value.trim().replace(/^where\s+/, ""), place(line)) : go({ at: `${place(line)}#${by_ > 0 ? 1 : "last"}`, file: "", line: "" });
     const button = (/** @type {string} */ sign, /** @type {string} */ title, /** @type {() => any} */ act) => h("button", { type: "button", title, "aria-label": title, onclick: act }, sign);

@@ -1,7 +1,7 @@
 /** What there is at the moment: the call stack, the variables, memory. It stands beside every view. */
 import { ask, Superseded } from "./api.js";
 import { answered, base, choice, empty, failed, fill, grouped, h, loading } from "./dom.js";
-import { focus, frame, go, goto, known, onmoment } from "./focus.js";
+import { focus, frame, go, goto, known, lineOf, onmoment } from "./focus.js";
 import { say, write } from "./moves.js";
 
 let tab = "variables";
@@ -34,7 +34,8 @@ function stack() {
   const list = h("ol.stack", { "aria-label": "Call stack, innermost first" });
   for (const one of frames) {
     if (one.library && !library && one !== own) continue;
-    const where = one.source ? `${base(one.source.file)}:${one.source.line}` : `@0x${one.offset.toString(16)}`;
+    const at = lineOf(one);
+    const where = at ? `${base(at.file)}:${at.line}` : `@0x${one.offset.toString(16)}`;
     const given = (one.variables ?? []).filter((/** @type {any} */ variable) => variable.parameter).map((/** @type {any} */ variable) => `${variable.name}=${short(variable.value)}`).join(", ");
     list.append(h("li", null, h("button.frame", { type: "button", "aria-current": one === own ? "true" : null, title: `${one.function.name}(${given})`, onclick: () => go({ frame: String(one.number) }) },
       h("span.number", null, one.number), h("span.name", null, short(one.function.name, 60), given && h("span.soft", null, `(${short(given, 60)})`)), h("span.where", null, where)),
@@ -62,7 +63,7 @@ function variables() {
   // The moment of an outer activation is that of its call.
   const at = own.number === 0 ? focus.at : null;
   return h("table.variables", { "aria-label": `Variables of ${own.function.name}` }, h("tbody", null, all.map((/** @type {any} */ one) => {
-    const asked = async (/** @type {string} */ about) => at ? go({ view: "why", about }) : goto(own.t, own.offset, { view: "why", about });
+    const asked = async (/** @type {string} */ about) => { rest(); return at ? go({ view: "why", about }) : goto(own.t, own.offset, { view: "why", about }); };
     return h("tr", { class: one.name === chosen ? "on" : null }, h("th", { scope: "row", title: one.type }, one.name, one.parameter ? h("span.soft", { title: "parameter" }, " ᵖ") : null),
       h("td.value", null, value(one, (name) => asked(`var:${name}`)), one.written ? h("span.soft", { title: "Its place may hold something else" }, " ?") : null),
       h("td.acts", null,
@@ -70,6 +71,9 @@ function variables() {
         h("button.quiet.icon", { type: "button", title: `Next write of ${one.name}`, "aria-label": `Next write of ${one.name}`, onclick: () => { go({ about: `var:${one.name}` }, true); void write(1, one.name); } }, "↦")));
   })));
 }
+
+/** Leaves the list, so that the keys go through what is shown next. */
+const rest = () => /** @type {HTMLElement | null} */ (document.activeElement)?.blur();
 
 /**
  * A value, whose members can be opened.

@@ -18,7 +18,7 @@ let drag = /** @type {{ from: number, to: number } | null} */ (null);
 
 /** @param {HTMLElement} into */
 export function timeline(into) {
-  if (!parts || parts.root.parentElement !== into) {
+  if (!parts) {
     const canvas = h("canvas", { tabindex: 0, role: "img", "data-own-keys": "", "aria-label": "Calls over time. Plus and minus zoom, the arrow keys move, r takes what is seen as the range" });
     const holder = h("div.tracks", null, canvas);
     const tip = h("div.tip", { "aria-live": "polite" });
@@ -27,11 +27,14 @@ export function timeline(into) {
     parts = { canvas, holder, tip, note, table, root: h("div.timeline", null, h("h1.sr", null, "Timeline"), panel("Calls over time", [
       button("Whole run", () => zoom(1, length)), button("−", () => scale(2)), button("+", () => scale(0.5)), button("Zoom to range", () => focus.from && zoom(Number(focus.from), Number(focus.to))), button("Clear range", () => go({ from: "", to: "" }))],
     holder, tip, note), table) };
-    fill(into, parts.root);
     listen(canvas);
     new ResizeObserver(() => draw()).observe(holder);
-    void look();
-  } else draw();
+  }
+  if (parts.root.parentElement !== into) {
+    fill(into, parts.root);
+    look();
+  }
+  draw();
   void counts();
 }
 window.addEventListener("themechange", () => parts?.root.isConnected && draw());
@@ -49,34 +52,41 @@ function scale(factor) {
 function zoom(from, to) {
   seen = { from: Math.max(1, Math.min(from, length)), to: Math.max(Math.max(1, from) + 1, Math.min(to, length)) };
   draw();
-  void look();
+  look();
 }
 
 let timer = 0;
-async function look() {
+let looked = 0;
+/** Asks for the calls: at once, or when nobody has zoomed for a moment. */
+function look() {
   clearTimeout(timer);
-  timer = window.setTimeout(async () => {
-    try {
-      if (!length) {
-        fill(parts.note, loading("Following the path …"));
-        length = (await ask("moment", { at: "end" }, "length")).doc.length;
-        seen ??= { from: 1, to: length };
-      }
-      const { from, to } = /** @type {{ from: number, to: number }} */ (seen);
-      const key = `${from} ${to}`;
-      if (asked === key) return;
-      asked = key;
-      // A call that is narrower than a pixel is merged with its neighbors, and says how many they are.
-      const least = Math.max(1, Math.floor((to - from) / 900));
-      const answer = await ask("export", { format: "perfetto", from: `t=${from}`, to: `t=${to}`, min: least, depth: 48 }, "timeline");
-      calls = read(JSON.parse(answer.text), from, to);
-      fill(parts.note, h("p.more", null, `${counted(calls.length, "bar")}; calls shorter than ${counted(least, "block")} are merged`), answered(answer));
-      draw();
-    } catch (error) {
-      asked = "";
-      if (!(error instanceof Superseded)) fill(parts.note, failed(error));
+  const since = performance.now() - looked;
+  looked = performance.now();
+  if (since > 200) void find();
+  else timer = window.setTimeout(find, 60);
+}
+
+async function find() {
+  try {
+    if (!length) {
+      fill(parts.note, loading("Following the path …"));
+      length = (await ask("moment", { at: "end" }, "length")).doc.length;
+      seen ??= { from: 1, to: length };
     }
-  }, 60);
+    const { from, to } = /** @type {{ from: number, to: number }} */ (seen);
+    const key = `${from} ${to}`;
+    if (asked === key) return;
+    asked = key;
+    // A call that is narrower than a pixel is merged with its neighbors, and says how many they are.
+    const least = Math.max(1, Math.floor((to - from) / 900));
+    const answer = await ask("export", { format: "perfetto", from: `t=${from}`, to: `t=${to}`, min: least, depth: 48 }, "timeline");
+    calls = read(JSON.parse(answer.text), from, to);
+    fill(parts.note, h("p.more", null, `${counted(calls.length, "bar")}; calls shorter than ${counted(least, "block")} are merged`), answered(answer));
+    draw();
+  } catch (error) {
+    asked = "";
+    if (!(error instanceof Superseded)) fill(parts.note, failed(error));
+  }
 }
 
 /** @param {any} doc @param {number} first @param {number} last @returns {Call[]} */

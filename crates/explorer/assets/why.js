@@ -3,6 +3,7 @@ import { ask, Superseded } from "./api.js";
 import { answered, base, choice, counted, empty, failed, fill, grouped, h, loading, panel } from "./dom.js";
 import { focus, go, known } from "./focus.js";
 import { plot } from "./plot.js";
+import { files } from "./source.js";
 
 let key = "";
 let library = false;
@@ -10,7 +11,7 @@ let form = "origin";
 
 /** @param {HTMLElement} into */
 export function why(into) {
-  const now = `${focus.about ?? ""} ${/^(trap|std|not)/.test(focus.about ?? "") ? "" : focus.at ?? ""}`;
+  const now = `${focus.about ?? ""} ${/^(trap|std|not|input)/.test(focus.about ?? "") ? "" : focus.at ?? ""} ${/^not/.test(focus.about ?? "") ? `${focus.from ?? ""} ${focus.to ?? ""}` : ""}`;
   if (into.hasChildNodes() && key === now) return;
   key = now;
   void show(into);
@@ -22,8 +23,10 @@ function question() {
   const [kind, rest] = [about.split(":")[0], about.slice(about.indexOf(":") + 1)];
   if (kind === "trap") return { command: "why", options: { trap: true }, title: "Why did the run end like this?" };
   if (kind === "stdout" || kind === "stderr") return { command: "why", options: { [kind]: rest }, title: `Why was byte ${rest} of ${kind} printed?` };
+  if (kind === "input") return { command: "influence", options: input(rest), title: `What did byte ${input(rest).byte} of ${input(rest).file || "standard input"} influence?` };
   if (kind === "not") return { command: "why-not", options: { at: rest }, title: `Why did ${rest} not run?` };
   if (!focus.at) return null;
+  if (kind === "operand") return { command: "why", options: { at: focus.at, operand: rest }, title: `Where did the ${rest} of ${focus.at} come from?` };
   if (kind === "var") return { command: "why", options: { at: focus.at, var: rest }, title: `Where did ${rest} come from?` };
   return { command: "why", options: { at: focus.at }, title: `Where did the value at ${focus.at} come from?` };
 }
@@ -38,6 +41,7 @@ async function show(into) {
   const answer = async () => {
     fill(body, loading("Following the run …"));
     try {
+      if (asked.command === "influence") return await influence(body, asked.options);
       if (asked.command === "why-not") return await whyNot(body, asked.options.at);
       if (asked.options.at && form === "uses") return await uses(body);
       if (isVariable && form === "history") return await history(body, isVariable);
@@ -64,10 +68,15 @@ function goes(place, label) {
 /** A value beside a place. @param {string} value @param {boolean} [made] */
 const held = (value, made = false) => h(made ? "span.val.made" : "span.val", { title: value }, value.length > 48 ? `${value.slice(0, 47)}…` : value);
 
+/** Fewer steps than these say too little. */
+const FEW = 3;
+
 /** The way back, what happens in libraries folded. @param {import("./api.js").Answer} found @param {number} [most] */
 export function chain(found, most) {
   const steps = found.rows.flatMap(entry).filter(Boolean);
-  const own = steps.filter((step) => library || !step.library);
+  const mine = steps.filter((step) => !step.library);
+  // A way that is nearly all in libraries is shown as it is.
+  const own = library || mine.length < FEW ? steps : mine;
   const shown = own.slice(0, most ?? own.length);
   const list = h("ol.chain", { "aria-label": "The way back, the value first" }, shown.map((step) => h(`li.step.${step.kind}`, null, h("span.dot", { "aria-hidden": "true" }), step.made)));
   const hidden = steps.length - own.length;
@@ -91,15 +100,29 @@ function entry(entry) {
       else groups.push({ line, value: move.value, moves: [move] });
     }
     return groups.map((group) => ({ kind: "moved", library: group.moves.every((/** @type {any} */ move) => move.place.library), made: h("div.moved", { title: [...new Set(group.moves.map((/** @type {any} */ move) => move.what))].join(" · ") },
-      h("span.verb", null, [...new Set(group.moves.map((/** @type {any} */ move) => move.how))].join(", ")), goes(group.moves[0].place), group.value && held(group.value)) }));
+      h("span.verb", null, [...new Set(group.moves.map((/** @type {any} */ move) => move.how))].join(", ")), goes(group.moves[0].place), group.value && held(group.value), chosen(group.moves)) }));
   }
   if (entry.step === "end") {
-    return [{ kind: "end", library: false, made: h("div", null, h("p.what", null, entry.kind !== "stopped" && !entry.what.startsWith("…") && h("span.verb", null, "it comes from"), h("span.val", null, entry.what)), entry.place && goes(entry.place), entry.led && h("p.detail", null, "led there by ", goes(entry.led.place), entry.led.value && ` decided by ${entry.led.value}`), entry.remark && h("p.detail", null, entry.remark)) }];
+    return [{ kind: "end", library: false, made: h("div", null, h("p.what", null, entry.kind !== "stopped" && !entry.what.startsWith("…") && h("span.verb", null, "it comes from"), h("span.val", null, entry.what)), entry.place && goes(entry.place), entry.led && h("p.detail", null, "led there by ", goes(entry.led.place), entry.led.value && ` decided by ${entry.led.value}`), entry.remark && h("p.detail", null, entry.remark),
+      entry.kind === "input" && entry.offset !== null && h("button", { type: "button", onclick: () => go({ view: "why", about: `input:${entry.offset}:${entry.file === "standard input" ? "" : entry.file}` }) }, "What did this byte influence?")) }];
   }
   if (entry.step === "again")
     return [{ kind: "again", library: Boolean(entry.back.place?.library), made: h("div", null, h("p.what", null, h("span.verb", null, `the last ${counted(entry.steps, "step")} repeat ${grouped(entry.times)} times, back to`), h("span.val", null, entry.back.value)), goes(entry.back.place)) }];
   return [{ kind: "computed", library: Boolean(entry.place.library), made: h("div.moved", null, h("span.verb", null, entry.step), goes(entry.place), held(entry.value, true),
-    h("p.detail", null, "from ", entry.operands.map((/** @type {any} */ operand, /** @type {number} */ index) => [index ? ", " : "", h(`span.operand${operand.followed ? ".followed" : ""}`, { title: operand.followed ? "What comes next is about this" : operand.constant ? "a constant" : "" }, operand.constant || !entry.place.at ? `${operand.role} ${operand.value}` : `${operand.role} ${operand.value}`)]))) }];
+    h("p.detail", null, "from ", entry.operands.map((/** @type {any} */ operand, /** @type {number} */ index) => [index ? ", " : "", operand_(entry.place, operand)]))) }];
+}
+
+/** A value that went into another. What the chain does not follow can be followed instead. @param {any} place @param {any} operand */
+function operand_(place, operand) {
+  const text = `${operand.role} ${operand.value}`;
+  if (operand.constant || operand.followed || !place.at) return h(`span.operand${operand.followed ? ".followed" : ""}`, { title: operand.followed ? "What comes next is about this" : operand.constant ? "A constant" : "" }, text);
+  return h("button.link.operand", { type: "button", title: `Where did the ${operand.role} come from?`, onclick: () => go({ view: "why", at: place.at, about: `operand:${operand.role}` }) }, text);
+}
+
+/** Of a value that was selected from two: what decided it. @param {any[]} moves */
+function chosen(moves) {
+  const select = moves.find((/** @type {any} */ move) => move.how === "selected");
+  return select && h("p.detail", null, h("button.link", { type: "button", title: "What decided which of two values it is?", onclick: () => go({ view: "why", at: select.place.at, about: "operand:condition" }) }, "why this one?"));
 }
 
 /** What a variable held, each time that the run was at this line. @param {HTMLElement} body @param {string} name */
@@ -124,18 +147,87 @@ async function uses(body) {
   fill(body, h("p.about", null, `What depends directly on what ${focus.at} computed`), list.length ? list : empty("Nothing was computed here."), answered(found));
 }
 
+/** A byte of input: `27:./signed.lua`, or `27:` of standard input. @param {string} text */
+const input = (text) => ({ byte: text.replace(/:.*/, ""), file: text.includes(":") ? text.slice(text.indexOf(":") + 1) : "" });
+
+/** All that depends on a byte of input, up to the bytes of output. @param {HTMLElement} body @param {Record<string, any>} options */
+async function influence(body, options) {
+  const found = await ask("influence", options, "why");
+  const { value, t, outputs, statements, executions, lines } = found.doc;
+  const shown = value >= 32 && value < 127 ? `‘${String.fromCharCode(value)}’` : `0x${value.toString(16)}`;
+  const foreign = new Set((await files()).filter((/** @type {any} */ one) => one.library).map((/** @type {any} */ one) => one.file));
+  const texts = outputs.length ? await ask("output", {}, "influence-output") : null;
+  const bytes = outputs.reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + one.bytes, 0);
+  const out = h("ol.chain", { "aria-label": "Output that depends on it" }, outputs.slice(0, 200).map((/** @type {any} */ one) => h("li.step.end", null, h("span.dot", { "aria-hidden": "true" }), h("div", null,
+    h("button.place", { type: "button", onclick: () => go({ view: "why", about: `${one.stream}:${one.first}` }) }, h("span.where", null, `${one.stream} ${grouped(one.first)}${one.bytes > 1 ? ` … ${grouped(one.first + one.bytes - 1)}` : ""}`), h("code", null, JSON.stringify(printed(texts?.doc, one)))),
+    h("span.soft", null, ` at t=${grouped(one.t)}`)))));
+  const own = lines.filter((/** @type {any} */ line) => !foreign.has(line.source.file));
+  const most = own.reduce((/** @type {number} */ most, /** @type {any} */ line) => Math.max(most, line.sliced), 1);
+  fill(body, h("div.about", null, h("p.said", null, `The byte is ${shown}. ${bytes ? `${counted(bytes, "byte")} of output depend on it` : "No byte of output depends on it"}, and ${counted(statements, "statement")}, ${counted(executions, "execution")} of them.`),
+    h("p", null, h("button.place", { type: "button", onclick: () => go({ view: "source", at: `t=${t}`, file: "", line: "" }) }, h("span.where", null, `t=${grouped(t)}`), "where it was read"))),
+  panel("Output that depends on it", bytes ? counted(bytes, "byte") : null, outputs.length ? out : empty("Nothing that was printed depends on it."), outputs.length > 200 ? h("p.more", null, `and ${grouped(outputs.length - 200)} stretches more`) : null),
+  panel("Lines that depend on it", own.length < lines.length ? `${grouped(own.length)} of ${counted(lines.length, "line")}; the others are in library code` : counted(own.length, "line"), h("table.list", null, h("thead", null, h("tr", null, h("th", null, "Line"), h("th.n", null, "Executions that depend"), h("th.n", null, "of"))),
+    h("tbody", null, own.slice(0, 400).map((/** @type {any} */ line) => { const bar = h("span.bar", null); bar.style.width = `${(100 * line.sliced) / most}%`; return h("tr", null, h("td", null, h("button.link", { type: "button", onclick: () => go({ view: "source", file: line.source.file, line: String(line.source.line) }) }, `${base(line.source.file)}:${line.source.line}`)), h("td.n.share", null, bar, grouped(line.sliced)), h("td.n", null, grouped(line.executed))); })))), answered(found));
+}
+
+/** What a stretch of output reads. @param {any} doc @param {any} one */
+function printed(doc, one) {
+  const bytes = [];
+  for (const write of doc?.writes ?? []) {
+    if (write.stream !== one.stream) continue;
+    const from = Math.max(0, one.first - write.first);
+    const to = Math.min(write.bytes.length / 2, one.first + Math.min(one.bytes, 80) - write.first);
+    for (let at = from; at < to; at += 1) bytes.push(Number.parseInt(write.bytes.slice(2 * at, 2 * at + 2), 16));
+  }
+  return new TextDecoder().decode(Uint8Array.from(bytes));
+}
+
 /** @param {HTMLElement} body @param {string} at */
 async function whyNot(body, at) {
-  const found = await ask("why-not", { at }, "why");
-  const { cause, others, before } = found.doc;
-  const told = [before && h("p.soft", null, `It was executed ${grouped(before.times)} times, the last at t=${grouped(before.t)}.`), told_(cause), others.map((/** @type {any} */ other) => told_(other))];
+  const after = focus.from ? `t=${focus.from}` : undefined;
+  let found;
+  try { found = await ask("why-not", { at, after }, "why"); } catch (error) {
+    if (error instanceof Superseded || !after) throw error;
+    return around(body, at, error);
+  }
+  const { cause, before } = found.doc;
+  const told = [before && h("p.soft", null, `It was executed ${counted(before.times, "time")} before, the last at t=${grouped(before.t)}.`), told_(cause), found.doc.others.map((/** @type {any} */ other) => told_(other))];
   fill(body, h("div.about", null, told), h("h2", null, "Where what decided it came from"), found.doc.why.length ? chain({ ...found, rows: found.doc.why }) : empty("Nothing decided it but where the run ended."), answered(found));
+}
+
+/**
+ * A line that ran, but not in the range: when it ran before and after.
+ * @param {HTMLElement} body @param {string} at @param {any} error
+ */
+async function around(body, at, error) {
+  const [before, within] = await Promise.all([
+    ask("executions", { at, limit: 1, to: `t=${Math.max(1, Number(focus.from) - 1)}` }, "before"),
+    ask("executions", { at, limit: 1, from: `t=${focus.from}`, to: `t=${focus.to}` }, "within")]);
+  const count = within.doc.count;
+  if (within.doc.within) throw error;
+  const [earlier, next] = [Number(focus.from) > 1 ? before.doc.within : 0, within.doc.first];
+  const link = (/** @type {number} */ number, /** @type {string} */ label) => h("p", null, h("button.place", { type: "button", onclick: () => go({ view: "source", at: `${at}#${number}`, file: "", line: "" }) }, h("span.where", null, `${at}#${grouped(number)}`), label));
+  fill(body, h("div.about", null, h("p.said", null, `It is not executed from t=${grouped(Number(focus.from))} to t=${grouped(Number(focus.to))}, but ${counted(earlier, "time")} before and ${counted(count - earlier, "time")} after.`),
+    earlier ? link(earlier, "the last execution before the range") : null, next <= count ? link(next, "the first execution after the range") : null,
+    h("button", { type: "button", onclick: () => go({ from: "", to: "" }) }, "Count the whole run")), answered(within));
+}
+
+/** What else kept a line from running, in words. @param {any} cause */
+function others(cause) {
+  const name = cause.function?.name;
+  switch (cause.kind) {
+    case "table": return `This call through a table was executed ${counted(cause.times, "time")} and never called ${name}; the last time it called ${cause.called?.name ?? "the host"}.`;
+    case "ended": return `Control went there ${counted(cause.times, "time")}, but ${cause.stood ? "the run ended before it came back." : "an exception left the function."}`;
+    case "stopped": return "The run ended in this block, before it came there.";
+    case "host": return `Only the host could have called ${name}, and it did not.`;
+    default: return `Nothing in the program calls ${name}.`;
+  }
 }
 
 /** @param {any} cause */
 function told_(cause) {
   const place = cause.place ?? cause.call ?? null;
   const text = cause.kind === "branch" ? `This branch was executed ${counted(cause.times, "time")} and never went there${cause.value ? `: it was decided by ${cause.value}, and needed ${({ nonzero: "another value than 0", zero: "0" })[/** @type {string} */ (cause.needs)] ?? "something else"}` : ""}.`
-    : cause.kind === "table" ? `The call through a table never called ${cause.function.name}.` : cause.ending ? `The run ${cause.ending} before it came there.` : `${cause.kind}`;
+    : others(cause);
   return h("div.cause", null, h("p.said", null, text), place && goes(place), cause.went?.place && h("p.detail", null, "it went to ", goes(cause.went.place)));
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use afterimage::check;
 use afterimage::explain::explain_with;
-use afterimage::explore::{ExecutionsQuery, MomentQuery, OutputQuery, SourceQuery};
+use afterimage::explore::{ExecutionsQuery, InfluenceQuery, MomentQuery, OutputQuery, SourceQuery};
 use afterimage::export::{ExportFormat, ExportQuery, Least};
 use afterimage::files::Loaded;
 use afterimage::info::info;
@@ -43,16 +43,14 @@ pub(crate) enum Lane {
     Values,
 }
 
-impl Lane {
-    pub const COUNT: usize = 3;
-}
-
 /// An answer.
 pub(crate) struct Answer {
     pub content_type: &'static str,
     pub body: Vec<u8>,
     /// The same question will have the same answer.
     pub is_final: bool,
+    /// The command that answers the same, if only the answer tells it.
+    pub command: Option<String>,
 }
 
 /// Returns the lane of a question; `None` if there is no such question.
@@ -67,7 +65,7 @@ pub(crate) fn lane(command: &str, parameters: &Parameters) -> Option<Lane> {
         "source" | "cfg" | "calls" | "paths" | "export" => Lane::Path,
         "executions" if !parameters.has_limit(ExecutionsQuery::FEW) => Lane::Path,
         "executions" | "moment" | "trace" | "state" | "why" | "why-not" | "deps" | "values"
-        | "memory" | "output" => Lane::Values,
+        | "memory" | "output" | "influence" => Lane::Values,
         _ => return None,
     })
 }
@@ -85,6 +83,8 @@ pub(crate) fn as_command(command: &str, parameters: &Parameters, file: &str) -> 
             Parameters::default().command("profile", file)
         ),
         "output" => Parameters::default().command("info", file),
+        // The answer knows where in memory the byte was.
+        "influence" => Parameters::default().command("info", file),
         "executions" | "moment" => {
             let mut parameters = parameters.clone();
             let at = parameters.text("at").unwrap_or_default();
@@ -117,6 +117,7 @@ pub(crate) fn answer(session: &Session, command: &str, parameters: Parameters) -
         session,
         parameters,
         out: Vec::new(),
+        command: None,
     };
     match command {
         "info" => asked.info()?,
@@ -141,6 +142,7 @@ pub(crate) fn answer(session: &Session, command: &str, parameters: Parameters) -
         "values" => asked.values()?,
         "memory" => asked.memory()?,
         "output" => asked.output()?,
+        "influence" => asked.influence()?,
         other => bail!("there is no question {other}"),
     }
     Ok(Answer {
@@ -151,6 +153,7 @@ pub(crate) fn answer(session: &Session, command: &str, parameters: Parameters) -
         body: asked.out,
         // More of the output may be available once values are built.
         is_final: !matches!(command, "info" | "output"),
+        command: asked.command,
     })
 }
 
@@ -159,6 +162,7 @@ struct Asked<'s> {
     session: &'s Session,
     parameters: Parameters,
     out: Vec<u8>,
+    command: Option<String>,
 }
 
 /// Keeps the output of a report.
@@ -272,6 +276,26 @@ impl Asked<'_> {
         self.document(&document)
     }
 
+    fn influence(&mut self) -> Result<()> {
+        let query = InfluenceQuery {
+            file: self.parameters.text("file"),
+            byte: self
+                .parameters
+                .parsed("byte", "a number from 0 on")?
+                .context("byte is missing")?,
+        };
+        self.parameters.finish()?;
+        let document = self.session.influence(&query)?;
+        let (at, address) = (
+            format!("t={}", document.t + 1),
+            format!("{0:#x}..{0:#x}", document.address),
+        );
+        let options = [("at", &*at), ("address", &*address), ("forward", "")];
+        let file = self.session.at().display().to_string();
+        self.command = Some(Parameters::of(&options).command("slice", &file));
+        self.document(&document)
+    }
+
     fn executions(&mut self) -> Result<()> {
         let query = ExecutionsQuery {
             at: self.parameters.needed("at")?,
@@ -309,8 +333,8 @@ impl Asked<'_> {
         let call = call.as_deref().map(occurrence).transpose()?;
         let loaded = Loaded::of(self.session);
         let source = self.session.source_map();
-        let names = self.session.module().names(&source);
-        let id = self.named(Ok(names.find(&name, &source)?))?;
+        let names = self.session.module().names(source);
+        let id = self.named(Ok(names.find(&name, source)?))?;
         let name = names.function(id);
         let function = loaded.program.function(id);
         let function = function.ok_or_else(|| anyhow!("{name} is imported, so it has no graph"))?;

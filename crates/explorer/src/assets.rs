@@ -41,6 +41,7 @@ assets! {
     "source.js": "text/javascript; charset=utf-8",
     "state.js": "text/javascript; charset=utf-8",
     "timeline.js": "text/javascript; charset=utf-8",
+    "wat.js": "text/javascript; charset=utf-8",
     "why.js": "text/javascript; charset=utf-8",
 }
 

@@ -1,15 +1,12 @@
 //! One recording, asked by many requests.
 //!
-//! Questions about counts, about the path and about values wait in separate lanes, so that quick
-//! ones are not delayed by long ones. Within a lane, questions are answered one after another: they
-//! share built data. A question that waits is given up when the same view of the page asks a newer
-//! one, and so is the building of values for one.
+//! Questions about counts, about the path and about values wait in lanes of their own, so that what is quick is not held up by what is long. In a lane one question
+//! is answered after the other: they share what is built.
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use afterimage::Session;
@@ -18,8 +15,9 @@ use afterimage::sources::SourcePaths;
 use anyhow::{Context, Result};
 use serde_json::json;
 
-use crate::ask::{self, Answer, Lane};
+use crate::ask::{self, Answer};
 use crate::http::Response;
+use crate::lanes::Lanes;
 use crate::parameters::Parameters;
 use crate::standing::Standing;
 use crate::works::Works;
@@ -33,20 +31,8 @@ pub(crate) struct Desk {
     session: Session,
     works: Works,
     standing: Standing,
-    waiting: Mutex<Waiting>,
-    changed: Condvar,
+    lanes: Lanes,
     kept: Mutex<Kept>,
-}
-
-#[derive(Default)]
-struct Waiting {
-    /// The lanes in use.
-    taken: [bool; Lane::COUNT],
-    /// The view whose question is answered in each lane.
-    running: [Option<String>; Lane::COUNT],
-    /// The number of the newest question of each view.
-    newest: HashMap<String, u64>,
-    asked: u64,
 }
 
 /// Answers that were given, the oldest first.
@@ -79,22 +65,6 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A lane that is taken until this is dropped.
-struct Taken<'d> {
-    desk: &'d Desk,
-    lane: Lane,
-}
-
-impl Drop for Taken<'_> {
-    fn drop(&mut self) {
-        let mut waiting = lock(&self.desk.waiting);
-        waiting.taken[self.lane as usize] = false;
-        waiting.running[self.lane as usize] = None;
-        drop(waiting);
-        self.desk.changed.notify_all();
-    }
-}
-
 impl Desk {
     /// Opens a recording.
     ///
@@ -110,8 +80,7 @@ impl Desk {
             session: session.looking_at(code).reading(sources),
             works,
             standing,
-            waiting: Mutex::default(),
-            changed: Condvar::new(),
+            lanes: Lanes::default(),
             kept: Mutex::default(),
         })
     }
@@ -135,9 +104,10 @@ impl Desk {
             response
                 .headers
                 .push(("X-Afterimage-Took", format!("{took:.2}{kept}")));
-            response
-                .headers
-                .push(("X-Afterimage-Command", encoded(&shown)));
+            response.headers.push((
+                "X-Afterimage-Command",
+                encoded(answer.command.as_ref().unwrap_or(&shown)),
+            ));
             response
         };
         let known = lock(&self.kept).answers.get(&key).cloned();
@@ -153,7 +123,8 @@ impl Desk {
                 format!("there is no question {command}; docs/EXPLORE.md lists them"),
             );
         };
-        let Some(_taken) = self.wait(lane, view) else {
+        let stop = self.session.cancel();
+        let Some(_taken) = self.lanes.wait(lane, view, &shown, stop) else {
             return Response::refused(409, "a newer question of the same view took its place");
         };
         let answered = catch_unwind(AssertUnwindSafe(|| {
@@ -182,46 +153,24 @@ impl Desk {
         }
     }
 
-    /// Waits for a lane; `None` if the same view asks something newer meanwhile.
-    fn wait(&self, lane: Lane, view: Option<&str>) -> Option<Taken<'_>> {
-        let mut waiting = lock(&self.waiting);
-        waiting.asked += 1;
-        let number = waiting.asked;
-        if let Some(view) = view {
-            waiting.newest.insert(view.to_owned(), number);
-            // Its unfinished build is kept, and the next question continues from there.
-            if waiting.running[Lane::Values as usize].as_deref() == Some(view) {
-                self.session.cancel().store(true, Ordering::SeqCst);
-            }
-            self.changed.notify_all();
-        }
-        loop {
-            let newest = view.and_then(|view| waiting.newest.get(view));
-            if newest.is_some_and(|newest| *newest != number) {
-                return None;
-            }
-            if !waiting.taken[lane as usize] {
-                waiting.taken[lane as usize] = true;
-                waiting.running[lane as usize] = view.map(str::to_owned);
-                if lane == Lane::Values {
-                    self.session.cancel().store(false, Ordering::SeqCst);
-                }
-                return Some(Taken { desk: self, lane });
-            }
-            let woken = self.changed.wait(waiting);
-            waiting = woken.unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
-    /// Returns the current work, and the remarks.
+    /// What goes on, and what was remarked.
     pub fn progress(&self) -> Response {
-        let told = json!({ "works": self.works.going(), "notes": self.works.notes() });
+        let told = json!({
+            "works": self.works.going(),
+            "answering": self.lanes.answering(),
+            "notes": self.works.notes(),
+        });
         Response::of("application/json", told.to_string())
     }
 
-    /// Stops the building of values.
-    pub fn cancel(&self) -> Response {
-        self.session.cancel().store(true, Ordering::SeqCst);
+    /// Stops the building of values, and what is being answered, for one view or for all.
+    pub fn cancel(&self, query: &str) -> Response {
+        let mut parameters = match Parameters::read(query) {
+            Ok(parameters) => parameters,
+            Err(error) => return Response::refused(400, format!("{error:#}")),
+        };
+        let view = parameters.text("view");
+        self.lanes.stop(view.as_deref(), self.session.cancel());
         self.progress()
     }
 }

@@ -196,7 +196,7 @@ impl Shared {
             return match question {
                 "page" => self.page(),
                 "progress" => self.desk.progress(),
-                "cancel" => self.desk.cancel(),
+                "cancel" => self.desk.cancel(&request.query),
                 "notes" => self.notes(request),
                 _ => self
                     .desk

@@ -15,6 +15,7 @@ mod desk;
 mod explorer;
 mod guard;
 mod http;
+mod lanes;
 mod notes;
 mod parameters;
 mod report;

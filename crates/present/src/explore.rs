@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::document::objects::{Function, Position, position};
 use crate::document::{Document, NoRows};
+use crate::slice::SliceLine;
 
 /// The source files that the program's code comes from.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -92,11 +93,14 @@ pub struct SourceRow {
     pub text: String,
     /// The number of arrivals; `null` if it has no code.
     pub count: Option<u64>,
-    /// Instructions executed that come from it, in the whole run.
+    /// Instructions executed that come from it.
     pub instructions: u64,
-    /// Its branches, in the whole run.
+    /// Its branches.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub branches: Vec<SourceBranch>,
+    /// Whether it was executed, but not in the stretch that was asked for.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub elsewhere: bool,
 }
 
 /// A branch of a line.
@@ -113,7 +117,7 @@ pub struct SourceBranch {
 /// A way of a branch.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SourceWay {
-    /// The kind: `taken`, `not taken`, `then`, `else`, `table 3`.
+    /// Which one: `taken`, `not taken`, `then`, `else`, `table 3`. In a stretch, ways to the same place are one: `table 1, table 3`.
     pub kind: String,
     /// The count.
     pub count: u64,
@@ -159,6 +163,50 @@ pub struct OutputWrite {
     pub first: u64,
     /// The bytes, as hexadecimal digits.
     pub bytes: String,
+}
+
+/// What a byte of input influenced.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct InfluenceDocument {
+    /// The byte, in words.
+    pub about: String,
+    /// Its value.
+    pub value: u8,
+    /// Where in memory 0 it was put.
+    pub address: u64,
+    /// The time of the block that ends with the call that read it.
+    pub t: u64,
+    /// Which call of the host, from 1.
+    pub call: u64,
+    /// The bytes of output that depend on it, in the order in which they were put out.
+    pub outputs: Vec<InfluencedOutput>,
+    /// How many statements depend on it.
+    pub statements: u64,
+    /// How many executions of these.
+    pub executions: u64,
+    /// The lines with such statements.
+    pub lines: Vec<SliceLine>,
+}
+
+impl Document for InfluenceDocument {
+    const NAME: &'static str = "influence";
+    const COMMAND: &'static str = "GET influence";
+    type Row = NoRows;
+}
+
+/// Bytes of output, one after the other.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct InfluencedOutput {
+    /// `stdout` or `stderr`.
+    pub stream: &'static str,
+    /// Which call of the host, from 1.
+    pub call: u64,
+    /// The time of the block that ends with the call.
+    pub t: u64,
+    /// The number of the first byte, from 0, as `why --stdout` takes it.
+    pub first: u64,
+    /// How many they are.
+    pub bytes: u64,
 }
 
 /// When a place was executed.

@@ -3,7 +3,11 @@
 //!
 //! A page opens from disk and is self-contained: it has no script, and loads nothing.
 
+mod counted;
+
 use std::io::Write;
+
+pub use counted::{CountedBranch, CountedLine, LEGEND, begin_counted, count};
 
 use crate::PresentError;
 use crate::plain::plain;
@@ -27,6 +31,13 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums } th { fon
 .code table { font: 12.5px/1.55 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; width: 100%; margin: .3rem 0 }
 .code td { padding: 0 .7rem; white-space: pre; vertical-align: top } .code td:last-child { width: 100% }
 .code th { padding: .1rem .7rem .3rem; font-weight: 400 }
+.soft, td.soft { color: var(--soft) } p.soft { margin: .4rem 0 } code { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; font-size: .92em }
+.list { width: 100% } .scroll { overflow-x: auto }
+.legend { display: flex; flex-wrap: wrap; gap: .2rem 1.5rem; color: var(--soft); margin: 1rem 0 0; padding: 0; list-style: none }
+.x { color: var(--bad); font-weight: 700; font-style: normal } .h { color: var(--some); font-weight: 700; font-style: normal }
+.code tr.hit td:first-child { box-shadow: inset 3px 0 var(--good) } .code tr.part td:first-child { box-shadow: inset 3px 0 var(--some) } .code tr.miss td:first-child { box-shadow: inset 3px 0 var(--bad) }
+.code tr.miss { background: var(--bad-page) } .code tr.part td.b { background: var(--some-page) } .code tr.hit td.c, .code tr.part td.c, .code tr.miss td.c, .code td.b { color: var(--ink) } .code td.b { text-align: left } .code td.b small { color: var(--soft); font-size: 1em }
+tr:target { outline: 2px solid var(--link); outline-offset: -2px }
 td.n, th.n { text-align: right } .code td.n { color: var(--soft); user-select: none }
 ";
 

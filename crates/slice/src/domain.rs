@@ -1,5 +1,7 @@
 //! The labels that are carried forward along dependences.
 
+use afterimage_machine::Range;
+
 use crate::plan::Plan;
 use crate::stretch::Execution;
 
@@ -71,6 +73,9 @@ pub(crate) trait Domain {
     /// The label of the host's results in a call with a label, if the data that it took has this
     /// one.
     fn host(&mut self, call: Self::Label, taken: Self::Label) -> Self::Label;
+
+    /// In the call of the host that ends an execution, the host read bytes with a label.
+    fn host_read(&mut self, _: Execution, _: Range) {}
 
     /// Whether a node can be skipped if nothing that it reads has a label.
     const SKIPS: bool;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use afterimage_ids::{FuncId, NodeId, PrimaryMap};
-use afterimage_machine::NodeCode;
+use afterimage_machine::{NodeCode, Range};
 use afterimage_program::Program;
 use afterimage_wpp::Node;
 
@@ -21,6 +21,17 @@ struct Reached {
     marks: Marks,
     /// The executions in the slice, if requested.
     instances: Option<Instances>,
+    /// What the host read that depends on the criteria.
+    host_read: Vec<HostTook>,
+}
+
+/// Bytes that the host read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostTook {
+    /// The time of the first block of the execution that ends with the call.
+    pub start: u64,
+    /// The bytes.
+    pub range: Range,
 }
 
 impl Reached {
@@ -98,6 +109,11 @@ impl Domain for Reached {
     fn host(&mut self, call: Reach, taken: Reach) -> Reach {
         call.max(taken)
     }
+
+    fn host_read(&mut self, execution: Execution, range: Range) {
+        let start = execution.start;
+        self.host_read.push(HostTook { start, range });
+    }
 }
 
 fn farthest(on: &[(Why, Reach)]) -> Reach {
@@ -132,6 +148,7 @@ impl<'a> Forward<'a> {
         let reached = Reached {
             marks: Marks::new(nodes.len()),
             instances: None,
+            host_read: Vec::new(),
         };
         Self {
             walk: Walk::new(program, nodes, follows, reached),
@@ -176,6 +193,11 @@ impl<'a> Forward<'a> {
     /// The executions in the slice, if they were recorded.
     pub fn instances(&mut self) -> Option<Instances> {
         self.walk.domain.instances.take()
+    }
+
+    /// What the host read up to now that depends on the criteria, in order.
+    pub fn host_read(&mut self) -> Vec<HostTook> {
+        std::mem::take(&mut self.walk.domain.host_read)
     }
 
     /// Returns the slice.

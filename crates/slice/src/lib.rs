@@ -42,7 +42,7 @@ pub use backward::Backward;
 pub use criterion::{Criterion, Follows, Want};
 pub use domain::Why;
 pub use exercised::{Edge, Exercised, Operator};
-pub use forward::Forward;
+pub use forward::{Forward, HostTook};
 pub use instances::Instances;
 pub use marks::Slice;
 pub use potential::Potential;

@@ -634,6 +634,20 @@ impl<'a, D: Domain> Walk<'a, D> {
                         if let Some(plan) = self.plans.get(execution.node) {
                             self.domain.takes(*execution, plan, None, &on);
                         }
+                        if !on.is_empty() {
+                            let mut address = range.address;
+                            self.bytes.each(range, |length, label| {
+                                if label != D::Label::default() {
+                                    let part = Range {
+                                        address,
+                                        length,
+                                        ..range
+                                    };
+                                    self.domain.host_read(*execution, part);
+                                }
+                                address += length;
+                            });
+                        }
                         for &(_, label) in &on {
                             *taken = self.domain.taken(*taken, label);
                         }

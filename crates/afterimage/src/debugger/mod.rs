@@ -102,13 +102,13 @@ pub fn with_debugger<R>(
         let stretched = session.for_stepping()?;
         let session = stretched.as_ref().unwrap_or(session);
         let source = session.source_map();
-        let names = session.module().names(&source);
-        let operators = Operators::new(session.program(), session.bytes(), &source);
-        let folded = session.folded(&source);
+        let names = session.module().names(source);
+        let operators = Operators::new(session.program(), session.bytes(), source);
+        let folded = session.folded(source);
         let program = NamedProgram {
             session,
             names: &names,
-            source: &source,
+            source,
             operators: &operators,
         };
         let mut run = session.run_from_checkpoints()?;

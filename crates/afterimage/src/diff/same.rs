@@ -65,17 +65,17 @@ pub fn same<R>(
     }
     let found = found(a, b, alike)?;
     let sources = [a, b].map(Session::source_map);
-    let names = [a.module().names(&sources[0]), b.module().names(&sources[1])];
+    let names = [a.module().names(sources[0]), b.module().names(sources[1])];
     let operators = [
-        Operators::new(a.program(), a.bytes(), &sources[0]),
-        Operators::new(b.program(), b.bytes(), &sources[1]),
+        Operators::new(a.program(), a.bytes(), sources[0]),
+        Operators::new(b.program(), b.bytes(), sources[1]),
     ];
     let mut lines = (None, 0);
     // Lines are identified by the number of their file.
     let known = !sources[0].files().is_empty() && sources[0].files() == sources[1].files();
     if found.first.is_some() && query.lines && known {
-        let of_a = counts::line_counts(a, &names[0], &sources[0])?;
-        let of_b = counts::line_counts(b, &names[1], &sources[1])?;
+        let of_a = counts::line_counts(a, &names[0], sources[0])?;
+        let of_b = counts::line_counts(b, &names[1], sources[1])?;
         if let (Some(of_a), Some(of_b)) = (of_a, of_b) {
             let (rows, known) = counts::differences(&of_a, &of_b);
             lines = (Some(rows), known);
@@ -98,7 +98,7 @@ pub fn same<R>(
     let scenes = [0, 1].map(|side| StepScene {
         names: &names[side],
         operators: &operators[side],
-        source: &sources[side],
+        source: sources[side],
         memories: a.program().memories,
         style: query.style,
     });

@@ -83,8 +83,8 @@ pub fn versions<R>(
     say_if_given_otherwise([a, b], "was changed in the program")?;
     let [of_a, of_b] = sketched([a, b])?;
     let sources = [a, b].map(Session::source_map);
-    let version_a = Version::new(a, &sources[0]);
-    let version_b = Version::new(b, &sources[1]);
+    let version_a = Version::new(a, sources[0]);
+    let version_b = Version::new(b, sources[1]);
     let same = same_names(
         (a.program(), &version_a.names),
         (b.program(), &version_b.names),
@@ -168,8 +168,8 @@ pub fn matched<R>(
         }
     }
     let [of_a, of_b] = sketched([a, b])?;
-    let version_a = Version::new(a, &sources[0]);
-    let version_b = Version::new(b, &sources[1]);
+    let version_a = Version::new(a, sources[0]);
+    let version_b = Version::new(b, sources[1]);
     let same = same_names(
         (a.program(), &version_a.names),
         (b.program(), &version_b.names),

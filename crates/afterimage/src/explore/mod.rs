@@ -1,11 +1,14 @@
 //! Questions of the explorer's page that no command answers.
 
 mod executions;
+mod influence;
 mod moment;
 mod output;
+mod range;
 mod source;
 
 pub use executions::ExecutionsQuery;
+pub use influence::InfluenceQuery;
 pub use moment::MomentQuery;
 pub use output::OutputQuery;
 pub use source::{SourceQuery, files};

@@ -4,16 +4,15 @@ use std::collections::{BTreeMap, HashMap};
 
 use afterimage_present::document::objects::Function;
 use afterimage_present::{
-    FilesDocument, FilesEntry, SourceBranch, SourceDocument, SourceFunction, SourceRange,
-    SourceRow, SourceWay, Sources,
+    FilesDocument, FilesEntry, SourceBranch, SourceDocument, SourceFunction, SourceRow, SourceWay,
+    Sources,
 };
-use afterimage_profile::location::Place;
 use afterimage_profile::{LineRow, Profile, Scope};
 use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 
+use super::range;
 use crate::Session;
-use crate::named::with_names;
 use crate::trace::Bounds;
 
 /// What is the text of a source file, and how often was each of its lines executed?
@@ -57,11 +56,17 @@ pub fn files(session: &Session) -> Result<FilesDocument> {
 
 impl SourceQuery {
     pub(crate) fn answer(&self, session: &Session) -> Result<SourceDocument> {
-        let mut document = session.profile(|profile| self.counted(session, profile))?;
-        if self.bounds != Bounds::default() {
+        let is_bound = self.bounds != Bounds::default();
+        if is_bound {
             session.ensure_whole_path()?;
-            self.bound(session, &mut document)?;
         }
+        let document = session.profile(|profile| {
+            let mut document = self.counted(session, profile)?;
+            if is_bound {
+                range::bound(session, profile, &self.bounds, &mut document)?;
+            }
+            Ok(document)
+        })?;
         Ok(document)
     }
 
@@ -128,6 +133,7 @@ impl SourceQuery {
                 count: row.as_ref().map(|row| row.count),
                 instructions: row.map_or(0, |row| row.instructions),
                 branches: branches.remove(&line).unwrap_or_default(),
+                elsewhere: false,
             });
         }
         Ok(SourceDocument {
@@ -141,37 +147,6 @@ impl SourceQuery {
             functions,
             lines,
             range: None,
-        })
-    }
-
-    /// Counts the lines in a stretch only.
-    fn bound(&self, session: &Session, document: &mut SourceDocument) -> Result<()> {
-        with_names(session, |program| {
-            let positions = program.positions()?;
-            let window = self.bounds.window(&positions)?;
-            document.range = Some(SourceRange {
-                first_t: window.first,
-                last_t: window.last,
-            });
-            let resolver = program.resolver();
-            for row in &mut document.lines {
-                if row.count.is_none_or(|count| count == 0) {
-                    continue;
-                }
-                let found = resolver.location(&format!("{}:{}", self.file, row.line))?;
-                let Place::Line(line, operators) = found.place else {
-                    continue;
-                };
-                let mut functions = Vec::from_iter(operators.iter().map(|(function, _)| *function));
-                functions.dedup();
-                let all = positions.arrivals(line, functions.into_iter())?;
-                let before = match window.first {
-                    0 | 1 => 0,
-                    first => all.by(first - 1)?,
-                };
-                row.count = Some(all.by(window.last)? - before);
-            }
-            Ok(())
         })
     }
 }

@@ -164,8 +164,8 @@ impl MemoryQuery {
     ) -> Result<MemoryReport> {
         let loaded = session.module();
         let source = session.source_map();
-        let names = loaded.names(&source);
-        let at = self.moment(session, &names, &source)?;
+        let names = loaded.names(source);
+        let at = self.moment(session, &names, source)?;
         let (range, found) = self.bytes(session, &names, at, ensure)?;
         let values = match session.values() {
             Err(RecordingError::NoValues) => None,
@@ -184,11 +184,11 @@ impl MemoryQuery {
         let answer = follow(session, |run, log| {
             Ok(memory_at(run, log, index, range, at)?)
         })?;
-        let operators = Operators::new(&loaded.program, &loaded.bytes, &source);
+        let operators = Operators::new(&loaded.program, &loaded.bytes, source);
         let scene = StepScene {
             names: &names,
             operators: &operators,
-            source: &source,
+            source,
             memories: loaded.program.memories,
             style: Style::default(),
         };

@@ -63,8 +63,8 @@ pub fn find<R>(
             let source = session.source_map();
             return ask(&FoundSlice {
                 session,
-                names: &session.module().names(&source),
-                source: &source,
+                names: &session.module().names(source),
+                source,
                 scene: None,
                 saved: kept::named(session, name)?,
                 written: None,

@@ -89,14 +89,14 @@ impl ConditionQuery {
         };
         let loaded = session.module();
         let source = session.source_map();
-        let names = loaded.names(&source);
-        let place = named_place(session, &names, &source, query)?;
+        let names = loaded.names(source);
+        let place = named_place(session, &names, source, query)?;
         let variables = Variables::open(&loaded.bytes)?;
         for (_, path) in &condition.paths {
             known(session, &variables, path, &names, &place.place)?;
         }
         let values = session.values()?;
-        let (all, happened) = occasions(session, &values, &names, &source, place.place.clone())?;
+        let (all, happened) = occasions(session, &values, &names, source, place.place.clone())?;
         let count = all.count();
         let by = |time| Ok(all.by(time)?);
         let (first, last) = place.which.range(count, (&place.at, happened), by)?;
@@ -113,7 +113,7 @@ impl ConditionQuery {
             first_path,
             place: &place.place,
             names: &names,
-            source: &source,
+            source,
             listed,
             wanted: self.wanted,
             progress: session.monitor().begin(work, Some(total)),

@@ -29,20 +29,14 @@ impl ValuesQuery {
     pub(crate) fn answer(&self, traced: &Session) -> Result<ValuesReport> {
         let loaded = traced.module();
         let source = traced.source_map();
-        let names = loaded.names(&source);
+        let names = loaded.names(source);
         let types = Types::new(&loaded.program, &loaded.bytes);
-        let found = statements(traced, &names, &source, &types, &self.at)?;
+        let found = statements(traced, &names, source, &types, &self.at)?;
         let which = self.instances.named(&self.at, found.occurrence)?;
         let values = traced.values()?;
         // A number after the place names executions that belong together.
         let named = match found.occurrence {
-            Some(_) => Some(chosen(
-                traced,
-                &values,
-                (&names, &source),
-                &found,
-                &self.at,
-            )?),
+            Some(_) => Some(chosen(traced, &values, (&names, source), &found, &self.at)?),
             None => None,
         };
         let trap = traced.trap()?;

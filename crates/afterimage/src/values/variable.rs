@@ -34,11 +34,11 @@ impl VariableQuery {
         let (name, query) = (self.name.as_str(), &self.values);
         let loaded = traced.module();
         let source = traced.source_map();
-        let names = loaded.names(&source);
+        let names = loaded.names(source);
         let path: Path = name.parse().map_err(|error: PathError| {
             anyhow::anyhow!("--var {name}: {error}; write a name, p->next, s.member, a[3] or *p")
         })?;
-        let NamedPlace { place, which, at } = named_place(traced, &names, &source, query)?;
+        let NamedPlace { place, which, at } = named_place(traced, &names, source, query)?;
         let at = at.as_str();
         let local = match only_function(&place) {
             Some(function) => wasm_local(loaded, &names, function, name),
@@ -52,7 +52,7 @@ impl VariableQuery {
             known(traced, variables, &path, &names, &place)?;
         }
         let values = traced.values()?;
-        let (occasions, happened) = occasions(traced, &values, &names, &source, place)?;
+        let (occasions, happened) = occasions(traced, &values, &names, source, place)?;
         let count = occasions.count();
         let by = |time| Ok(occasions.by(time)?);
         let (first, last) = which.range(count, (at, happened), by)?;

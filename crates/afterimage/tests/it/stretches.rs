@@ -152,8 +152,8 @@ fn same_answers(full: &Session, alone: &Session, visits: &[(u64, NodeId)]) -> us
         }
         let op = code.insts[random.below(code.insts.len())].op;
         let source = full.source_map();
-        let names = full.module().names(&source);
-        let positions = full.positions(&names, &source).unwrap();
+        let names = full.module().names(source);
+        let positions = full.positions(&names, source).unwrap();
         let node = &full.path().unwrap().nodes()[node];
         let function = full.program().function(node.function).unwrap();
         let block = function.block_of(op);
@@ -225,8 +225,8 @@ fn begun_alike(full: &Session, few: &Session, visits: &[(u64, NodeId)]) {
         let function = full.program().function(node.function).unwrap();
         let op = function.cfg.blocks[node.blocks[0]].ops.start;
         let source = full.source_map();
-        let names = full.module().names(&source);
-        let positions = full.positions(&names, &source).unwrap();
+        let names = full.module().names(source);
+        let positions = full.positions(&names, source).unwrap();
         let Some(at) = positions.written(node.function, op, time).unwrap() else {
             continue;
         };

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use afterimage_slice::{Criterion, Follows, Forward, Slice};
+use afterimage_slice::{Criterion, Follows, Forward, HostTook, Slice};
 use afterimage_trace::LogReader;
 use afterimage_wpp::Segments;
 
@@ -28,8 +28,24 @@ pub fn forward<S: Segments>(
 where
     S::Error: Error + 'static,
 {
+    Ok(influence(run, log, follows, criteria)?.0)
+}
+
+/// Like [`forward`], with what the host read that depends on the criteria, in order: what was put out, for example.
+///
+/// # Errors
+/// As for [`forward`].
+pub fn influence<S: Segments>(
+    run: Run<'_, S>,
+    log: LogReader,
+    follows: Follows,
+    criteria: Vec<Criterion>,
+) -> Result<(Slice, Vec<HostTook>), StepsError<S::Error>>
+where
+    S::Error: Error + 'static,
+{
     let Some(first) = criteria.iter().map(|criterion| criterion.start).min() else {
-        return Ok(Slice::default());
+        return Ok((Slice::default(), Vec::new()));
     };
     let Run { program, path, .. } = run;
     let (nodes, length) = (path.nodes(), path.length());
@@ -53,7 +69,8 @@ where
                 followed.go_over(&mut slicer, &mut begun);
                 Wanted::More
             });
-            slicer.finish()
+            let read = slicer.host_read();
+            (slicer.finish(), read)
         },
     )
 }

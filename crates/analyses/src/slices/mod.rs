@@ -57,11 +57,11 @@ mod report;
 mod saved;
 mod verify;
 
-pub use afterimage_slice::{Criterion, Edge, Follows, Operator, Reach, Slice, Want, Why};
+pub use afterimage_slice::{Criterion, Edge, Follows, HostTook, Operator, Reach, Slice, Want, Why};
 pub use backward::backward;
 pub use chop::chop;
 pub use exercised::{Direction, exercised, grouped, is_followed, reachable};
-pub use forward::forward;
+pub use forward::{forward, influence};
 pub use near::near;
 pub use nearest::{Place, nearest};
 pub use query::{SliceAbout, SliceAlong, SliceQuery};

@@ -18,6 +18,7 @@ mod diff_ranks;
 mod documents;
 mod effects_hold;
 mod explorer_holds;
+mod explorer_ranges;
 mod expressions_hold;
 mod foreign_debug;
 mod forged;

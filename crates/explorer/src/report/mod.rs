@@ -9,7 +9,7 @@ mod way;
 use std::io::Write;
 
 use afterimage::present::grouped;
-use afterimage::present::page::{self, escaped};
+use afterimage::present::page::{self, CountedBranch, CountedLine, LEGEND, escaped};
 use afterimage::slice::{Wanted, find};
 use afterimage::why::WhyQuery;
 use afterimage::{Session, text};
@@ -31,12 +31,12 @@ pub struct Report {
 
 /// The styles that only this page needs.
 const STYLE: &str = "
-.soft, small { color: var(--soft) } pre { font: 12.5px/1.6 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; background: var(--panel); border: 1px solid var(--line); border-radius: 6px; padding: .6rem .8rem; overflow: auto; max-height: 28rem; white-space: pre-wrap; overflow-wrap: anywhere; margin: .4rem 0 }
+pre { font: 12.5px/1.6 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; background: var(--panel); border: 1px solid var(--line); border-radius: 6px; padding: .6rem .8rem; overflow: auto; max-height: 28rem; white-space: pre-wrap; overflow-wrap: anywhere; margin: .4rem 0 }
 .ended { border-left: 3px solid var(--good); padding: .1rem 0 .1rem .9rem; margin: 1rem 0 } .ended.ill { border-color: var(--bad) } .ended p { margin: .3rem 0 } .ended strong { font-size: 1.05rem }
-.list { width: 100% } .list td, .list th { padding: .22rem .6rem; border-bottom: 1px solid var(--line); vertical-align: top } .list td:last-child { overflow-wrap: anywhere }
+.list td, .list th { padding: .22rem .6rem; border-bottom: 1px solid var(--line); vertical-align: top } .list td:last-child { overflow-wrap: anywhere }
 .flame { position: relative; overflow: hidden; border-radius: 4px } .flame div { position: absolute; height: 19px; font: 11px/19px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; overflow: hidden; white-space: nowrap; padding: 0 4px; background: #f0c48a; color: #33240e; border-right: 1px solid var(--page) } .flame div:nth-child(3n) { background: #edd7a0 } .flame div:nth-child(3n+1) { background: #e9bd9f }
-.way { list-style: none; padding: 0; margin: .6rem 0 } .way li { padding: .2rem 0 .2rem 1rem; border-left: 2px solid var(--line); overflow-wrap: anywhere } .way .where { color: var(--link) } .way .value { font-weight: 600 } code { font: 12.5px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace }
-.code tr.miss { background: var(--bad-page) } .code tr.miss td:first-child { box-shadow: inset 3px 0 var(--bad) } .code tr.in { background: var(--some-page) } .contents { columns: 3 14rem; padding: 0; list-style: none }
+.way { list-style: none; padding: 0; margin: .6rem 0 } .way li { padding: .2rem 0 .2rem 1rem; border-left: 2px solid var(--line); overflow-wrap: anywhere } .way .where { color: var(--link) } .way .value { font-weight: 600 }
+.code tr.in { background: var(--some-page) } .contents { columns: 3 14rem; padding: 0; list-style: none }
 ";
 
 /// Functions and hot paths that are listed.
@@ -239,11 +239,28 @@ fn slice(out: &mut dyn Write, session: &Session, name: &str) -> Result<()> {
     Ok(page::end_source(out)?)
 }
 
-/// The user's own files, with counts.
+/// A branch of a line.
+fn branch(told: &Value) -> CountedBranch {
+    let ways = told["ways"].as_array().into_iter().flatten();
+    let ways = ways.map(|way| {
+        let kind = way["kind"].as_str().unwrap_or_default().to_owned();
+        (kind, way["count"].as_u64().unwrap_or(0))
+    });
+    CountedBranch {
+        count: told["count"].as_u64().unwrap_or(0),
+        ways: ways.collect(),
+    }
+}
+
+/// The user's own files, with counts, as on the page of coverage.
 fn sources(out: &mut dyn Write, session: &Session) -> Result<()> {
     let files = told(session, "files", &[])?.remove(0);
     let files = files["files"].as_array().into_iter().flatten();
     let own = files.filter(|file| file["library"] == false && file["executed"].as_u64() > Some(0));
+    let own = Vec::from_iter(own);
+    if !own.is_empty() {
+        writeln!(out, "<h2>Source</h2>{LEGEND}")?;
+    }
     for file in own {
         let path = file["file"].as_str().unwrap_or_default();
         let found = told(session, "source", &[("file", path)])?.remove(0);
@@ -258,24 +275,21 @@ fn sources(out: &mut dyn Write, session: &Session) -> Result<()> {
                 None => String::new(),
             }
         )?;
-        page::begin_source(out, &["count", "line"])?;
+        page::begin_counted(out, "line")?;
         for row in found["lines"].as_array().into_iter().flatten() {
-            let class = if row["count"] == 0 {
-                " class=\"miss\""
-            } else {
-                ""
+            let line = CountedLine {
+                id: None,
+                number: row["line"].to_string(),
+                count: row["count"].as_u64(),
+                branches: row["branches"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .map(branch)
+                    .collect(),
+                text: row["text"].as_str().unwrap_or_default(),
             };
-            let count = match row["count"].as_u64() {
-                Some(0) => "×".to_owned(),
-                Some(count) => grouped(count),
-                None => String::new(),
-            };
-            writeln!(
-                out,
-                "<tr{class}><td class=\"n\">{count}</td><td class=\"n\">{}</td><td>{}</td></tr>",
-                row["line"],
-                escaped(row["text"].as_str().unwrap_or_default())
-            )?;
+            line.write(out)?;
         }
         page::end_source(out)?;
     }

@@ -7,46 +7,32 @@ use std::collections::HashSet;
 use std::io::Write;
 
 use afterimage_ids::OpId;
-use afterimage_profile::{
-    BranchRow, CodeFilter, FunctionRow, OperatorCount, Profile, ProfileError, Scope,
-};
+use afterimage_profile::{CodeFilter, FunctionRow, OperatorCount, Profile, ProfileError, Scope};
 
 use super::overview::{Entry, files, tiles};
 use super::{Coverage, CoveredFile, Ran};
 use crate::PresentError;
 use crate::number::{counted, grouped};
-use crate::page::{self, escaped};
+use crate::page::{self, CountedLine, LEGEND, count, escaped};
 use crate::profile::ProfileView;
 use crate::text::summary;
 
 /// The overview, lists of functions, and the marks of lines.
 const STYLE: &str = "
 section { content-visibility: auto; contain-intrinsic-size: auto 40rem; border-top: 1px solid var(--line); margin-top: 2.5rem } section h2 { margin: 1rem 0 .5rem }
-.soft, td.soft { color: var(--soft) } p.soft { margin: .4rem 0 } code { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; font-size: .92em }
 .tiles { display: flex; flex-wrap: wrap; gap: .75rem; margin: 1.5rem 0 }
 .tile { flex: 1 1 11rem; background: var(--panel); border: 1px solid var(--line); border-radius: 8px; padding: .8rem 1rem }
 .tile .name, .tile .of { display: block; color: var(--soft) } .tile strong { display: block; font-size: 1.7rem; font-weight: 650; line-height: 1.25; font-variant-numeric: tabular-nums }
 .tile .bar { width: 100%; margin: .35rem 0 .45rem }
 .bar { display: inline-block; vertical-align: middle; width: 7rem; height: 6px; border-radius: 3px; background: var(--line); overflow: hidden } .bar i { display: block; height: 100%; background: var(--good) }
-.list { width: 100% } .list th, .list td { padding: .28rem .6rem; border-bottom: 1px solid var(--line); white-space: nowrap } .list tbody th { font-weight: 400; color: var(--ink) }
+.code th:nth-child(3) { text-align: left } .list th, .list td { padding: .28rem .6rem; border-bottom: 1px solid var(--line); white-space: nowrap } .list tbody th { font-weight: 400; color: var(--ink) }
 .list th:first-child, .list td:first-child { padding-left: 0 } .list .wide { width: 100%; white-space: normal; overflow-wrap: anywhere } .files tbody th { white-space: normal; overflow-wrap: anywhere; width: 100% }
-.scroll { overflow-x: auto } .top { float: right; margin-top: 1.05rem; font-size: .9em } .tag { color: var(--some); font-size: .85em; white-space: nowrap }
+.top { float: right; margin-top: 1.05rem; font-size: .9em } .tag { color: var(--some); font-size: .85em; white-space: nowrap }
 details { margin: .5rem 0 1rem } summary { cursor: pointer; color: var(--soft) }
-.legend { display: flex; flex-wrap: wrap; gap: .2rem 1.5rem; color: var(--soft); margin: 1rem 0 0; padding: 0; list-style: none }
-.x { color: var(--bad); font-weight: 700; font-style: normal } .h { color: var(--some); font-weight: 700; font-style: normal }
-.code tr.hit td:first-child { box-shadow: inset 3px 0 var(--good) } .code tr.part td:first-child { box-shadow: inset 3px 0 var(--some) } .code tr.miss td:first-child { box-shadow: inset 3px 0 var(--bad) }
-.code tr.miss { background: var(--bad-page) } .code tr.part td.b { background: var(--some-page) } .code tr.hit td.c, .code tr.part td.c, .code tr.miss td.c, .code td.b { color: var(--ink) } .code td.b, .code th:nth-child(3) { text-align: left } .code td.b small { color: var(--soft); font-size: 1em }
-tr:target { outline: 2px solid var(--link); outline-offset: -2px }
 ";
 
-/// The legend of the marks.
-const LEGEND: &str = "<ul class=\"legend\"><li><i class=\"x\">×</i> never ran</li><li><i class=\"h\">½</i> some branches were never taken</li><li><code>1/2 <span class=\"soft\">7 : 0</span></code> branches taken, and how often each was</li></ul>";
-
-/// The number of operators to list for functions without source, most executed functions first.
+/// How many operators to list for functions without source, the most executed functions first.
 const LISTED: usize = 20_000;
-
-/// The number of ways of a line whose counts fit beside it.
-const WAYS: usize = 4;
 
 /// Writes the page of a profile: all files of the user's own code and, if the filter says so, only
 /// a sum for libraries. If the filter selects all of the user's own code and there is none, shows
@@ -146,15 +132,7 @@ fn by_file(
     Ok(())
 }
 
-/// A count, with a sign if it is zero.
-fn count(count: u64) -> String {
-    match count {
-        0 => "<i class=\"x\" title=\"never ran\">×</i> 0".to_owned(),
-        count => grouped(count),
-    }
-}
-
-/// The number of functions of a file that are listed openly. More appear after a click.
+/// How many functions of a file are listed openly. More are behind a click.
 const OPEN: usize = 12;
 
 /// The functions of a file.
@@ -214,7 +192,7 @@ fn annotated(
     file: &CoveredFile,
     source: &str,
 ) -> Result<(), PresentError> {
-    page::begin_source(out, &["line", "count", "branches"])?;
+    page::begin_counted(out, "line")?;
     let mut lines = file.lines.iter().peekable();
     let mut branches = file.branches.as_slice();
     let declared = HashSet::<_>::from_iter(file.functions.iter().map(|(line, _)| *line));
@@ -223,13 +201,16 @@ fn annotated(
         let (own, rest) = branches.split_at(own);
         branches = rest;
         let line = lines.next_if(|row| row.line.number == number);
-        let counted = line.map(|row| row.count);
-        let head = Row::of(counted, own.iter().map(|branch| &branch.1));
-        let id = match counted.is_some() || declared.contains(&number) {
-            true => format!(" id=\"f{section}L{number}\""),
-            false => String::new(),
+        let count = line.map(|row| row.count);
+        let is_named = count.is_some() || declared.contains(&number);
+        let row = CountedLine {
+            id: is_named.then(|| format!("f{section}L{number}")),
+            number: number.to_string(),
+            count,
+            branches: own.iter().map(|branch| (&branch.1).into()).collect(),
+            text,
         };
-        head.write(out, &id, &number.to_string(), text)
+        row.write(out)
     };
     let mut last = 0;
     for (number, text) in (1..).zip(source.lines()) {
@@ -242,82 +223,6 @@ fn annotated(
         row(number, "")?;
     }
     page::end_source(out)
-}
-
-/// The part of a row before the line's text.
-struct Row {
-    count: Option<u64>,
-    ways: Ran,
-    /// The count of each way, if there are few.
-    shown: String,
-    /// The same, with the names of the ways.
-    told: String,
-}
-
-impl Row {
-    fn of<'b>(count: Option<u64>, branches: impl Iterator<Item = &'b BranchRow> + Clone) -> Self {
-        let all = branches.clone().flat_map(|branch| &branch.ways);
-        let ways = Ran::of(all.map(|(_, taken)| *taken));
-        let shown = branches.clone().map(|branch| match branch.count {
-            0 => "–".to_owned(),
-            _ => {
-                let taken = branch.ways.iter().map(|(_, taken)| grouped(*taken));
-                Vec::from_iter(taken).join(" : ")
-            }
-        });
-        let told = branches.map(|branch| match branch.count {
-            0 => "never reached".to_owned(),
-            _ => {
-                let taken = branch.ways.iter();
-                let taken = taken.map(|(kind, taken)| format!("{kind} {}", grouped(*taken)));
-                Vec::from_iter(taken).join(", ")
-            }
-        });
-        Self {
-            count,
-            ways,
-            shown: match ways.all <= WAYS as u64 {
-                true => Vec::from_iter(shown).join(" | "),
-                false => String::new(),
-            },
-            told: Vec::from_iter(told).join("; "),
-        }
-    }
-
-    fn write(
-        &self,
-        out: &mut dyn Write,
-        id: &str,
-        number: &str,
-        text: &str,
-    ) -> Result<(), PresentError> {
-        let Ran { ran, all } = self.ways;
-        let class = match self.count {
-            None => "",
-            Some(0) => " class=\"miss\"",
-            Some(_) if ran < all => " class=\"part\"",
-            Some(_) => " class=\"hit\"",
-        };
-        let half = match self.count {
-            Some(1..) if ran < all => "<i class=\"h\">½</i> ",
-            _ => "",
-        };
-        let branches = match all {
-            0 => String::new(),
-            _ => format!("{half}{ran}/{all} <small>{}</small>", self.shown),
-        };
-        let told = match all {
-            0 => String::new(),
-            _ => format!(" title=\"{}\"", escaped(&self.told)),
-        };
-        writeln!(
-            out,
-            "<tr{id}{class}><td class=\"n\">{number}</td><td class=\"n c\">{}</td><td class=\"n b\"{told}>{branches}</td><td>{}</td></tr>",
-            self.count.map(count).unwrap_or_default(),
-            escaped(text)
-        )?;
-        Ok(())
-    }
 }
 
 /// Writes functions without a known line. If no function has lines, includes their operators as far
@@ -409,21 +314,24 @@ fn listings(
             row.function.as_u32(),
             escaped(profile.names().function(row.function))
         )?;
-        page::begin_source(out, &["offset", "count", "branches"])?;
+        page::begin_counted(out, "offset")?;
         let branch = |op: OpId| {
             let own = branches.binary_search_by_key(&(row.function, op), |b| (b.function, b.op));
             own.ok().map(|at| &branches[at])
         };
         for operator in operators {
             let counts = operator.instruction && operator.block.is_some();
-            let head = Row::of(
-                counts.then_some(operator.count),
-                branch(operator.op).into_iter(),
-            );
             let text = offsets.binary_search(&operator.offset).ok();
             let text = text.map(|at| texts[at].as_str());
             let text = text.filter(|text| !text.is_empty()).unwrap_or("  end");
-            head.write(out, "", &operator.offset.to_string(), text)?;
+            let row = CountedLine {
+                id: None,
+                number: operator.offset.to_string(),
+                count: counts.then_some(operator.count),
+                branches: branch(operator.op).into_iter().map(Into::into).collect(),
+                text,
+            };
+            row.write(out)?;
         }
         page::end_source(out)?;
         writeln!(out, "</section>")?;

@@ -85,7 +85,8 @@ type Prefer = dyn Fn(&str) -> bool + Send + Sync;
 
 /// A compilation unit.
 struct Unit<'a> {
-    dwarf: gimli::Unit<Slice<'a>>,
+    /// With the offset named, a map may be used as one that borrows for less long.
+    dwarf: gimli::Unit<Slice<'a>, usize>,
     /// By the index that the unit's line table gives a file.
     files: Vec<Option<FileId>>,
 }

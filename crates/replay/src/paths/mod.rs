@@ -16,6 +16,7 @@ mod timeline;
 mod trace;
 mod traces;
 mod verify;
+mod window_counts;
 
 pub use arrivals::{ArrivalTimes, ArrivedAt, LineArrivals, Step, line_arrivals};
 pub use call_tree::{CallEntry, CallTree, CallsOf, kth_call};
@@ -33,6 +34,7 @@ pub use position::{At, PositionError, Positions, Prologue, time_of};
 pub use timeline::{CallLengths, Merging, Timeline, TimelineEvent, TimelineLimits};
 pub use trace::{TraceError, Unit, Visits, Window, last};
 pub use verify::{PathFinding, PathReport, PathRule, verify_path};
+pub use window_counts::WindowCounts;
 
 pub use afterimage_wpp::twpp::{DynamicCfg, PathCounts, Series};
 pub use afterimage_wpp::{Link, Part, Pattern, StretchDirectory, Summary};

@@ -1,0 +1,54 @@
+//! The debug information of a session's program, read once and kept for all its questions.
+//!
+//! A source map borrows the module, and so do variables. A session keeps all three, so each is in a cell with the module that it borrows.
+
+use std::sync::{Arc, OnceLock};
+
+use afterimage_program::{Module, SourceMap};
+use afterimage_replay::state::{DebugError, Variables};
+use self_cell::self_cell;
+
+type Opened<'a> = Result<Variables<'a>, DebugError>;
+
+self_cell!(
+    struct WithLines {
+        owner: Arc<Module>,
+        #[covariant]
+        dependent: SourceMap,
+    }
+);
+
+self_cell!(
+    struct WithVariables {
+        owner: Arc<Module>,
+        #[not_covariant]
+        dependent: Opened,
+    }
+);
+
+/// What was read of a module's debug information.
+#[derive(Default)]
+pub(crate) struct DebugInformation {
+    lines: OnceLock<WithLines>,
+    variables: OnceLock<WithVariables>,
+}
+
+impl DebugInformation {
+    /// The source map, which `read` makes the first time.
+    pub fn source_map(
+        &self,
+        module: &Arc<Module>,
+        read: impl for<'a> FnOnce(&'a Module) -> SourceMap<'a>,
+    ) -> &SourceMap<'_> {
+        let make = || WithLines::new(Arc::clone(module), |module| read(module));
+        self.lines.get_or_init(make).borrow_dependent()
+    }
+
+    /// Asks about the variables. They remember what they have looked up, so the next question is faster.
+    pub fn with_variables<R>(&self, module: &Arc<Module>, ask: impl FnOnce(&Opened<'_>) -> R) -> R {
+        let make =
+            || WithVariables::new(Arc::clone(module), |module| Variables::open(&module.bytes));
+        let known = self.variables.get_or_init(make);
+        known.with_dependent(|_, variables| ask(variables))
+    }
+}

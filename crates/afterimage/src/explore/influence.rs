@@ -1,0 +1,133 @@
+//! What a byte of input influenced, up to the output.
+
+use std::collections::HashSet;
+
+use afterimage_analyses::slices::{
+    Criterion, Follows, HostTook, Reach, SliceCounts, Want, influence,
+};
+use afterimage_analyses::why::{Got, Printed, Put, Stream};
+use afterimage_present::{InfluenceDocument, InfluencedOutput, SliceReport};
+use afterimage_replay::steps::Operators;
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::explain::Scene;
+use crate::steps::follow_for;
+
+/// Which statements, and which bytes of output, depend on a byte of input?
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InfluenceQuery {
+    /// The file, by the path that the program opened; standard input if it is not named.
+    pub file: Option<String>,
+    /// The number of the byte, from 0.
+    pub byte: u64,
+}
+
+impl InfluenceQuery {
+    /// The byte in words.
+    fn title(&self) -> String {
+        let file = self.file.as_deref().unwrap_or("standard input");
+        format!("byte {} of {file}", self.byte)
+    }
+
+    pub(crate) fn answer(&self, scene: &Scene<'_, '_>) -> Result<InfluenceDocument> {
+        let traced = scene.traced;
+        let stream = match &self.file {
+            Some(file) => Stream::Path(file.clone()),
+            None => Stream::Input,
+        };
+        let imports = &traced.program().imports;
+        let got = Got::find(traced.file(), imports, (&stream, self.byte), &scene.host)?;
+        let Some(got) = got else {
+            bail!("{}: the run did not read it", self.title());
+        };
+        let path = traced.path()?;
+        let caller = scene.host.caller_of(got.call)?;
+        let mut cursor = path.cursor();
+        cursor.seek(caller.time)?;
+        let Some(next) = cursor.next()? else {
+            bail!("{}: the run ended when it was read", self.title());
+        };
+        let criterion = Criterion {
+            start: next.start,
+            wants: vec![Want::Bytes(got.at, 0)],
+            reach: Reach::ALL,
+        };
+        let (slice, took) = follow_for(traced, "following the byte", |run, log| {
+            Ok(influence(run, log, Follows::ALL, vec![criterion])?)
+        })?;
+        let (program, module) = (traced.program(), traced.bytes());
+        let operators = Operators::new(program, module, scene.source());
+        let counts = SliceCounts::new(&slice, program, path, &operators)?;
+        let title = format!("what depends on {}", self.title());
+        let report = SliceReport::new(&counts, title, &[], None, scene.source(), scene.names);
+        Ok(InfluenceDocument {
+            about: self.title(),
+            value: got.byte,
+            address: got.at.address,
+            t: next.start - 1,
+            call: got.call,
+            outputs: outputs(scene, &took)?,
+            statements: report.statements.len() as u64,
+            executions: report.executions,
+            lines: report.lines,
+        })
+    }
+}
+
+/// The bytes of output that are among what the host read.
+fn outputs(scene: &Scene<'_, '_>, took: &[HostTook]) -> Result<Vec<InfluencedOutput>> {
+    let mut found = Vec::new();
+    let starts: HashSet<u64> = took.iter().map(|took| took.start).collect();
+    for (stream, name) in [(Stream::Output, "stdout"), (Stream::Error, "stderr")] {
+        let mut printed = Printed::new(scene.traced.file(), &scene.traced.program().imports)?;
+        while let Some(put) = printed.next(&stream)? {
+            // To find who called opens a segment of the path, so only calls that read one of the bytes are looked at.
+            if !took.iter().any(|took| overlaps(&put, took)) {
+                continue;
+            }
+            let start = scene.host.caller_of(put.call)?.time;
+            if !starts.contains(&start) {
+                continue;
+            }
+            let mut cursor = scene.traced.path()?.cursor();
+            let visit = cursor.seek(start)?.context("a call that nobody made")?;
+            let mut bytes = Vec::new();
+            for took in took.iter().filter(|took| took.start == start) {
+                bytes.extend(parts(&put, took));
+            }
+            bytes.sort_unstable();
+            bytes.dedup();
+            let runs = bytes.chunk_by(|a, b| a + 1 == *b);
+            found.extend(runs.map(|run| InfluencedOutput {
+                stream: name,
+                call: put.call,
+                t: visit.last(),
+                first: run[0],
+                bytes: run.len() as u64,
+            }));
+        }
+    }
+    found.sort_by_key(|output| (output.call, output.first));
+    Ok(found)
+}
+
+fn overlaps(put: &Put, took: &HostTook) -> bool {
+    parts(put, took).next().is_some()
+}
+
+/// The numbers of the bytes of a stream that a call put out from what the host took.
+fn parts<'p>(put: &'p Put, took: &'p HostTook) -> impl Iterator<Item = u64> + 'p {
+    let mut at = put.before;
+    let end = put.before.saturating_add(put.bytes);
+    let ranges = put.from.iter().flat_map(move |from| {
+        let before = at;
+        at += from.length;
+        let is_same = from.memory == took.range.memory;
+        let first = from.address.max(took.range.address);
+        let last = (from.address + from.length).min(took.range.address + took.range.length);
+        let last = if is_same { last } else { first };
+        (first..last).map(move |address| before + (address - from.address))
+    });
+    ranges.filter(move |byte| *byte < end)
+}

@@ -1,0 +1,149 @@
+//! Counts of a source file's lines in a stretch of the run.
+
+use std::collections::HashMap;
+
+use afterimage_ids::{BlockId, EntityRef, FuncId};
+use afterimage_present::{SourceBranch, SourceDocument, SourceRange, SourceWay};
+use afterimage_profile::lines::line_of;
+use afterimage_profile::location::Place;
+use afterimage_profile::{FunctionProfile, Profile, Scope};
+use afterimage_program::{BlockEnd, Function};
+use afterimage_replay::paths::{Window, WindowCounts};
+use anyhow::{Context, Result};
+
+use crate::Session;
+use crate::named::with_names;
+use crate::trace::Bounds;
+
+/// Replaces a document's counts by those in a stretch.
+pub(super) fn bound(
+    session: &Session,
+    profile: &Profile<'_>,
+    bounds: &Bounds,
+    document: &mut SourceDocument,
+) -> Result<()> {
+    let window = arrivals(session, bounds, document)?;
+    let counts = WindowCounts::new(session.path()?, window)?;
+    let ended = ended_in(session, window)?;
+    let mut instructions: HashMap<u32, u64> = HashMap::new();
+    let mut branches: HashMap<u32, Vec<SourceBranch>> = HashMap::new();
+    let mut operators = Vec::new();
+    for (function, _, whole) in profile.functions() {
+        let blocks = whole.blocks.iter();
+        let blocks = blocks.map(|(block, _)| (block, counts.block(function.id, block)));
+        let stops = whole.stops.iter().copied();
+        let stopped = stops.filter(|&(block, _)| ended == Some((function.id, block)));
+        let here = FunctionProfile {
+            blocks: blocks.collect(),
+            stops: Vec::from_iter(stopped.take(1)),
+            ..whole.clone()
+        };
+        if here.blocks.iter().all(|(_, count)| *count == 0) {
+            continue;
+        }
+        profile.operators(function, &here, &mut operators)?;
+        let mut is_of_file = false;
+        for operator in &operators {
+            if let Some(line) = line_of(operator)
+                && profile.file(line.file) == document.file
+            {
+                is_of_file = true;
+                *instructions.entry(line.number).or_default() += operator.count;
+            }
+        }
+        if !is_of_file {
+            continue;
+        }
+        for row in profile.branch_rows(&Scope::Only(vec![function.id]))? {
+            let Some(at) = row
+                .position
+                .filter(|at| profile.file(at.file) == document.file)
+            else {
+                continue;
+            };
+            let count = operators[row.op.index()].count;
+            branches.entry(at.line).or_default().push(SourceBranch {
+                offset: row.offset.0,
+                count,
+                ways: ways(function, row.block, count, &counts),
+            });
+        }
+    }
+    for line in &mut document.lines {
+        line.elsewhere = line.count == Some(0) && line.instructions > 0;
+        line.instructions = instructions.remove(&line.line).unwrap_or(0);
+        line.branches = branches.remove(&line.line).unwrap_or_default();
+    }
+    Ok(())
+}
+
+/// Counts how often lines were arrived at.
+fn arrivals(session: &Session, bounds: &Bounds, document: &mut SourceDocument) -> Result<Window> {
+    with_names(session, |program| {
+        let positions = program.positions()?;
+        let window = bounds.window(&positions)?;
+        document.range = Some(SourceRange {
+            first_t: window.first,
+            last_t: window.last,
+        });
+        let resolver = program.resolver();
+        for row in &mut document.lines {
+            if row.count.is_none_or(|count| count == 0) {
+                continue;
+            }
+            let found = resolver.location(&format!("{}:{}", document.file, row.line))?;
+            let Place::Line(line, operators) = found.place else {
+                continue;
+            };
+            let mut functions = Vec::from_iter(operators.iter().map(|(function, _)| *function));
+            functions.dedup();
+            let all = positions.arrivals(line, functions.into_iter())?;
+            let before = match window.first {
+                0 | 1 => 0,
+                first => all.by(first - 1)?,
+            };
+            row.count = Some(all.by(window.last)? - before);
+        }
+        Ok(window)
+    })
+}
+
+/// The block in which the run ended, if that is in the stretch: it may not have been executed to its end.
+fn ended_in(session: &Session, window: Window) -> Result<Option<(FuncId, BlockId)>> {
+    let path = session.path()?;
+    if window.last < path.length() {
+        return Ok(None);
+    }
+    let visit = path.cursor().seek(path.length())?;
+    let visit = visit.context("no block is executed at the end")?;
+    let node = &path.nodes()[visit.node];
+    let block = node.blocks.get((path.length() - visit.start) as usize);
+    Ok(block.map(|&block| (node.function, block)))
+}
+
+/// The ways out of a branch. Those with one target count together, as in the path; what is left out of the function is the rest of `count`.
+fn ways(function: &Function, block: BlockId, count: u64, counts: &WindowCounts) -> Vec<SourceWay> {
+    let mut found: Vec<(BlockId, SourceWay)> = Vec::new();
+    for &edge in function.cfg.graph.out_edges(block) {
+        let edge = &function.cfg.edges[edge];
+        let known = found.iter_mut().find(|(to, _)| *to == edge.to);
+        if let Some((_, way)) = known {
+            way.kind = format!("{}, {}", way.kind, edge.kind);
+            continue;
+        }
+        let way = SourceWay {
+            kind: edge.kind.to_string(),
+            count: counts.after(function.id, block, edge.to),
+        };
+        found.push((edge.to, way));
+    }
+    let is_exit = |to| function.cfg.blocks[to].end == BlockEnd::Exit;
+    let inside = found.iter().filter(|(to, _)| !is_exit(*to));
+    let inside: u64 = inside.map(|(_, way)| way.count).sum();
+    for (to, way) in &mut found {
+        if is_exit(*to) {
+            way.count = count.saturating_sub(inside);
+        }
+    }
+    found.into_iter().map(|(_, way)| way).collect()
+}

@@ -1,0 +1,67 @@
+//! Program input: which host call read a byte of it, and where in memory that put the byte.
+
+use afterimage_machine::Range;
+use afterimage_program::Import;
+use afterimage_trace::TraceFile;
+
+use super::WhyError;
+use super::files::Calls;
+use super::given::Stream;
+use afterimage_replay::values::HostReads;
+
+/// Where a byte of input came into memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Got {
+    /// The number of the host call, from 1.
+    pub call: u64,
+    /// The byte in memory.
+    pub at: Range,
+    /// Its value.
+    pub byte: u8,
+}
+
+impl Got {
+    /// The first read of a byte of a stream or file with `fd_read`; bytes are numbered from 0. `None` if it was not read. O(events of the log).
+    ///
+    /// # Errors
+    /// If the recording is damaged.
+    pub fn find(
+        file: &TraceFile,
+        imports: &[Import],
+        (stream, byte): (&Stream, u64),
+        host: &HostReads<'_, '_>,
+    ) -> Result<Option<Self>, WhyError> {
+        let mut calls = Calls::new(file, imports)?;
+        while let Some(call) = calls.next()? {
+            let fd = call.argument(0) as u32;
+            let skip = match call.name == "fd_read" && call.succeeded {
+                true => calls.files.offset(fd).and_then(|at| byte.checked_sub(at)),
+                false => None,
+            };
+            let skip = skip.filter(|skip| *skip < call.word(3).unwrap_or(0));
+            if let Some(mut skip) = skip
+                && calls.files.stream(host, fd)? == *stream
+            {
+                // The last write is how many bytes were read.
+                let bytes = call.writes.split_last().map_or(&[][..], |(_, data)| data);
+                for write in bytes {
+                    let length = write.bytes.len() as u64;
+                    if let Some(&byte) = write.bytes.get(skip as usize) {
+                        return Ok(Some(Self {
+                            call: call.number,
+                            at: Range {
+                                memory: write.memory,
+                                address: write.address + skip,
+                                length: 1,
+                            },
+                            byte,
+                        }));
+                    }
+                    skip -= length;
+                }
+            }
+            calls.files.follow(&call);
+        }
+        Ok(None)
+    }
+}

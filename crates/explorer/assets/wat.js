@@ -1,0 +1,78 @@
+/** Instructions of a function with exact counts: what there is where no source is, and beside it where somebody asks. */
+import { ask, Superseded } from "./api.js";
+import { answered, base, brief, counted, empty, failed, fill, grouped, h, loading, virtual } from "./dom.js";
+import { focus, frame, go, known } from "./focus.js";
+
+/** The function whose instructions are shown: the one that was chosen, that of the moment, or the hottest. */
+async function wanted() {
+  if (focus.fn) return focus.fn;
+  const own = known.state ? frame() : null;
+  if (own) return `func[${own.function.index}]`;
+  const { doc } = await ask("profile", { sort: "instructions", code: "all", limit: 1 }, "hottest");
+  return doc.rows.length ? `func[${doc.rows[0].function.index}]` : null;
+}
+
+/** @type {{ id: string, rows: any[], list: ReturnType<typeof virtual>, scroller: HTMLElement } | null} */
+let open = null;
+const HEIGHT = 21;
+
+/**
+ * Shows instructions.
+ * @param {{ head: HTMLElement, scroller: HTMLElement, foot: HTMLElement, below: HTMLElement }} parts
+ * @param {string | null} why why there is no source
+ * @param {Node | null} back a way back to the source
+ */
+export async function wat(parts, why, back) {
+  parts.below.hidden = true;
+  const id = await wanted();
+  if (!id) return fill(parts.scroller, empty("The program has no functions."));
+  if (open?.id !== id || open.scroller !== parts.scroller || !parts.scroller.querySelector(".wat-row")) {
+    fill(parts.scroller, loading("Counting …"));
+    const answer = await ask("profile", { by: "instruction", function: id, sort: "program" }, "wat");
+    const { rows } = answer.doc;
+    const name = rows[0]?.function.name ?? id;
+    const most = rows.reduce((/** @type {number} */ most, /** @type {any} */ one) => Math.max(most, one.count), 1);
+    const ran = rows.filter((/** @type {any} */ one) => one.count > 0).length;
+    fill(parts.head, h("h2", { title: name }, name), h("span.tag", null, "instructions"), back, h("span.grow", null), h("span.soft", null, `${grouped(ran)} of ${counted(rows.length, "instruction")} executed`), why && h("p.note", null, why));
+    if (!rows.length) return fill(parts.scroller, empty("This function is the host's: it has no instructions here."));
+    // Rows are drawn at once, and read what is open.
+    open = { id, rows, scroller: parts.scroller, list: /** @type {any} */ (null) };
+    open.list = virtual(parts.scroller, HEIGHT, rows.length, (index) => row(rows, index, most));
+    fill(parts.foot, answered(answer));
+  }
+  const at = known.state ? frame() : null;
+  const index = open.rows.findIndex((/** @type {any} */ one) => at && one.function.index === at.function.index && one.offset === at.offset);
+  if (index >= 0) open.list.show(index);
+  else open.list.draw();
+}
+
+/** @param {any[]} rows @param {number} index @param {number} most */
+function row(rows, index, most) {
+  const one = rows[index];
+  const place = `@0x${one.offset.toString(16)}`;
+  const at = known.state ? frame() : null;
+  const here = at && one.function.index === at.function.index && one.offset === at.offset;
+  const never = one.count === 0;
+  const heat = h("span.heat", { "aria-hidden": "true" });
+  heat.style.opacity = one.count ? String(0.08 + 0.92 * Math.sqrt(one.count / most)) : "0";
+  const begins = index === 0 || rows[index - 1].block !== one.block;
+  const lines = index && rows[index - 1].source?.line === one.source?.line ? null : one.source;
+  return h(`div.row.wat-row${never ? ".never" : ""}${here ? ".here" : ""}${begins ? ".begins" : ""}`, { role: "listitem", "data-index": index, "aria-current": here ? "true" : null,
+    ondblclick: () => { if (one.count) go({ at: `${place}#1` }); } }, heat, h("span.count", { title: counted(one.count, "execution") }, one.count ? brief(one.count) : ""),
+  h("span.offset", null, place), h("span.mark", { "aria-hidden": "true" }, here ? "▸" : ""), h("code.line", null, one.text),
+  lines && h("span.from", null, `${base(lines.file)}:${lines.line}`),
+  one.count ? h("button.goes", { type: "button", tabindex: -1, title: "To its first execution", onclick: () => go({ at: `${place}#1` }) }, "go")
+    : h("button.whynot", { type: "button", tabindex: -1, title: "Why did it never run?", onclick: () => go({ view: "why", about: `not:${place}` }) }, "why not?"));
+}
+
+/** Goes through instructions with the keys. @param {KeyboardEvent} pressed */
+export function step(pressed) {
+  if (!open) return;
+  const down = { ArrowDown: HEIGHT, ArrowUp: -HEIGHT, PageDown: 25 * HEIGHT, PageUp: -25 * HEIGHT }[pressed.key];
+  if (!down) return;
+  open.scroller.scrollTop += down;
+  pressed.preventDefault();
+}
+
+/** Whether an error is one to show. @param {any} error @param {HTMLElement} into */
+export const told = (error, into) => { if (!(error instanceof Superseded)) fill(into, failed(error)); };

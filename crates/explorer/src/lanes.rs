@@ -1,0 +1,241 @@
+//! Who is answered when.
+//!
+//! In a lane one question is answered after the other. A newer question of a view takes the place of an older one: one that waits is given up, and one that is being answered is told to stop. If it
+//! does not stop soon, because only the building of values can be stopped at once, it is left behind: its answer is of no use, and the newer one no longer waits for it.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::ask::Lane;
+
+/// How long a question that is replaced has to stop.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// The maximum number of questions that are left behind. Beyond that a newer one waits.
+const LEFT_BEHIND: usize = 3;
+
+/// The lanes, and who is in them.
+#[derive(Default)]
+pub(crate) struct Lanes {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// The number of the newest question of each view.
+    newest: HashMap<String, u64>,
+    asked: u64,
+    /// What is being answered, left behind or not.
+    running: Vec<Running>,
+}
+
+struct Running {
+    number: u64,
+    lane: Lane,
+    view: Option<String>,
+    what: String,
+    since: Instant,
+    is_left: bool,
+}
+
+/// A question that is being answered.
+#[derive(Debug, Serialize)]
+pub(crate) struct Answering {
+    /// The command.
+    what: String,
+    /// The view that asked, as it calls itself.
+    view: Option<String>,
+    /// Since when, in milliseconds.
+    milliseconds: u64,
+}
+
+/// A lane that is taken until this is dropped.
+pub(crate) struct Taken<'l> {
+    lanes: &'l Lanes,
+    number: u64,
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        let mut state = self.lanes.lock();
+        let at = state
+            .running
+            .iter()
+            .position(|one| one.number == self.number);
+        let view = at.and_then(|at| state.running.swap_remove(at).view);
+        if let Some(view) = view
+            && state.newest.get(&view) == Some(&self.number)
+        {
+            state.newest.remove(&view);
+        }
+        drop(state);
+        self.lanes.changed.notify_all();
+    }
+}
+
+impl State {
+    /// Leaves a view's older questions behind if they had their time to stop.
+    fn leave(&mut self, view: &str, number: u64) {
+        let left = self.running.iter().filter(|one| one.is_left).count();
+        let room = LEFT_BEHIND.saturating_sub(left);
+        let old = self.running.iter_mut();
+        let old = old
+            .filter(|one| one.number < number && one.view.as_deref() == Some(view) && !one.is_left);
+        for one in old.take(room) {
+            one.is_left = true;
+        }
+    }
+}
+
+impl Lanes {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for a lane; `None` if the same view asks something newer meanwhile. `stop` is what stops the building of values.
+    pub fn wait(
+        &self,
+        lane: Lane,
+        view: Option<&str>,
+        what: &str,
+        stop: &AtomicBool,
+    ) -> Option<Taken<'_>> {
+        let mut state = self.lock();
+        state.asked += 1;
+        let number = state.asked;
+        let mut replaces = false;
+        if let Some(view) = view {
+            state.newest.insert(view.to_owned(), number);
+            let older = state.running.iter();
+            let mut older = older.filter(|one| one.view.as_deref() == Some(view) && !one.is_left);
+            if let Some(one) = older.next() {
+                replaces = true;
+                // What was built up to now is kept, and whoever needs it goes on from there.
+                if one.lane == Lane::Values {
+                    stop.store(true, Ordering::SeqCst);
+                }
+            }
+            self.changed.notify_all();
+        }
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let newest = view.and_then(|view| state.newest.get(view));
+            if newest.is_some_and(|newest| *newest != number) {
+                return None;
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if let Some(view) = view
+                && left.is_zero()
+            {
+                state.leave(view, number);
+            }
+            let mut others = state.running.iter();
+            if !others.any(|one| one.lane == lane && !one.is_left) {
+                if lane == Lane::Values {
+                    stop.store(false, Ordering::SeqCst);
+                }
+                state.running.push(Running {
+                    number,
+                    lane,
+                    view: view.map(str::to_owned),
+                    what: what.to_owned(),
+                    since: Instant::now(),
+                    is_left: false,
+                });
+                return Some(Taken {
+                    lanes: self,
+                    number,
+                });
+            }
+            state = if replaces && !left.is_zero() {
+                let woken = self.changed.wait_timeout(state, left);
+                woken.unwrap_or_else(PoisonError::into_inner).0
+            } else {
+                let woken = self.changed.wait(state);
+                woken.unwrap_or_else(PoisonError::into_inner)
+            };
+        }
+    }
+
+    /// What is being answered, the oldest first. What was left behind is not told.
+    pub fn answering(&self) -> Vec<Answering> {
+        let state = self.lock();
+        let running = state.running.iter().filter(|one| !one.is_left);
+        let told = running.map(|one| Answering {
+            what: one.what.clone(),
+            view: one.view.clone(),
+            milliseconds: one.since.elapsed().as_millis() as u64,
+        });
+        told.collect()
+    }
+
+    /// Stops what is being answered, for one view or for all: those that wait in the lane go on at once.
+    pub fn stop(&self, view: Option<&str>, stop: &AtomicBool) {
+        let mut state = self.lock();
+        let is_meant = |one: &Running| view.is_none_or(|view| one.view.as_deref() == Some(view));
+        for one in state.running.iter_mut().filter(|one| is_meant(one)) {
+            one.is_left = true;
+            if one.lane == Lane::Values {
+                stop.store(true, Ordering::SeqCst);
+            }
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    fn takes<'l>(lanes: &'l Lanes, view: Option<&str>, stop: &AtomicBool) -> Option<Taken<'l>> {
+        lanes.wait(Lane::Values, view, "why", stop)
+    }
+
+    #[test]
+    fn a_newer_question_of_a_view_does_not_wait_for_an_older_one_that_does_not_stop() {
+        let (lanes, stop) = (Lanes::default(), AtomicBool::new(false));
+        let old = takes(&lanes, Some("why"), &stop).unwrap();
+        let new = takes(&lanes, Some("why"), &stop).unwrap();
+        assert_eq!(lanes.answering().len(), 1);
+        drop(old);
+        assert_eq!(lanes.answering().len(), 1);
+        drop(new);
+        assert!(lanes.answering().is_empty());
+    }
+
+    #[test]
+    fn a_question_of_another_view_waits_until_the_lane_is_free_or_stopped() {
+        let (lanes, stop) = (Lanes::default(), AtomicBool::new(false));
+        let old = takes(&lanes, Some("why"), &stop).unwrap();
+        thread::scope(|scope| {
+            let other = scope.spawn(|| takes(&lanes, Some("state"), &stop).is_some());
+            assert!(!stop.load(Ordering::SeqCst));
+            assert_eq!(lanes.answering()[0].view.as_deref(), Some("why"));
+            lanes.stop(Some("why"), &stop);
+            assert!(other.join().unwrap());
+        });
+        drop(old);
+    }
+
+    #[test]
+    fn a_question_that_waits_is_given_up_for_a_newer_one_of_its_view() {
+        let (lanes, stop) = (Lanes::default(), AtomicBool::new(false));
+        let held = takes(&lanes, None, &stop).unwrap();
+        thread::scope(|scope| {
+            let older = scope.spawn(|| takes(&lanes, Some("why"), &stop).is_some());
+            while lanes.lock().asked < 2 {
+                thread::yield_now();
+            }
+            let newer = scope.spawn(|| takes(&lanes, Some("why"), &stop).is_some());
+            assert!(!older.join().unwrap());
+            drop(held);
+            assert!(newer.join().unwrap());
+        });
+    }
+}

@@ -1,0 +1,324 @@
+//! How often blocks, and the edges between them, were executed in a window.
+//!
+//! A window is a few symbols of each segment's grammar, and parts of at most two nodes. So rules are counted with multiplicities, and nothing is expanded: O(grammar) for each segment that the
+//! window touches.
+//!
+//! An edge belongs to the time of the block that it leaves. So the edges out of a block add up to the block's count, but for edges to the exit and for where the run ended.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap, RuleId};
+use afterimage_wpp::{Kind, Node, PathError, Root, Segment, Segments, Symbol, WholePath};
+
+use super::Window;
+use super::grammar::{checked, executions};
+
+/// How often blocks and the edges between them were executed.
+#[derive(Debug, Default)]
+pub struct WindowCounts {
+    blocks: HashMap<(FuncId, BlockId), u64>,
+    edges: HashMap<(FuncId, BlockId, BlockId), u64>,
+}
+
+/// What a walk needs to skip a rule.
+#[derive(Clone, Copy, Default)]
+struct Facts {
+    length: u64,
+    /// The node that it begins with, and the one that it ends with, in the activation around it.
+    first: Option<NodeId>,
+    last: Option<NodeId>,
+}
+
+/// A part of a segment's path, in order.
+enum Task {
+    /// The blocks in this range of a symbol.
+    Run(Symbol, Range<u64>),
+    /// A whole symbol, this many times.
+    Times(Symbol, u64),
+    /// An activation begins or ends.
+    Break,
+}
+
+/// What was counted of nodes.
+#[derive(Default)]
+struct OfNodes {
+    nodes: HashMap<NodeId, u64>,
+    pairs: HashMap<(NodeId, NodeId), u64>,
+    /// The blocks in these ranges of nodes.
+    parts: Vec<(NodeId, Range<u64>)>,
+    /// The node that the activation has just executed to its end.
+    before: Option<NodeId>,
+}
+
+impl OfNodes {
+    fn pair(&mut self, left: Option<NodeId>, right: Option<NodeId>, times: u64) {
+        if let (Some(left), Some(right)) = (left, right)
+            && times > 0
+        {
+            *self.pairs.entry((left, right)).or_default() += times;
+        }
+    }
+
+    fn node(&mut self, symbol: Symbol, times: u64) {
+        if let Some(node) = symbol.as_node() {
+            *self.nodes.entry(node).or_default() += times;
+        }
+    }
+}
+
+impl WindowCounts {
+    /// Counts in a window.
+    ///
+    /// # Errors
+    /// If a segment cannot be read.
+    pub fn new<S: Segments>(
+        path: &WholePath<S>,
+        window: Window,
+    ) -> Result<Self, PathError<S::Error>> {
+        let nodes = path.nodes();
+        let mut found = OfNodes::default();
+        let (from, to) = (window.first.saturating_sub(1), window.last);
+        for (number, summary) in path.segments().summaries().iter().enumerate() {
+            let (start, end) = (summary.before, summary.before + summary.length);
+            if end <= from || start >= to {
+                continue;
+            }
+            let segment = checked(path, number)?;
+            let range = from.saturating_sub(start)..to.min(end) - start;
+            count(&segment, nodes, range, &mut found);
+        }
+        let mut counts = Self::of(found, nodes);
+        counts.edge_after(path, window)?;
+        Ok(counts)
+    }
+
+    fn of(found: OfNodes, nodes: &PrimaryMap<NodeId, Node>) -> Self {
+        let mut counts = Self::default();
+        let whole = found.nodes.into_iter();
+        let whole = whole.map(|(id, times)| (id, 0..nodes[id].blocks.len(), times));
+        let parts = found.parts.into_iter();
+        let parts = parts.map(|(id, range)| (id, range.start as usize..range.end as usize, 1));
+        for (id, range, times) in whole.chain(parts) {
+            let node = &nodes[id];
+            // What a filter left out has no blocks.
+            let blocks = node.blocks.get(range).unwrap_or_default();
+            for &block in blocks {
+                *counts.blocks.entry((node.function, block)).or_default() += times;
+            }
+            for two in blocks.windows(2) {
+                counts.edge(node.function, (two[0], two[1]), times);
+            }
+        }
+        for ((left, right), times) in found.pairs {
+            let (left, right) = (&nodes[left], &nodes[right]);
+            if let (Some(&from), Some(&to)) = (left.blocks.last(), right.blocks.first())
+                && left.function == right.function
+            {
+                counts.edge(left.function, (from, to), times);
+            }
+        }
+        counts
+    }
+
+    fn edge(&mut self, function: FuncId, (from, to): (BlockId, BlockId), times: u64) {
+        *self.edges.entry((function, from, to)).or_default() += times;
+    }
+
+    /// Counts the edge out of the window's last block.
+    fn edge_after<S: Segments>(
+        &mut self,
+        path: &WholePath<S>,
+        window: Window,
+    ) -> Result<(), PathError<S::Error>> {
+        let mut cursor = path.cursor();
+        let Some(last) = cursor.seek(window.last)? else {
+            return Ok(());
+        };
+        let blocks = &path.nodes()[last.node].blocks;
+        let at = (window.last - last.start) as usize;
+        let function = path.nodes()[last.node].function;
+        let Some(&from) = blocks.get(at) else {
+            return Ok(());
+        };
+        if let Some(&to) = blocks.get(at + 1) {
+            self.edge(function, (from, to), 1);
+            return Ok(());
+        }
+        let began = cursor.innermost()?.map(|activation| activation.entered);
+        let Some(next) = cursor.next()? else {
+            return Ok(());
+        };
+        // In another activation it is a call or a return.
+        let is_same = cursor.innermost()?.map(|activation| activation.entered) == began;
+        if is_same && let Some(&to) = path.nodes()[next.node].blocks.first() {
+            self.edge(function, (from, to), 1);
+        }
+        Ok(())
+    }
+
+    /// How often a block was executed.
+    pub fn block(&self, function: FuncId, block: BlockId) -> u64 {
+        let found = self.blocks.get(&(function, block));
+        found.copied().unwrap_or(0)
+    }
+
+    /// How often a block was executed right after another in the same activation.
+    pub fn after(&self, function: FuncId, from: BlockId, to: BlockId) -> u64 {
+        let found = self.edges.get(&(function, from, to));
+        found.copied().unwrap_or(0)
+    }
+}
+
+/// The facts of a symbol.
+fn known(
+    symbol: Symbol,
+    rules: &PrimaryMap<RuleId, Facts>,
+    nodes: &PrimaryMap<NodeId, Node>,
+) -> Facts {
+    match (symbol.as_rule(), symbol.as_node()) {
+        (Some(rule), _) => rules[rule],
+        (None, Some(node)) => Facts {
+            length: nodes[node].length(),
+            first: Some(node),
+            last: Some(node),
+        },
+        (None, None) => Facts::default(),
+    }
+}
+
+/// The facts of a segment's rules, which follow those that they consist of.
+fn rules(segment: &Segment, nodes: &PrimaryMap<NodeId, Node>) -> PrimaryMap<RuleId, Facts> {
+    let mut found = PrimaryMap::<RuleId, Facts>::new();
+    for (id, rule) in segment.grammar.rules.iter() {
+        let symbols = segment.grammar.symbols_of(id).iter();
+        let each = Vec::from_iter(symbols.map(|&symbol| known(symbol, &found, nodes)));
+        let length = each
+            .iter()
+            .fold(0u64, |sum, one| sum.saturating_add(one.length));
+        let (rounds, is_call) = match rule.kind {
+            Kind::Repeat(rounds) => (rounds, false),
+            Kind::Sequence => (1, false),
+            Kind::Call(_) => (1, true),
+        };
+        let inside = |node: Option<NodeId>| node.filter(|_| !is_call);
+        found.push(Facts {
+            length: length.saturating_mul(rounds),
+            first: inside(each.first().and_then(|one| one.first)),
+            last: inside(each.last().and_then(|one| one.last)),
+        });
+    }
+    found
+}
+
+/// Counts a range of a segment's blocks.
+fn count(
+    segment: &Segment,
+    nodes: &PrimaryMap<NodeId, Node>,
+    range: Range<u64>,
+    found: &mut OfNodes,
+) {
+    let grammar = &segment.grammar;
+    let facts = rules(segment, nodes);
+    let fact = |symbol| known(symbol, &facts, nodes);
+    let mut tasks = Vec::new();
+    let mut at = 0;
+    for item in &segment.root {
+        match *item {
+            Root::Enter(_) | Root::Leave => tasks.push(Task::Break),
+            Root::Run(symbol) => {
+                let length = fact(symbol).length;
+                tasks.extend(clipped(symbol, at, length, &range));
+                at += length;
+            }
+        }
+    }
+    tasks.reverse();
+    let mut whole = Vec::new();
+    while let Some(task) = tasks.pop() {
+        let (symbol, range) = match task {
+            Task::Break => {
+                found.before = None;
+                continue;
+            }
+            Task::Times(symbol, times) => {
+                let Facts { first, last, .. } = fact(symbol);
+                found.pair(found.before, first, 1);
+                found.pair(last, first, times - 1);
+                found.before = last;
+                found.node(symbol, times);
+                whole.push((symbol, times));
+                continue;
+            }
+            Task::Run(symbol, range) => (symbol, range),
+        };
+        let Facts { length, first, .. } = fact(symbol);
+        let Some(rule) = symbol.as_rule() else {
+            let node = symbol.as_node();
+            if range.start == 0 {
+                found.pair(found.before, first, 1);
+            }
+            found.before = node.filter(|_| range.end == length);
+            found.parts.extend(node.map(|node| (node, range)));
+            continue;
+        };
+        let symbols = grammar.symbols_of(rule);
+        let mut inner = Vec::new();
+        match grammar.rules[rule].kind {
+            Kind::Repeat(_) => {
+                let (body, round) = (symbols[0], fact(symbols[0]).length);
+                let (first, last) = (range.start / round, (range.end - 1) / round);
+                inner.extend(clipped(body, first * round, round, &range));
+                if first + 1 < last {
+                    inner.push(Task::Times(body, last - first - 1));
+                }
+                if first < last {
+                    inner.extend(clipped(body, last * round, round, &range));
+                }
+            }
+            kind => {
+                let is_call = matches!(kind, Kind::Call(_));
+                inner.extend(is_call.then_some(Task::Break));
+                let mut at = 0;
+                for &symbol in symbols {
+                    let length = fact(symbol).length;
+                    inner.extend(clipped(symbol, at, length, &range));
+                    at += length;
+                }
+                inner.extend(is_call.then_some(Task::Break));
+            }
+        }
+        tasks.extend(inner.into_iter().rev());
+    }
+    let times = executions(grammar, whole);
+    for (id, rule) in grammar.rules.iter() {
+        let (times, symbols) = (times[id], grammar.symbols_of(id));
+        if times == 0 {
+            continue;
+        }
+        if let Kind::Repeat(rounds) = rule.kind {
+            let Facts { first, last, .. } = fact(symbols[0]);
+            found.pair(last, first, times * (rounds - 1));
+            found.node(symbols[0], times * rounds);
+            continue;
+        }
+        for two in symbols.windows(2) {
+            found.pair(fact(two[0]).last, fact(two[1]).first, times);
+        }
+        for &symbol in symbols {
+            found.node(symbol, times);
+        }
+    }
+}
+
+/// What of a symbol is in a range.
+fn clipped(symbol: Symbol, at: u64, length: u64, range: &Range<u64>) -> Option<Task> {
+    let (from, to) = (range.start.max(at), range.end.min(at + length));
+    if from >= to {
+        return None;
+    }
+    Some(match to - from == length {
+        true => Task::Times(symbol, 1),
+        false => Task::Run(symbol, from - at..to - at),
+    })
+}

@@ -1,0 +1,94 @@
+//! A page that is served, and how much memory its server takes.
+
+use crate::tool;
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// How often the memory is looked at.
+const OFTEN: Duration = Duration::from_millis(50);
+
+/// A page that is served until this is dropped.
+pub struct Page {
+    child: Child,
+    /// Where it is.
+    pub url: String,
+    /// The most memory up to now, in bytes.
+    most: Arc<AtomicU64>,
+    ended: Arc<AtomicBool>,
+}
+
+impl Page {
+    /// Serves a recording. The server's folder is the recording's, so that commands on the page name the file alone.
+    ///
+    /// # Errors
+    /// If there is no recording, or it is not served.
+    pub fn of(tool: &Path, recording: &Path) -> Result<Self> {
+        let folder = recording.parent().context("a recording is in a folder")?;
+        let name = recording.file_name().context("a recording has a name")?;
+        let mut explore = tool::start(tool);
+        explore.args(["explore", "--no-open"]).arg(name);
+        if !folder.as_os_str().is_empty() {
+            explore.current_dir(folder);
+        }
+        let mut child = explore
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("cannot run afterimage")?;
+        let mut url = String::new();
+        if let Some(out) = child.stdout.take() {
+            BufReader::new(out).read_line(&mut url)?;
+        }
+        let (most, ended) = (
+            Arc::new(AtomicU64::new(0)),
+            Arc::new(AtomicBool::new(false)),
+        );
+        let page = Self {
+            url: url.trim().to_owned(),
+            most: Arc::clone(&most),
+            ended: Arc::clone(&ended),
+            child,
+        };
+        if page.url.is_empty() {
+            bail!("afterimage explore printed no address");
+        }
+        let id = page.child.id();
+        thread::spawn(move || {
+            while !ended.load(Ordering::SeqCst) {
+                most.fetch_max(anonymous(id).unwrap_or(0), Ordering::SeqCst);
+                thread::sleep(OFTEN);
+            }
+        });
+        Ok(page)
+    }
+
+    /// The most memory that the server took beyond mapped files, if the system tells.
+    pub fn memory(&self) -> Option<u64> {
+        let most = self.most.load(Ordering::SeqCst);
+        (most > 0).then_some(most)
+    }
+}
+
+/// How much memory of a process is no file's.
+fn anonymous(id: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{id}/status")).ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("RssAnon:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib << 10)
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::SeqCst);
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,132 @@
+//! The recordings whose pages are looked at.
+
+use crate::{corpus, tool, toolchain};
+use anyhow::{Context, Result, bail};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+/// A recording of the program beside the check.
+///
+/// # Errors
+/// If the program cannot be compiled or recorded.
+pub fn bank(tool: &Path, folder: &Path) -> Result<PathBuf> {
+    toolchain::ensure_wasm_target()?;
+    let source = corpus::workspace().join("xtask/explorer/bank.rs");
+    let (module, recording) = (folder.join("bank.wasm"), folder.join("bank.aft"));
+    let mut rustc = tool::start("rustc");
+    rustc.args([
+        "--target",
+        toolchain::TARGET,
+        "-g",
+        "--edition",
+        "2024",
+        "-o",
+    ]);
+    if !rustc
+        .arg(&module)
+        .arg(&source)
+        .status()
+        .context("cannot run rustc")?
+        .success()
+    {
+        bail!("rustc could not compile {}", source.display());
+    }
+    let mut record = tool::start(tool);
+    record.current_dir(corpus::workspace());
+    record.args(["record", "--force", "--sources", "xtask/explorer", "-o"]);
+    record.arg(&recording).arg(&module);
+    recorded(record, &recording)
+}
+
+/// A session of docs/sessions: its name, the options of `record`, and its input.
+struct Session {
+    name: &'static str,
+    options: &'static [&'static str],
+    arguments: &'static [&'static str],
+    input: (&'static str, fn() -> String),
+}
+
+const SESSIONS: [Session; 3] = [
+    Session {
+        name: "bzip2",
+        options: &["--dir", "."],
+        arguments: &["1", "numbers.txt"],
+        input: ("numbers.txt", || {
+            (100_000..=114_300).fold(String::new(), |mut text, number| {
+                let _ = writeln!(text, "{number}");
+                text
+            })
+        }),
+    },
+    Session {
+        name: "lua",
+        options: &["--dir", "."],
+        arguments: &["signed.lua"],
+        input: ("signed.lua", || {
+            "for _, sample in ipairs { 13, 128, 200 } do\n  print(sample, sample - 128)\nend\n"
+                .to_owned()
+        }),
+    },
+    Session {
+        name: "markdown",
+        options: &["--stdin", "prices.md"],
+        arguments: &[],
+        input: ("prices.md", || {
+            "# Prices\n\n| Fruit | Price |\n|-------|-------|\n| Apple |     2 |\n".to_owned()
+        }),
+    },
+];
+
+/// The recordings of the sessions of docs/sessions, by name: those whose program `cargo xtask planted` has built.
+///
+/// # Errors
+/// If one cannot be recorded.
+pub fn sessions(tool: &Path) -> Result<Vec<(&'static str, PathBuf)>> {
+    let folder = corpus::workspace().join("target/planted");
+    let mut found = Vec::new();
+    for session in &SESSIONS {
+        let module = format!("new/{}.wasm", session.name);
+        if !folder.join(&module).exists() {
+            continue;
+        }
+        let (name, text) = session.input;
+        fs::write(folder.join(name), text())?;
+        let recording = folder.join(session.name).with_extension("aft");
+        let mut record = tool::start(tool);
+        record.current_dir(&folder);
+        record.args(["record", "--force"]).args(session.options);
+        record.arg("-o").arg(&recording);
+        record.arg(&module).args(session.arguments);
+        found.push((session.name, recorded(record, &recording)?));
+    }
+    Ok(found)
+}
+
+/// Runs a command that records. Its exit code says nothing, because these programs fail.
+fn recorded(mut record: std::process::Command, recording: &Path) -> Result<PathBuf> {
+    for old in ["aft", "aft.notes.md"] {
+        let _ = fs::remove_file(recording.with_extension(old));
+    }
+    record.stdout(Stdio::null()).stderr(Stdio::null());
+    record.status().context("cannot run afterimage")?;
+    if !recording.exists() {
+        bail!("{} was not recorded", recording.display());
+    }
+    Ok(recording.to_owned())
+}
+
+/// Builds all that questions need.
+///
+/// # Errors
+/// If it cannot be built.
+pub fn build(tool: &Path, recording: &Path) -> Result<()> {
+    let mut build = tool::start(tool);
+    build.args(["build", "--lens", "full"]).arg(recording);
+    build.stderr(Stdio::null());
+    if !build.status().context("cannot run afterimage")?.success() {
+        bail!("the values of {} could not be built", recording.display());
+    }
+    Ok(())
+}
