@@ -8,7 +8,7 @@ use afterimage_testkit::tools;
 use serde_json::Value;
 
 use crate::common::Sandbox;
-use crate::common::stacks::{callgrind, pprof, speedscope};
+use crate::common::stacks::{callgrind, callgrind_lines, pprof, speedscope};
 
 /// Blocks by stack.
 type Stacks = BTreeMap<String, u64>;
@@ -37,6 +37,13 @@ fn inlined(source: &SourceMap<'_>, frames: Vec<InlinedFrame>) -> Vec<Named> {
     names
 }
 
+/// Whether an operator only marks the structure of blocks.
+fn is_marker(operator: &impl std::fmt::Debug) -> bool {
+    let text = format!("{operator:?}");
+    let name = text.split(|c: char| !c.is_alphabetic()).next().unwrap();
+    matches!(name, "Block" | "Loop" | "End" | "Else" | "TryTable")
+}
+
 impl Guest {
     fn new(module: Vec<u8>) -> Self {
         Self {
@@ -44,6 +51,32 @@ impl Guest {
             module,
             blocks: BTreeMap::new(),
         }
+    }
+
+    /// The function that a block is from, and the file and line of its first instruction with one.
+    fn line(
+        &self,
+        source: &SourceMap<'_>,
+        name: &str,
+        (function, block): (u32, u32),
+    ) -> (String, String, u64) {
+        let code = self.program.function(FuncId::from_u32(function)).unwrap();
+        let ops = &code.cfg.blocks[BlockId::new(block as usize)].ops;
+        let operators = self.program.operators(&self.module, code);
+        let here = operators.filter(|(op, _, operator)| ops.contains(op) && !is_marker(operator));
+        let mut places = here.filter_map(|(_, offset, _)| {
+            let at = source.locate(offset)?;
+            Some((offset, source.path(at.file).to_owned(), u64::from(at.line)))
+        });
+        let (offset, file, line) = places.next().unwrap_or_else(|| {
+            let declared = source.declared(code.body.start);
+            let file = declared.map_or("???", |at| source.path(at.file));
+            let line = declared.map_or(0, |at| at.line.into());
+            (code.body.start, file.to_owned(), line)
+        });
+        let inlined = inlined(source, source.inlined_frames(offset)).pop();
+        let name = inlined.map_or(name.to_owned(), |(name, _)| name);
+        (name, file, line)
     }
 
     /// The inlined functions that a block is from, and those that its last operator is from.
@@ -59,10 +92,7 @@ impl Guest {
         let ops = &code.cfg.blocks[BlockId::new(block as usize)].ops;
         let mut offsets = Vec::new();
         for (op, offset, operator) in self.program.operators(&self.module, code) {
-            let text = format!("{operator:?}");
-            let name = text.split(|c: char| !c.is_alphabetic()).next().unwrap();
-            let is_marker = matches!(name, "Block" | "Loop" | "End" | "Else" | "TryTable");
-            if ops.contains(&op) && !is_marker {
+            if ops.contains(&op) && !is_marker(&operator) {
                 offsets.push(offset);
             }
         }
@@ -113,6 +143,31 @@ fn moments(sandbox: &Sandbox) -> Vec<Moment> {
     moments
 }
 
+/// The blocks of the run by function, file and line.
+fn lines(sandbox: &Sandbox) -> BTreeMap<(String, String, u64), u64> {
+    let module = sandbox.read("app.wasm");
+    let source = SourceMap::build(&module);
+    let guest = Guest::new(module.clone());
+    let told = sandbox.ok("trace app.aft --level block --format json --limit all");
+    let mut executed: BTreeMap<_, u64> = BTreeMap::new();
+    for line in told.stdout.lines().skip(1) {
+        let row: Value = serde_json::from_str(line).unwrap();
+        let Some(block) = row["block"].as_u64() else {
+            continue;
+        };
+        let function = row["function"]["index"].as_u64().unwrap() as u32;
+        let name = row["function"]["name"].as_str().unwrap().to_owned();
+        *executed
+            .entry((name, (function, block as u32)))
+            .or_default() += 1;
+    }
+    let mut lines = BTreeMap::new();
+    for ((name, block), times) in executed {
+        *lines.entry(guest.line(&source, &name, block)).or_default() += times;
+    }
+    lines
+}
+
 fn sums<'m>(moments: impl Iterator<Item = &'m Moment>, own: bool) -> Stacks {
     let mut stacks = Stacks::new();
     for (_, stack) in moments {
@@ -158,8 +213,10 @@ fn assert_holds(sandbox: &Sandbox) -> Stacks {
     assert_eq!(speedscope(&export("speedscope").stdout), all);
     export("pprof -o run.pb.gz");
     assert_eq!(pprof(sandbox), all);
-    let (own, calls) = callgrind(&export("callgrind").stdout);
+    let written = export("callgrind").stdout;
+    let (own, calls) = callgrind(&written);
     assert_eq!(own, length);
+    assert_eq!(callgrind_lines(&written), lines(sandbox));
     assert!(
         calls
             .values()

@@ -4,10 +4,10 @@
 //! counts do not determine the total cost of a call (Ponder and Fateman 1988 on gprof's guess). A
 //! path has the event `Blocks` (executed basic blocks), and calls with their inclusive cost.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Write;
 
-use afterimage_profile::{Profile, ProfileError, Scope};
+use afterimage_profile::{Line, Profile, ProfileError, Scope};
 use afterimage_program::FileId;
 use afterimage_replay::paths::{ContextTree, Frame};
 
@@ -89,19 +89,19 @@ enum Party {
     LeftOut,
 }
 
-/// The blocks that a caller executes itself, and its calls.
+/// The blocks that a caller executes itself, and its calls, by line; `None` is where it is declared.
 #[derive(Clone, Debug, Default)]
 struct Cost {
-    own: u64,
+    own: BTreeMap<Option<Line>, u64>,
     /// For each callee, the number of calls and the blocks executed in them.
-    calls: BTreeMap<Party, (u64, u64)>,
+    calls: BTreeMap<Option<Line>, BTreeMap<Party, (u64, u64)>>,
 }
 
 /// Writes the blocks that each function executes itself, and for each caller and callee the number
-/// of calls and their inclusive cost. A recursive call counts again for each call around it, as in
-/// Callgrind's own files. An inlined function appears as a function with 0 calls. Merged calls and
-/// gaps in the path have names in brackets. All costs are at the line where the function is
-/// declared. O(contexts · log).
+/// of calls and their inclusive cost, by line. A recursive call counts again for each call around
+/// it, as in Callgrind's own files. An inlined function appears as a function with 0 calls. Merged
+/// calls and gaps in the path have names in brackets. Blocks without a line, and all blocks of a
+/// tree without lines, are at the line where the function is declared. O(contexts · log).
 ///
 /// # Errors
 /// If `out` fails.
@@ -110,14 +110,80 @@ pub fn callgrind_calls(
     tree: &ContextTree,
     frames: &Frames<'_>,
 ) -> Result<(), PresentError> {
+    let costs = costs(tree);
+    let limits = tree.limits;
+    let name = |party: Party| match party {
+        Party::Frame(frame) => frames.name(frame).to_owned(),
+        Party::Shorter => format!("[calls below {} blocks]", limits.min),
+        Party::Deeper => format!("[calls deeper than {}]", limits.depth),
+        Party::LeftOut => "[left out]".to_owned(),
+    };
+    let declared = |party: Party| match party {
+        Party::Frame(frame) => frames.declared(frame).map(Line::from),
+        _ => None,
+    };
+    let place = |line: Option<Line>| {
+        let file = line.and_then(|line| frames.source.files().get(line.file.0 as usize));
+        file.zip(line)
+            .map_or(("???", 0), |(file, line)| (file, line.number))
+    };
+    let sum: u64 = costs.values().flat_map(|cost| cost.own.values()).sum();
+    writeln!(out, "# callgrind format\nversion: 1\ncreator: afterimage")?;
+    writeln!(
+        out,
+        "positions: line\nevent: Blocks : executed basic blocks"
+    )?;
+    writeln!(out, "events: Blocks\nsummary: {sum}")?;
+    let (mut files, mut functions) = (Ids::default(), Ids::default());
+    for (caller, cost) in &costs {
+        let (home, _) = place(declared(*caller));
+        writeln!(out, "\nfl={}", files.of(home))?;
+        writeln!(out, "fn={}", functions.of(&name(*caller)))?;
+        let mut current = home;
+        let lines: BTreeSet<_> = cost.own.keys().chain(cost.calls.keys()).collect();
+        for at in lines {
+            let (file, line) = place(at.or(declared(*caller)));
+            if file != current {
+                // `fi` leaves the function's own file, `fe` returns to it.
+                let key = if file == home { "fe" } else { "fi" };
+                writeln!(out, "{key}={}", files.of(file))?;
+                current = file;
+            }
+            if let Some(own) = cost.own.get(at) {
+                writeln!(out, "{line} {own}")?;
+            }
+            for (callee, (calls, blocks)) in cost.calls.get(at).into_iter().flatten() {
+                let (file, declared) = place(declared(*callee));
+                writeln!(out, "cfi={}", files.of(file))?;
+                writeln!(out, "cfn={}", functions.of(&name(*callee)))?;
+                writeln!(out, "calls={calls} {declared}\n{line} {blocks}")?;
+            }
+        }
+    }
+    writeln!(out, "\ntotals: {sum}")?;
+    Ok(())
+}
+
+/// The costs of all functions.
+fn costs(tree: &ContextTree) -> BTreeMap<Party, Cost> {
     let mut costs: BTreeMap<Party, Cost> = BTreeMap::new();
-    let party = |at: usize| Party::Frame(tree.contexts[at].frame);
-    for (at, context) in tree.contexts.iter().enumerate() {
-        let me = party(at);
-        costs.entry(me).or_default().own += context.own;
-        if let Some(parent) = context.parent {
-            let caller = costs.entry(party(parent)).or_default();
-            let (calls, blocks) = caller.calls.entry(me).or_default();
+    // The function and the line of each context.
+    let mut places: Vec<(Party, Option<Line>)> = Vec::with_capacity(tree.contexts.len());
+    for context in &tree.contexts {
+        let around = context.parent.map(|parent| places[parent]);
+        let here = match (context.frame, around) {
+            (Frame::Line(line), Some((function, _))) => (function, Some(line)),
+            (frame, _) => (Party::Frame(frame), None),
+        };
+        places.push(here);
+        let (me, line) = here;
+        if context.own > 0 {
+            let own = &mut costs.entry(me).or_default().own;
+            *own.entry(line).or_default() += context.own;
+        }
+        if let Some((caller, at)) = around.filter(|_| line.is_none()) {
+            let calls = costs.entry(caller).or_default().calls.entry(at);
+            let (calls, blocks) = calls.or_default().entry(me).or_default();
             *calls += context.calls;
             *blocks += context.total;
         }
@@ -133,51 +199,19 @@ pub fn callgrind_calls(
             (Party::LeftOut, 0, left_out),
         ] {
             if blocks > 0 {
-                costs.entry(callee).or_default().own += blocks;
-                let caller = costs.entry(me).or_default();
-                let known = caller.calls.entry(callee).or_default();
+                *costs
+                    .entry(callee)
+                    .or_default()
+                    .own
+                    .entry(None)
+                    .or_default() += blocks;
+                let at = costs.entry(me).or_default().calls.entry(line).or_default();
+                let known = at.entry(callee).or_default();
                 *known = (known.0 + calls, known.1 + blocks);
             }
         }
     }
-    let limits = tree.limits;
-    let name = |party: Party| match party {
-        Party::Frame(frame) => frames.name(frame).to_owned(),
-        Party::Shorter => format!("[calls below {} blocks]", limits.min),
-        Party::Deeper => format!("[calls deeper than {}]", limits.depth),
-        Party::LeftOut => "[left out]".to_owned(),
-    };
-    let place = |party: Party| {
-        let at = match party {
-            Party::Frame(frame) => frames.declared(frame),
-            _ => None,
-        };
-        let file = at.and_then(|at| frames.source.files().get(at.file.0 as usize));
-        file.zip(at)
-            .map_or(("???", 0), |(file, at)| (file, at.line))
-    };
-    let sum: u64 = costs.values().map(|cost| cost.own).sum();
-    writeln!(out, "# callgrind format\nversion: 1\ncreator: afterimage")?;
-    writeln!(
-        out,
-        "positions: line\nevent: Blocks : executed basic blocks"
-    )?;
-    writeln!(out, "events: Blocks\nsummary: {sum}")?;
-    let (mut files, mut functions) = (Ids::default(), Ids::default());
-    for (caller, cost) in &costs {
-        let (file, line) = place(*caller);
-        writeln!(out, "\nfl={}", files.of(file))?;
-        writeln!(out, "fn={}", functions.of(&name(*caller)))?;
-        writeln!(out, "{line} {}", cost.own)?;
-        for (callee, (calls, blocks)) in &cost.calls {
-            let (file, declared) = place(*callee);
-            writeln!(out, "cfi={}", files.of(file))?;
-            writeln!(out, "cfn={}", functions.of(&name(*callee)))?;
-            writeln!(out, "calls={calls} {declared}\n{line} {blocks}")?;
-        }
-    }
-    writeln!(out, "\ntotals: {sum}")?;
-    Ok(())
+    costs
 }
 
 /// The format's name compression: `(1) name` the first time, then `(1)`.
