@@ -71,7 +71,8 @@ impl ProfileQuery {
                 true => Scope::All,
                 false => Scope::Only(functions),
             },
-            code: self.code.clone(),
+            // Nothing is left out of all code, not even functions without lines.
+            code: self.code.clone().filter(|code| *code != CodeFilter::All),
             whole: profiled.counted.whole.clone(),
         })
     }

@@ -344,6 +344,10 @@ impl Arguments {
             title: profiled.title(),
             sources: profiled.sources(),
         };
+        write(out, self.format == Format::Pprof, |out| {
+            let written = render(out, &view, self.format, style);
+            written.with_context(|| self.file.display().to_string())
+        })?;
         if self.format == Format::Lcov {
             let files = view
                 .files()
@@ -354,9 +358,6 @@ impl Arguments {
                 .into_iter()
                 .for_each(say);
         }
-        write(out, self.format == Format::Pprof, |out| {
-            let written = render(out, &view, self.format, style);
-            written.with_context(|| self.file.display().to_string())
-        })
+        Ok(())
     }
 }

@@ -84,7 +84,10 @@ pub fn text(
     if let Some(instructions) = elsewhere.filter(|&instructions| instructions > 0) {
         let share = percent(instructions, total);
         match is_mixed {
-            true => writeln!(out, "called from none of these lines: {share} of the instructions")?,
+            true => writeln!(
+                out,
+                "called from none of these lines: {share} of the instructions"
+            )?,
             false => writeln!(
                 out,
                 "of no line: {share} of the instructions, mostly before and after main"

@@ -173,6 +173,10 @@ impl Profile<'_> {
 fn fold(operators: &mut [OperatorCount], folded: &Folded<'_>) {
     for operator in operators.iter_mut().filter(|operator| operator.instruction) {
         let shown = operator.position.filter(|at| folded.shows(at.file));
-        operator.position = shown.or_else(|| folded.locate(operator.offset));
+        // Code that the compiler gave no line may still be inlined for one.
+        let around = || folded.around(operator.offset).into_iter().next();
+        operator.position = shown
+            .or_else(|| folded.locate(operator.offset))
+            .or_else(around);
     }
 }

@@ -446,6 +446,11 @@ impl Value {
                     _ => Self::truth_of(!decides),
                 }
             }
+            Binary::Less | Binary::AtMost | Binary::Greater | Binary::AtLeast
+                if self.is_constant() || right.is_constant() =>
+            {
+                self.ordered(binary, &right)
+            }
             _ if binary.is_comparison() => match self.is_same_text(&right) {
                 Some(Ok(is_same)) => match binary {
                     Binary::Equal => Self::truth_of(is_same),
@@ -459,6 +464,10 @@ impl Value {
                 .compute(binary, &right)
                 .map_or_else(Self::Unknown, Self::of),
         }
+    }
+
+    fn is_constant(&self) -> bool {
+        matches!(self, Self::Held(held) if held.is_constant)
     }
 
     fn ordered(&self, binary: Binary, right: &Self) -> Self {

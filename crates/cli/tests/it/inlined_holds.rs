@@ -64,19 +64,21 @@ impl Guest {
         let ops = &code.cfg.blocks[BlockId::new(block as usize)].ops;
         let operators = self.program.operators(&self.module, code);
         let here = operators.filter(|(op, _, operator)| ops.contains(op) && !is_marker(operator));
-        let mut places = here.filter_map(|(_, offset, _)| {
-            let at = source.locate(offset)?;
-            Some((offset, source.path(at.file).to_owned(), u64::from(at.line)))
-        });
-        let (offset, file, line) = places.next().unwrap_or_else(|| {
-            let declared = source.declared(code.body.start);
-            let file = declared.map_or("???", |at| source.path(at.file));
-            let line = declared.map_or(0, |at| at.line.into());
-            (code.body.start, file.to_owned(), line)
-        });
-        let inlined = inlined(source, source.inlined_frames(offset)).pop();
+        let here = Vec::from_iter(here.map(|(_, offset, _)| offset));
+        let with_line = here.iter().find(|offset| source.locate(**offset).is_some());
+        let block = code.cfg.blocks[BlockId::new(block as usize)].offsets.start;
+        let offset = *with_line.or(here.first()).unwrap_or(&block);
+        let frames = source.inlined_frames(offset);
+        // Without a line, where the function is declared.
+        let declared = match frames.len() {
+            0 | 1 => source.declared(code.body.start),
+            _ => frames[0].declared,
+        };
+        let at = source.locate(offset).or(declared);
+        let file = at.map_or("???", |at| source.path(at.file)).to_owned();
+        let inlined = inlined(source, frames).pop();
         let name = inlined.map_or(name.to_owned(), |(name, _)| name);
-        (name, file, line)
+        (name, file, at.map_or(0, |at| at.line.into()))
     }
 
     /// The inlined functions that a block is from, and those that its last operator is from.
@@ -216,7 +218,16 @@ fn assert_holds(sandbox: &Sandbox) -> Stacks {
     let written = export("callgrind").stdout;
     let (own, calls) = callgrind(&written);
     assert_eq!(own, length);
-    assert_eq!(callgrind_lines(&written), lines(sandbox));
+    let (written, walked) = (callgrind_lines(&written), lines(sandbox));
+    type Lines = BTreeMap<(String, String, u64), u64>;
+    let differ = |one: &Lines, other: &Lines| {
+        let only = one
+            .iter()
+            .filter(|(place, sum)| other.get(*place) != Some(*sum));
+        Vec::from_iter(only.map(|(place, sum)| format!("{place:?}: {sum}")))
+    };
+    assert_eq!(differ(&written, &walked), differ(&walked, &written));
+    assert_eq!(written, walked);
     assert!(
         calls
             .values()

@@ -29,7 +29,16 @@ fn blocks(sandbox: &Sandbox) -> BTreeMap<(u64, u64), Block> {
     let told: Value = serde_json::from_str(&told.stdout).unwrap();
     let mut blocks = BTreeMap::<_, Block>::new();
     let mut whole = BTreeMap::new();
-    for row in told["rows"].as_array().unwrap() {
+    let rows = told["rows"].as_array().unwrap();
+    // The file of each function's first instruction with a line.
+    let mut files = BTreeMap::new();
+    for row in rows {
+        if let Some(file) = row["source"]["file"].as_str() {
+            let function = row["function"]["index"].as_u64().unwrap();
+            files.entry(function).or_insert(file);
+        }
+    }
+    for row in rows {
         let Some(block) = row["block"].as_u64() else {
             continue;
         };
@@ -40,8 +49,9 @@ fn blocks(sandbox: &Sandbox) -> BTreeMap<(u64, u64), Block> {
         let index = row["function"]["index"].as_u64().unwrap();
         let function = program.function(FuncId::from_u32(index as u32)).unwrap();
         let declared = source.declared(function.body.start);
-        let in_own = match declared {
-            Some(at) => is_own(source.path(at.file)),
+        let declared = declared.map(|at| source.path(at.file));
+        let in_own = match declared.or(files.get(&index).copied()) {
+            Some(file) => is_own(file),
             None => !row["function"]["name"].as_str().unwrap().starts_with("__"),
         };
         let at = &row["source"];

@@ -235,7 +235,7 @@ fn a_crash_begins_with_the_users_frame() {
     let second = "the run trapped: unreachable executed in library code called at app.rs:3 in ";
     assert!(lines[1].starts_with(second), "{why}");
     assert!(!lines[1].contains("SliceIndex"), "{why}");
-    assert!(lines[2].starts_with("  ended in library code ("), "{why}");
+    assert!(lines[3].starts_with("  ended in library code ("), "{why}");
     let called = lines
         .iter()
         .position(|line| line.starts_with("  called at "));
