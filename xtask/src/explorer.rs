@@ -3,7 +3,7 @@
 //! npm supplies the browser driver, the page's judge (axe-core) and the type checker; the browser
 //! is the machine's Chromium. Missing tools are named, and the checks that need them are skipped.
 
-mod browser;
+pub mod browser;
 mod page;
 mod recordings;
 

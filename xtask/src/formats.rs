@@ -2,7 +2,8 @@
 //!
 //! Some tools are Debian's (.ci/tools). Others come from npm, PyPI and crates.io, and are installed into target/formats. One that cannot be had is named as SKIPPED.
 
-use crate::{corpus, explorer, tool, toolchain};
+use crate::explorer::browser;
+use crate::{corpus, tool, toolchain};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -79,7 +80,7 @@ pub fn run(program: Option<&Path>) -> Result<ExitCode> {
     check.arg("-B").arg(scripts.join("check.py"));
     check.args([&afterimage, &folder]);
     check.arg(corpus::workspace().join("docs/json"));
-    check.arg(explorer::browser().unwrap_or_default());
+    check.arg(browser::program().unwrap_or_default());
     check.args(recordings);
     match check.status().context("cannot run python")?.success() {
         true => Ok(ExitCode::SUCCESS),

@@ -7,6 +7,10 @@ use afterimage::profile::Scope;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let file = std::env::args_os().nth(1).ok_or("name a recording")?;
     let session = Session::open(file.as_ref())?;
-    session.profile(|profile| Ok(lcov(&mut std::io::stdout(), profile, &Scope::All, None)?))?;
+    let sources = &**session.sources();
+    session.profile(|profile| {
+        let out = &mut std::io::stdout();
+        Ok(lcov(out, profile, &Scope::All, None, sources)?)
+    })?;
     Ok(())
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use afterimage_ids::{Counts, FuncId};
 use afterimage_present::{Format, ProfileDocument, counted, profile_document};
 use afterimage_profile::{
-    By, CodeFilter, Options, Profile, Remarks, Report, Scope, Sort, Stop, add_counts,
+    By, CodeFilter, Options, Profile, Remarks, Report, Scope, Sort, Stop, WholeLines, add_counts,
 };
 use afterimage_program::{Module, Names, SourceMap};
 use anyhow::{Context, Result, bail};
@@ -25,6 +25,7 @@ use crate::session::Session;
 use crate::source::{source_map_with, without_lines};
 use crate::sources::{SourceFiles, SourcePaths};
 use crate::text::pasted;
+use crate::whole::whole_lines;
 
 /// A question about execution counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,8 +71,16 @@ impl ProfileQuery {
                 true => Scope::All,
                 false => Scope::Only(functions),
             },
-            code: self.code.clone(),
+            // Nothing is left out of all code, not even functions without lines.
+            code: self.code.clone().filter(|code| *code != CodeFilter::All),
+            whole: profiled.counted.whole.clone(),
         })
+    }
+
+    /// The code whose lines also get what they cost with library code, if the rows are of that kind.
+    pub fn whole(&self) -> Option<&CodeFilter> {
+        let has_rows = self.by == By::Line && self.functions.is_empty();
+        self.code.as_ref().filter(|_| has_rows)
     }
 
     /// Answers with all rows in memory.
@@ -152,6 +161,8 @@ pub struct Counted {
     runs: u64,
     /// A remark about how exact they are.
     note: Option<String>,
+    /// What lines cost with library code, if that is asked and known.
+    whole: Option<Arc<WholeLines>>,
     sources: Arc<SourceFiles>,
 }
 
@@ -190,11 +201,27 @@ impl Counted {
             stops,
             runs: 1,
             note: None,
+            whole: None,
             sources,
         })
     }
 
-    /// The sum of the counts of these recordings. `open` opens one at a time.
+    /// Also finds what lines of this code cost with library code. That needs the path of the run,
+    /// which is built if it does not exist yet. Remarks why it is not known.
+    #[must_use]
+    pub fn with_whole_lines(mut self, session: &Session, code: Option<&CodeFilter>) -> Self {
+        let Some(code) = code else { return self };
+        match whole_lines(session, &self.counts, code) {
+            Ok(whole) => self.whole = whole.map(Arc::new),
+            Err(error) => session.remark(format!(
+                "library code is not added to the lines that call it: {error:#}"
+            )),
+        }
+        self
+    }
+
+    /// The sum of the counts of these recordings. `open` opens one at a time. Lines of the code
+    /// `whole` also get what they cost with library code.
     ///
     /// # Errors
     /// As for [`of`](Self::of) and [`add`](Self::add).
@@ -202,6 +229,7 @@ impl Counted {
         recordings: impl IntoIterator<Item = &'p Path>,
         open: impl Fn(&Path) -> Result<Session>,
         counting: Option<&Counting<'_>>,
+        whole: Option<&CodeFilter>,
     ) -> Result<Self> {
         let (mut sum, mut known, mut twice) = (None::<Self>, HashSet::new(), HashSet::new());
         for at in recordings {
@@ -213,7 +241,7 @@ impl Counted {
                     at.display()
                 ));
             }
-            let one = Self::of(&session, at, counting)?;
+            let one = Self::of(&session, at, counting)?.with_whole_lines(&session, whole);
             match &mut sum {
                 Some(sum) => sum.add(one)?,
                 None => sum = Some(one),
@@ -237,6 +265,7 @@ impl Counted {
             stops: read.stops,
             runs: 1,
             note: read.note,
+            whole: None,
             sources: Arc::new(SourceFiles::new(program, paths)),
         })
     }
@@ -259,6 +288,14 @@ impl Counted {
         add_counts(program, &mut self.counts, &other.counts).with_context(place)?;
         self.stops.extend(other.stops);
         self.runs += other.runs;
+        self.whole = match (self.whole.take(), other.whole) {
+            (Some(sum), Some(other)) => {
+                let mut sum = Arc::unwrap_or_clone(sum);
+                let added = sum.add(Arc::unwrap_or_clone(other));
+                added.map(|()| Arc::new(sum))
+            }
+            _ => None,
+        };
         Ok(())
     }
 

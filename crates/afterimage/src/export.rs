@@ -8,7 +8,8 @@ use afterimage_present::export::{
 };
 use afterimage_profile::{CodeFilter, Folded, Remarks, is_library_name};
 use afterimage_replay::paths::{
-    CallLengths, ContextLimits, ContextTree, Inlining, Timeline, TimelineLimits, Window,
+    CallLengths, ContextLimits, ContextTree, InlinedFrames, Inlining, Timeline, TimelineLimits,
+    Window,
 };
 use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
@@ -145,8 +146,12 @@ impl ExportQuery {
                 depth: self.depth,
                 min: least.of(window.last - window.first + 1),
             };
-            let inlining = match self.inlined {
-                true => Inlining::new(path, program, session.bytes(), source)?,
+            let wanted = InlinedFrames {
+                functions: self.inlined,
+                lines: self.format == ExportFormat::Callgrind,
+            };
+            let inlining = match wanted.functions || wanted.lines {
+                true => Inlining::new(path, program, session.bytes(), source, wanted)?,
                 false => Inlining::default(),
             };
             let tree = ContextTree::new(path, window, limits, &inlining)?;

@@ -134,6 +134,7 @@ pub mod values;
 pub mod verify;
 #[doc(hidden)]
 pub mod wasm_local;
+mod whole;
 pub mod why;
 mod why_not;
 

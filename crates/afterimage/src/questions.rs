@@ -59,9 +59,13 @@ impl Session {
         query: &ProfileQuery,
     ) -> Result<ProfileDocument, QuestionError> {
         let ask = || -> anyhow::Result<ProfileDocument> {
-            let mut counted = Counted::of(self, self.at(), None)?;
+            let of = |session: &Self| -> anyhow::Result<Counted> {
+                let counted = Counted::of(session, session.at(), None)?;
+                Ok(counted.with_whole_lines(session, query.whole()))
+            };
+            let mut counted = of(self)?;
             for other in others {
-                counted.add(Counted::of(other, other.at(), None)?)?;
+                counted.add(of(other)?)?;
             }
             counted.ask(self.monitor(), |profiled| query.answer(profiled))
         };

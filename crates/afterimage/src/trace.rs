@@ -6,9 +6,10 @@ use afterimage_ids::FuncId;
 use afterimage_present::document::objects::Function;
 use afterimage_present::document::{JsonLines, Listed, TakeRows, WithRows};
 use afterimage_present::{
-    CallSource, NoSources, PresentError, Scene, Sources, StepScene, Stretch, Style, TraceHead,
-    TraceLevel, absent, call_rows, calls_binary, calls_in_text, grouped, line_rows, lines_text,
-    step_rows, steps_binary, steps_text, trace_binary, trace_rows, trace_text, with_results,
+    CallSource, LineStyle, NoSources, PresentError, Scene, Sources, StepScene, Stretch, Style,
+    TraceHead, TraceLevel, absent, call_rows, calls_binary, calls_in_text, grouped, line_rows,
+    lines_text, step_rows, steps_binary, steps_text, trace_binary, trace_rows, trace_text,
+    with_results,
 };
 use afterimage_replay::paths::{
     CallTree, CallsOf, FileSegments, PathFileError, Places, Positions, RecordedPath, Unit, Visits,
@@ -540,8 +541,13 @@ impl TraceQuery {
                         line_rows(to, &mut next, stretch, function, length, limit)?;
                     }
                     Target::Text(out) => {
-                        let last = stretch.window.last;
-                        let Some(entry) = lines_text(out, shown, &mut next, last, limit)? else {
+                        let how = LineStyle {
+                            sources: shown.0,
+                            style: shown.1,
+                            reverse: stretch.reverse,
+                            last: stretch.window.last,
+                        };
+                        let Some(entry) = lines_text(out, how, &mut next, limit)? else {
                             return ending(out, session, stretch, None);
                         };
                         let exact = entry

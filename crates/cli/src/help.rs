@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use clap::error::ErrorKind;
+
 /// Each heading with its commands, in the order in which users need them.
 const GROUPS: [(&str, &[&str]); 8] = [
     (
@@ -60,6 +62,18 @@ pub(crate) fn grouped(command: clap::Command) -> clap::Command {
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{list}{heading}Options:{heading:#}\n{{options}}{{after-help}}"
     );
     command.help_template(template)
+}
+
+/// For `help` with a misspelt command, the error that the command itself gives: it suggests others.
+pub(crate) fn suggested(command: &clap::Command, error: clap::Error) -> clap::Error {
+    let words = Vec::from_iter(std::env::args_os());
+    match words.as_slice() {
+        [this, help, name] if help == "help" && error.kind() == ErrorKind::InvalidSubcommand => {
+            let tried = command.clone().try_get_matches_from([this, name]);
+            tried.err().unwrap_or(error)
+        }
+        _ => error,
+    }
 }
 
 #[cfg(test)]

@@ -123,6 +123,7 @@ fn main() -> std::process::ExitCode {
     signals::survive_file_size_limit();
     let command = help::grouped(Cli::command());
     let parsed = command.clone().try_get_matches();
+    let parsed = parsed.map_err(|error| help::suggested(&command, error));
     let parsed = parsed.and_then(|matches| profile::among_recordings(command, matches));
     let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,

@@ -8,7 +8,7 @@ use afterimage::files::{self, Kind};
 use afterimage::launch::RecordQuery;
 use afterimage::{CounterPlacement, Counting, ProfileQuery, Session};
 use afterimage_present::{ProfileView, render};
-use afterimage_profile::{By, Sort};
+use afterimage_profile::{By, CodeFilter, Sort};
 use afterimage_trace::TraceWriter;
 use anyhow::{Context, Result, bail};
 use clap::ArgMatches;
@@ -36,7 +36,7 @@ use crate::signals::{Watch, leave_scratch};
 #[command(after_help = "\
 Examples:
   afterimage profile app.aft
-  afterimage profile app.aft --annotate
+  afterimage profile app.aft --annotate --path 'src/**'
   afterimage profile --by line --limit 20 app.wasm input.txt
   afterimage profile run1.aft run2.aft run3.aft --format lcov -o app.info
   afterimage profile app.aft --format html -o coverage.html
@@ -62,6 +62,14 @@ pub(crate) struct Arguments {
     /// Show only this function, by index, name or demangled name; may be repeated
     #[arg(long, value_name = "NAME", help_heading = "Report")]
     function: Vec<String>,
+    /// Show only source files whose path, or an end of it, matches a glob: 'src/**'
+    #[arg(
+        long,
+        value_name = "GLOB",
+        conflicts_with = "code",
+        help_heading = "Report"
+    )]
+    path: Option<CodeFilter>,
     /// Show source lines with their counts, or WebAssembly text where the source is not found
     #[arg(long, conflicts_with_all = ["by", "sort", "top"], help_heading = "Report")]
     annotate: bool,
@@ -208,7 +216,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         (None, Kind::Recording) => {
             arguments.refuse_guest(&format!("{} is a recording", path.display()))?;
             let all = recordings(path, &arguments.args)?;
-            arguments.counting(|counting| Counted::of_all(all, open, counting))?
+            let query = arguments.query()?;
+            let whole = query.whole().filter(|_| arguments.has_whole_lines());
+            arguments.counting(|counting| Counted::of_all(all, open, counting, whole))?
         }
         (None, Kind::Program) => {
             let loaded = files::program(path)?;
@@ -228,16 +238,19 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
                 say(format_args!("{} {}", path.display(), recorded.end.ending));
             }
             let session = open(&recording)?;
-            arguments.counting(|counting| Counted::of(&session, path, counting))?
+            let query = arguments.query()?;
+            let whole = query.whole().filter(|_| arguments.has_whole_lines());
+            let counted = arguments.counting(|counting| Counted::of(&session, path, counting))?;
+            counted.with_whole_lines(&session, whole)
         }
     };
     match arguments.compare.is_empty() {
         true => counted.ask(&Terminal, |profiled| arguments.report(profiled))?,
         false => arguments.compare_with(&counted, open)?,
     }
-    // Annotated source lists them itself.
-    if !arguments.annotate {
-        say_not_at_hand(&paths, &arguments.code.filter()?);
+    // Annotated source lists them itself, and lcov leaves them out.
+    if !arguments.annotate && arguments.format != Format::Lcov {
+        say_not_at_hand(&paths, &arguments.filter()?);
     }
     Ok(Exit::Success)
 }
@@ -271,6 +284,20 @@ impl Arguments {
         ask(Some(&Counting { placement, weights }))
     }
 
+    /// The code to show.
+    fn filter(&self) -> Result<CodeFilter> {
+        match &self.path {
+            Some(path) => Ok(path.clone()),
+            None => self.code.filter(),
+        }
+    }
+
+    /// Whether lines get what they cost with library code.
+    fn has_whole_lines(&self) -> bool {
+        let has_rows = matches!(self.format, Format::Text | Format::Json | Format::Csv);
+        has_rows && !self.annotate && self.compare.is_empty()
+    }
+
     fn query(&self) -> Result<ProfileQuery> {
         let for_people = self.format == Format::Text;
         let query = ProfileQuery {
@@ -282,8 +309,9 @@ impl Arguments {
             code: match for_people && self.function.is_empty()
                 || self.format == Format::Html
                 || self.code.is_given()
+                || self.path.is_some()
             {
-                true => Some(self.code.filter()?),
+                true => Some(self.filter()?),
                 false => None,
             },
         };
@@ -297,7 +325,7 @@ impl Arguments {
     /// Compares the recordings named by `--compare` with `a`.
     fn compare_with(&self, a: &Counted, open: impl Fn(&Path) -> Result<Session>) -> Result<()> {
         let b = self.compare.iter().map(PathBuf::as_path);
-        let b = self.counting(|counting| Counted::of_all(b, open, counting))?;
+        let b = self.counting(|counting| Counted::of_all(b, open, counting, None))?;
         let query = ProfileQuery {
             sort: self.sort.map(Sort::from),
             ..self.query()?
@@ -330,6 +358,17 @@ impl Arguments {
         write(out, self.format == Format::Pprof, |out| {
             let written = render(out, &view, self.format, style);
             written.with_context(|| self.file.display().to_string())
-        })
+        })?;
+        if self.format == Format::Lcov {
+            let files = view
+                .files()
+                .with_context(|| self.file.display().to_string())?;
+            profiled
+                .sources()
+                .left_out(&files)
+                .into_iter()
+                .for_each(say);
+        }
+        Ok(())
     }
 }

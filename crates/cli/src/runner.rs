@@ -74,12 +74,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         return tests.run(&args);
     }
     let recording = folder.join(stem).with_extension("aft");
-    record::run(record::Arguments::of(
-        program,
-        &args,
-        recording,
-        arguments.run,
-    ))
+    let query = record::Arguments::of(program, &args, recording.clone(), arguments.run);
+    let exit = record::run(query)?;
+    // A list of tests needs no explanation.
+    if !is_harness && exit == Exit::Success && is_libtest(program)? {
+        let _ = fs::remove_file(&recording);
+    }
+    Ok(exit)
 }
 
 /// Whether a program is the test harness of a crate.

@@ -10,7 +10,7 @@ use clap::ArgGroup;
 use crate::arguments::{CodeArguments, ReportArguments, SourceArguments, entries};
 use crate::exit::Exit;
 use crate::lens;
-use crate::output::{Color, say_not_at_hand, write};
+use crate::output::{say_not_at_hand, write};
 
 /// Explain where a value came from, step by step
 ///
@@ -135,10 +135,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         }
     }
     let (query, output) = (arguments.query(), arguments.report.output.as_deref());
-    let width = Color::Never.style(output).width;
+    let style = arguments.report.style();
     let form = match arguments.format {
-        Format::Text if arguments.all => Form::Text(Rest::Shown, width),
-        Format::Text => Form::Text(Rest::Hidden("--all shows them"), width),
+        Format::Text if arguments.all => Form::Text(Rest::Shown, style),
+        Format::Text => Form::Text(Rest::Hidden("--all shows them"), style),
         Format::Json => Form::Json,
         Format::Csv => Form::Csv,
         Format::Dot => Form::Dot,

@@ -88,7 +88,8 @@ impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {
         let mut told = Vec::new();
         explain(self.debugger.session(), |scene| {
             let start = query.start(scene)?;
-            let form = Form::Text(Rest::Hidden("afterimage why --all shows them"), None);
+            let rest = Rest::Hidden("afterimage why --all shows them");
+            let form = Form::Text(rest, Style::default());
             start.show(&mut told, scene, query.steps, form)
         })?;
         Ok(String::from_utf8_lossy(&told).trim_end().to_owned())

@@ -35,7 +35,7 @@ impl Shown {
 
     pub(crate) fn line(&self, scene: &StepScene<'_>) -> String {
         let line = self.position.map(|position| {
-            let file = scene.source.shown_path(position.file);
+            let file = scene.source.short_path(position.file);
             plain(&format!("{file}:{}", position.line))
         });
         line.unwrap_or_default()

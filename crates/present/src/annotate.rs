@@ -6,7 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Write;
 
-use afterimage_profile::{FunctionRow, LineCount, Profile, Scope};
+use afterimage_profile::{
+    CodeFilter, Folded, FunctionRow, LineCount, Profile, Scope, is_library_name,
+};
 use afterimage_program::NoDebug;
 
 use crate::listing::listing;
@@ -25,6 +27,8 @@ pub struct Annotation {
     /// The number of functions without available source to write as WebAssembly text; those with
     /// most instructions come first. The others are counted, not dropped silently.
     pub listings: usize,
+    /// The code to annotate. If it selects none, all is annotated.
+    pub code: Option<CodeFilter>,
 }
 
 /// The number of missing files to name; the others are summed up.
@@ -44,7 +48,22 @@ pub fn annotate(
 ) -> Result<(), PresentError> {
     summary(out, profile.totals())?;
     let mut files = HashMap::<&str, File>::new();
-    for row in profile.line_rows(&annotation.scope)? {
+    let mut rows = profile.line_rows(&annotation.scope)?;
+    let folded = annotation.code.as_ref();
+    let folded = folded.map(|code| Folded::new(profile.source(), code));
+    let shows = |at| folded.as_ref().is_none_or(|folded| folded.shows(at));
+    let is_own = rows.iter().any(|row| shows(row.line.file));
+    let shows = |at| !is_own || shows(at);
+    let mut left_out = (BTreeSet::new(), 0);
+    rows.retain(|row| {
+        let keeps = shows(row.line.file);
+        if !keeps {
+            left_out.0.insert(row.line.file);
+            left_out.1 += row.instructions;
+        }
+        keeps
+    });
+    for row in rows {
         let file = files.entry(profile.file(row.line.file)).or_default();
         let count = LineCount {
             arrivals: row.count,
@@ -106,14 +125,31 @@ pub fn annotate(
         row.position
             .is_some_and(|position| at_hand.contains(profile.file(position.file)))
     };
+    let is_shown = |row: &FunctionRow| match row.position {
+        Some(at) => shows(at.file),
+        None => !is_own || !is_library_name(profile.names().function(row.function)),
+    };
     let mut rows = profile.function_rows(&annotation.scope)?;
-    rows.retain(|row| (!whole || row.entries > 0) && !is_at_hand(row));
+    rows.retain(|row| (!whole || row.entries > 0) && is_shown(row) && !is_at_hand(row));
     rows.sort_by_key(|row| std::cmp::Reverse(row.instructions));
     let (written, rest) = rows.split_at(annotation.listings.min(rows.len()));
     listing(out, profile, written, style)?;
     if !rest.is_empty() {
         let n = counted(rest.len() as u64, "more function");
         writeln!(out, "\n{n} without source")?;
+    }
+    let (files, instructions) = left_out;
+    if !files.is_empty() {
+        let what = match annotation.code {
+            Some(CodeFilter::Files(_)) => "other code",
+            _ => "library code",
+        };
+        writeln!(
+            out,
+            "\n{what}: {} with {} of the instructions; --code all shows them",
+            counted(files.len() as u64, "file"),
+            percent(instructions, total)
+        )?;
     }
     Ok(())
 }

@@ -249,7 +249,7 @@ impl CompareView<'_> {
             .newest()
             .and_then(|(side, row)| Some((side, row.position?)));
         newest.map_or("-".to_owned(), |(side, at)| {
-            let path = self.profiles[side].source().shown_path(at.file);
+            let path = self.profiles[side].source().short_path(at.file);
             plain(&format!("{path}:{}", at.line))
         })
     }
@@ -301,7 +301,7 @@ impl CompareView<'_> {
             };
             let profile = self.profiles[side];
             let text = cache.line(profile.file(row.line.file), row.line.number);
-            let path = profile.source().shown_path(row.line.file);
+            let path = profile.source().short_path(row.line.file);
             let [a, b] = pair.measures();
             table.row([
                 grouped(a),
@@ -321,7 +321,9 @@ impl CompareView<'_> {
             available,
             never,
             unnamed,
-            left_out: LeftOut { rows, instructions },
+            left_out: LeftOut {
+                rows, instructions, ..
+            },
             totals,
             ..
         } = self.comparison;

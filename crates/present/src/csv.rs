@@ -23,7 +23,7 @@ pub fn csv(
 ) -> Result<(), PresentError> {
     let header = match &report.rows {
         Rows::Functions(_) => "function,name,offset,entries,blocks,instructions,file,line,column",
-        Rows::Lines(_) => "file,line,count,instructions",
+        Rows::Lines(_) => "file,line,count,instructions,with_library",
         Rows::Blocks(_) => "function,name,block,end,op,offset,count,instructions,file,line,column",
         Rows::Edges(_) => "function,name,edge,from,to,kind,back,offset,count,file,line,column",
         Rows::Instructions(_) => "function,name,block,op,offset,text,count,file,line,column",
@@ -47,6 +47,7 @@ pub fn csv(
                     &row.line.number,
                     &row.count,
                     &row.instructions,
+                    &known(row.with_library),
                 ])?;
             }
         }

@@ -167,7 +167,7 @@ impl Spot {
                 .as_ref()
                 .map_or(String::new(), |found| format!("@{}", found.offset)),
             source: position.map(|position| {
-                let file = plain(scene.source.shown_path(position.file));
+                let file = plain(scene.source.short_path(position.file));
                 (file, position.line)
             }),
             position: position.map(|position| Position::new(scene.file(position), position)),

@@ -21,7 +21,7 @@ pub enum PresentError {
     #[error("this format needs source lines: {0}, or choose another format")]
     NoSource(NoDebug),
     /// No source file matches the filter.
-    #[error("no source file matches --code; --code all shows all of them")]
+    #[error("no source file matches --code or --path; --code all shows all of them")]
     NoCode,
     /// A graph of several functions was requested.
     #[error("--format dot draws the call graph, or the graph of one function")]

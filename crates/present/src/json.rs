@@ -194,6 +194,10 @@ pub struct ProfileLine {
     pub count: u64,
     /// The number of executed instructions that come from it.
     pub instructions: u64,
+    /// These, and those of library code that was inlined into the line or called from it; with a
+    /// choice of code only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub with_library: Option<u64>,
     /// The line.
     pub source: Position,
 }
@@ -342,6 +346,7 @@ impl RowBuilder<'_> {
             source: Position::line(self.0.file(row.line.file), row.line.number),
             count: row.count,
             instructions: row.instructions,
+            with_library: row.with_library,
         })
     }
 

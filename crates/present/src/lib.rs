@@ -125,8 +125,8 @@ pub use steps::{
 pub use table::{COLORS, Style, wrapped};
 pub use text::text;
 pub use trace::{
-    CallSource, ChangedRow, ChangedVariable, LineEntry, LineRow, NextLine, Scene, Stretch,
-    TraceHead, TraceLevel, call_rows, calls_binary, calls_in_text, line_rows, lines_text,
+    CallSource, ChangedRow, ChangedVariable, LineEntry, LineRow, LineStyle, NextLine, Scene,
+    Stretch, TraceHead, TraceLevel, call_rows, calls_binary, calls_in_text, line_rows, lines_text,
     trace_binary, trace_rows, trace_text,
 };
 pub use value::{bits_text, type_text, value_text};

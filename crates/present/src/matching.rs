@@ -82,7 +82,7 @@ impl MatchSide<'_> {
             offset: found.offset,
             position: file.zip(position).map(|(file, at)| Position::new(file, at)),
             shown: position
-                .map_or("", |at| self.source.shown_path(at.file))
+                .map_or("", |at| self.source.short_path(at.file))
                 .to_owned(),
             function: Function::new(self.names, function),
         })

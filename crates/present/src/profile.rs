@@ -4,7 +4,7 @@ use std::io::Write;
 
 use afterimage_profile::{Options, Profile, Report, Scope};
 
-use crate::coverage::html;
+use crate::coverage::{Coverage, html};
 use crate::export::{callgrind, lcov, pprof};
 use crate::render::{Format, Render};
 use crate::{
@@ -31,6 +31,16 @@ pub struct ProfileView<'p> {
 const LISTINGS: usize = 3;
 
 impl ProfileView<'_> {
+    /// The source files with code that is shown, whether or not they are at hand.
+    ///
+    /// # Errors
+    /// If the profile fails.
+    pub fn files(&self) -> Result<Vec<&str>, PresentError> {
+        let Options { scope, code, .. } = &self.options;
+        let coverage = Coverage::of(self.profile, scope, code.as_ref())?;
+        Ok(coverage.files.into_keys().collect())
+    }
+
     fn report(&self) -> Result<Report, PresentError> {
         Ok(Report::new(self.profile, &self.options)?)
     }
@@ -51,7 +61,12 @@ impl Render for ProfileView<'_> {
             Scope::All => LISTINGS,
             Scope::Only(functions) => functions.len(),
         };
-        let annotation = Annotation { scope, listings };
+        let code = self.options.code.clone();
+        let annotation = Annotation {
+            scope,
+            listings,
+            code,
+        };
         annotate(out, self.profile, &annotation, self.sources, style)
     }
 
@@ -80,7 +95,7 @@ impl Render for ProfileView<'_> {
     fn export(&self, out: &mut dyn Write, format: Format) -> Result<(), PresentError> {
         let Options { scope, code, .. } = &self.options;
         match format {
-            Format::Lcov => lcov(out, self.profile, scope, code.as_ref()),
+            Format::Lcov => lcov(out, self.profile, scope, code.as_ref(), self.sources),
             Format::Callgrind => callgrind(out, self.profile, scope),
             Format::Pprof => pprof(out, self.profile, scope),
             format => Err(self.refuse(format)),

@@ -75,7 +75,7 @@ impl RankedValues<'_> {
             offset: found.offset.0,
             file: file.cloned(),
             shown: position
-                .map_or("", |at| source.shown_path(at.file))
+                .map_or("", |at| source.short_path(at.file))
                 .to_owned(),
             line: position.map_or(0, |position| position.line),
         })
@@ -277,7 +277,7 @@ fn lines_text(
             format!("{}/{}", row.passing, report.passing),
             plain(&format!(
                 "{}:{}",
-                report.source.shown_path(row.line.file),
+                report.source.short_path(row.line.file),
                 row.line.number
             )),
             text.map(plain).unwrap_or_default(),

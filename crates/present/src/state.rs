@@ -13,17 +13,41 @@ use crate::document::{Document, NoRows, begin};
 use crate::name::{short_function, short_type};
 use crate::plain::plain;
 use crate::render::Render;
-use crate::{PresentError, bits_text, grouped, type_text, value_text};
+use crate::table::wrapped;
+use crate::{PresentError, bits_text, counted, grouped, type_text, value_text};
+
+/// How many names of library functions above the user's own code to list.
+const ABOVE: usize = 4;
 
 /// Writes the state as text: a line for each activation, followed by its variables.
 ///
 /// # Errors
 /// If it cannot be written.
-pub fn state_text(out: &mut dyn Write, report: &StateReport) -> Result<(), PresentError> {
+pub fn state_text(
+    out: &mut dyn Write,
+    report: &StateReport,
+    style: Style,
+) -> Result<(), PresentError> {
     let time = format!("t={} of {}", grouped(report.time), grouped(report.length));
     let line = report.frames.first().filter(|frame| frame.number == 0);
     let line = line.and_then(|frame| frame.around.as_ref().or(frame.line.as_ref()));
+    // Library code that the user's own code called.
+    let above = report.frames.iter().take_while(|frame| frame.library);
+    let above = above.count();
+    let (above, mut rest) = match report.frames.split_at(above) {
+        (_, []) => (&[][..], &report.frames[..]),
+        (above, rest) => (above, rest),
+    };
+    let own = rest.first().filter(|_| !above.is_empty());
+    let own = own.and_then(|frame| frame.around.as_ref().or(frame.line.as_ref()));
     match report.before {
+        Some(offset) if let Some((own, line)) = own.zip(line) => {
+            let (own, line) = (plain(&own.to_string()), plain(&line.to_string()));
+            let head = format!(
+                "in library code called at {own}, before {line}, in the block at {time} (@{offset})"
+            );
+            writeln!(out, "{}", wrapped(&head, style.width, 2))?
+        }
         Some(offset) if let Some(line) = line => {
             let line = plain(&line.to_string());
             writeln!(out, "before {line}, in the block at {time} (@{offset})")?
@@ -33,7 +57,9 @@ pub fn state_text(out: &mut dyn Write, report: &StateReport) -> Result<(), Prese
     }
     let others_known = report.frames.iter().any(|frame| frame.variables.is_ok());
     let mut said = None;
-    let mut rest = &report.frames[..];
+    if !above.is_empty() {
+        above_text(out, above, style)?;
+    }
     while let Some((frame, further)) = rest.split_first() {
         // The innermost frame is always shown.
         let is_folded = |frame: &&Frame| frame.library && frame.number > 0;
@@ -49,9 +75,9 @@ pub fn state_text(out: &mut dyn Write, report: &StateReport) -> Result<(), Prese
             continue;
         }
         rest = further;
-        frame_text(out, frame)?;
+        frame_text(out, frame, style)?;
         match &frame.variables {
-            Ok(variables) => shown_text(out, variables.iter())?,
+            Ok(variables) => shown_text(out, variables.iter(), style)?,
             // A function without variables that a linker made lacks nothing.
             Err(_) if frame.locals.is_empty() && others_known => {}
             Err(why) => {
@@ -78,14 +104,36 @@ pub fn state_text(out: &mut dyn Write, report: &StateReport) -> Result<(), Prese
     };
     writeln!(out, "globals")?;
     locals_text(out, &globals.module, "global")?;
-    shown_text(out, globals.source.iter())?;
+    shown_text(out, globals.source.iter(), style)?;
     if globals.more > 0 {
         writeln!(out, "    … and {} more", grouped(globals.more as u64))?;
     }
     Ok(())
 }
 
-fn frame_text(out: &mut dyn Write, frame: &Frame) -> Result<(), PresentError> {
+/// One line about the library frames above the user's own: `(5 library frames above: panic, …,
+/// abort; --code all shows them)`.
+fn above_text(out: &mut dyn Write, above: &[Frame], style: Style) -> Result<(), PresentError> {
+    let names = above.iter().rev().map(|frame| {
+        let name = short_function(&frame.name);
+        let name = name.rsplit("::").next().unwrap_or(&name);
+        plain(name)
+    });
+    let mut names = Vec::from_iter(names);
+    names.dedup();
+    if names.len() > ABOVE {
+        names.splice(ABOVE - 1..names.len() - 1, ["…".to_owned()]);
+    }
+    let line = format!(
+        "({} above: {}; --code all shows them)",
+        counted(above.len() as u64, "library frame"),
+        names.join(", ")
+    );
+    writeln!(out, "{}", wrapped(&line, style.width, 4))?;
+    Ok(())
+}
+
+fn frame_text(out: &mut dyn Write, frame: &Frame, style: Style) -> Result<(), PresentError> {
     let arguments = match &frame.variables {
         Ok(variables) => {
             let own = variables
@@ -105,15 +153,15 @@ fn frame_text(out: &mut dyn Write, frame: &Frame) -> Result<(), PresentError> {
         (_, None) => String::new(),
     };
     let place = plain(&place);
-    writeln!(
-        out,
+    let line = format!(
         "#{} {}({}){place}  @{}  t={}",
         frame.number,
         plain(&short_function(&frame.name)),
         plain(&arguments),
         frame.offset,
         grouped(frame.time)
-    )?;
+    );
+    writeln!(out, "{}", style.heading(&line, 6))?;
     if !frame.inlined.is_empty() {
         let inlined = frame.inlined.iter().map(|name| plain(name));
         let inlined = Vec::from_iter(inlined).join(", in ");
@@ -125,6 +173,7 @@ fn frame_text(out: &mut dyn Write, frame: &Frame) -> Result<(), PresentError> {
 fn shown_text<'s>(
     out: &mut dyn Write,
     shown: impl Iterator<Item = &'s Shown> + Clone,
+    style: Style,
 ) -> Result<(), PresentError> {
     let is_gone = |variable: &&Shown| {
         let why = variable.value.as_ref().err();
@@ -147,14 +196,14 @@ fn shown_text<'s>(
         } else {
             ""
         };
-        writeln!(
-            out,
+        let line = format!(
             "    {:<width$} = {value}  ({}){}{shadowed}{}",
             named(&variable.name),
             plain(&short_type(&variable.type_name)),
             inlined.unwrap_or_default(),
             written_text(variable.written)
-        )?;
+        );
+        writeln!(out, "{}", wrapped(&line, style.width, 8))?;
     }
     // A hidden variable of the same name may be optimised out.
     let mut gone: Vec<String> = Vec::new();
@@ -487,8 +536,8 @@ pub struct StateView {
 impl Render for StateView {
     const NAME: &'static str = "a state";
 
-    fn text(&self, out: &mut dyn Write, _: Style) -> Result<(), PresentError> {
-        state_text(out, &self.report)?;
+    fn text(&self, out: &mut dyn Write, style: Style) -> Result<(), PresentError> {
+        state_text(out, &self.report, style)?;
         let results = self.results.as_deref();
         if let Some(results) = results.filter(|results| !results.is_empty()) {
             let returned = with_results("returned", Some(results));

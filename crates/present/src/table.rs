@@ -176,6 +176,7 @@ pub fn wrapped(text: &str, columns: Option<usize>, indent: usize) -> String {
     for (i, word) in text.split(' ').enumerate() {
         let room = width(word) + usize::from(i > 0);
         if i > 0 && taken + room > columns {
+            lines.truncate(lines.trim_end_matches(' ').len());
             lines += &format!("\n{:indent$}", "");
             taken = indent;
         } else if i > 0 {
@@ -254,6 +255,11 @@ impl Style {
             }
             _ => line.into(),
         }
+    }
+
+    /// A heading: wrapped, and bold if colors are on.
+    pub fn heading(self, text: &str, indent: usize) -> String {
+        self.paint(Paint::Bold, &wrapped(text, self.width, indent))
     }
 
     pub(crate) fn paint(self, paint: Paint, text: &str) -> String {

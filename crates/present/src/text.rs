@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::io::Write;
 
 use afterimage_ids::FuncId;
-use afterimage_profile::{LeftOut, Line, Profile, Report, Rows, Totals};
+use afterimage_profile::{LeftOut, Line, LineRow, Profile, Report, Rows, Totals};
 use afterimage_program::Location;
 
 use crate::inlined::callers;
@@ -62,14 +62,37 @@ pub fn text(
             counted(left as u64, noun).replacen(' ', " more ", 1)
         )?;
     }
-    let LeftOut { rows, instructions } = report.left_out;
+    let LeftOut {
+        rows,
+        instructions,
+        elsewhere,
+        is_mixed,
+    } = report.left_out;
     if rows > 0 {
         let rows = counted(rows as u64, noun);
+        let what = if is_mixed {
+            "other code"
+        } else {
+            "library code"
+        };
         writeln!(
             out,
-            "library code: {rows} with {} of the instructions; --code all shows them",
+            "{what}: {rows} with {} of the instructions; --code all shows them",
             percent(instructions, total)
         )?;
+    }
+    if let Some(instructions) = elsewhere.filter(|&instructions| instructions > 0) {
+        let share = percent(instructions, total);
+        match is_mixed {
+            true => writeln!(
+                out,
+                "called from none of these lines: {share} of the instructions"
+            )?,
+            false => writeln!(
+                out,
+                "of no line: {share} of the instructions, mostly before and after main"
+            )?,
+        }
     }
     Ok(())
 }
@@ -112,12 +135,12 @@ impl Shown<'_> {
         plain(self.profile.names().function(function))
     }
 
-    /// The file with its last folder, and the line.
+    /// The file, and the line.
     fn place(&self, position: Option<Location>) -> String {
         let Some(position) = position else {
             return "-".into();
         };
-        let path = self.profile.source().shown_path(position.file);
+        let path = self.profile.source().short_path(position.file);
         plain(&format!("{path}:{}", position.line))
     }
 
@@ -149,16 +172,16 @@ impl Shown<'_> {
 
     fn lines(
         &self,
-        rows: &[afterimage_profile::LineRow],
+        rows: &[LineRow],
         sources: &dyn Sources,
     ) -> Result<(Table, Vec<u64>), PresentError> {
-        let mut table = Table::new(&[
-            ("share", Right),
-            ("instructions", Right),
-            ("count", Right),
-            ("line", Left),
-            ("text", Left),
-        ]);
+        let whole = rows.iter().any(|row| row.with_library.is_some());
+        let costs: &[_] = match whole {
+            true => &[("with library", Right), ("self", Right)],
+            false => &[("instructions", Right)],
+        };
+        let rest = [("count", Right), ("line", Left), ("text", Left)];
+        let mut table = Table::new(&[&[("share", Right)], costs, &rest].concat());
         let mut cache = crate::sources::Cache::new(sources);
         let text = |line: Line, cache: &mut crate::sources::Cache<'_>| {
             let text = cache.line(self.profile.file(line.file), line.number);
@@ -170,7 +193,7 @@ impl Shown<'_> {
         let callers = callers(self.profile, &without, &mut cache)?;
         for row in rows {
             let inlined = callers.get(&row.line).map(|&(caller, others)| {
-                let at = self.profile.source().shown_path(caller.file);
+                let at = self.profile.source().short_path(caller.file);
                 let others = match others {
                     0 => String::new(),
                     others => format!(
@@ -181,17 +204,19 @@ impl Shown<'_> {
                 plain(&format!("inlined at {at}:{}{others}", caller.number))
             });
             let text = text(row.line, &mut cache).or(inlined);
-            let name = self.profile.source().shown_path(row.line.file);
-            table.row([
-                self.share(row.instructions),
+            let name = self.profile.source().short_path(row.line.file);
+            let whole = row.with_library.map(grouped);
+            let cells = [
                 grouped(row.instructions),
                 grouped(row.count),
                 plain(&format!("{name}:{}", row.line.number)),
                 text.unwrap_or_default(),
-            ]);
+            ];
+            let cells = whole.into_iter().chain(cells);
+            table.row([self.share(row.cost())].into_iter().chain(cells));
         }
-        let instructions = rows.iter().map(|row| row.instructions);
-        Ok((table, instructions.collect()))
+        let costs = rows.iter().map(LineRow::cost);
+        Ok((table, costs.collect()))
     }
 
     fn blocks(&self, rows: &[afterimage_profile::BlockRow]) -> (Table, Vec<u64>) {

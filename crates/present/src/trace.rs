@@ -21,7 +21,7 @@ pub(crate) use self::calls::CalledAt;
 pub use self::calls::{CallRow, call_rows, calls_in_text};
 pub use self::json::{TraceHead, TraceRow, trace_rows};
 pub use self::lines::{
-    ChangedRow, ChangedVariable, LineEntry, LineRow, NextLine, line_rows, lines_text,
+    ChangedRow, ChangedVariable, LineEntry, LineRow, LineStyle, NextLine, line_rows, lines_text,
 };
 pub use self::text::trace_text;
 use crate::{PresentError, Sources, Style};

@@ -419,17 +419,71 @@ impl WhyText<'_> {
                 let WhyOperand { role, value, .. } = operand;
                 let (file, at) = (&self.file, &made.place.at);
                 let role = shell_word(role);
-                writeln!(
-                    self.out,
-                    "      {value}: afterimage why {file} --at {at} --operand {role}"
-                )?;
+                let command = format!("afterimage why {file} --at {at} --operand {role}");
+                self.hint(value, &command)?;
             }
         }
         Ok(())
     }
 
+    /// Library code that the user's own code called, at the end of the run, as one line.
+    fn ended_in_library(&mut self, frames: &[WhyFrame]) -> Result<(), PresentError> {
+        let Some(innermost) = frames.first() else {
+            return Ok(());
+        };
+        let calls = match frames.len() {
+            1 => String::new(),
+            calls => format!("{} deep, ", counted(calls as u64, "call")),
+        };
+        let line = format!(
+            "  ended in library code ({calls}{})",
+            innermost.place.told()
+        );
+        writeln!(self.out, "{}", wrapped(&line, self.width, 4))?;
+        if let Some(led) = frames.iter().find_map(WhyFrame::followed) {
+            let on = on(&led.value);
+            writeln!(
+                self.out,
+                "      led there by a branch in it{on}, followed below"
+            )?;
+        }
+        Ok(())
+    }
+
+    /// A remark, and the command that says more; on lines of their own if they are too long for
+    /// one.
+    fn hint(&mut self, remark: &str, command: &str) -> Result<(), PresentError> {
+        let line = format!("      {remark}: {command}");
+        if self.fits(&[&line]) {
+            writeln!(self.out, "{line}")?;
+        } else {
+            let remark = format!("      {remark}:");
+            writeln!(self.out, "{}", wrapped(&remark, self.width, 8))?;
+            writeln!(self.out, "        {command}")?;
+        }
+        Ok(())
+    }
+
+    /// What led somewhere.
+    fn led_by(&self, branch: &WhyPlace, decided: &str) -> String {
+        let on = on(decided);
+        match self.fold && branch.library {
+            true => {
+                let at = branch.line_or_at();
+                format!("led there by a branch in library code ({at}){on}")
+            }
+            false => format!("led there by {} at {}{on}", branch.called(), branch.told()),
+        }
+    }
+
     fn led(&mut self, frames: &[WhyFrame], more: u64) -> Result<(), PresentError> {
         let mut rest = frames;
+        let library = frames.iter().take_while(|frame| frame.place.library);
+        let library = library.count();
+        if self.fold && library > 0 && library < frames.len() {
+            self.ended_in_library(&frames[..library])?;
+            rest = &frames[library..];
+        }
         while let Some((frame, further)) = rest.split_first() {
             let is_last = rest.len() == frames.len();
             let is_folded = |frame: &&WhyFrame| frame.place.library && frame.followed().is_none();
@@ -460,24 +514,20 @@ impl WhyText<'_> {
     }
 
     fn frame(&mut self, frame: &WhyFrame, how: &str) -> Result<(), PresentError> {
-        writeln!(self.out, "  {how} {}", frame.place.told())?;
+        let line = format!("  {how} {}", frame.place.told());
+        writeln!(self.out, "{}", wrapped(&line, self.width, 4))?;
         let Some(WhyLed { branch, followed }) = &frame.branch else {
             return Ok(());
         };
-        let (branch, decided) = (&branch.place, &branch.value);
-        let operator = branch.called();
-        let on = format!(
-            "      led there by {operator} at {}{}",
-            branch.told(),
-            on(decided)
-        );
+        let led = self.led_by(&branch.place, &branch.value);
         if *followed {
-            writeln!(self.out, "{on}, followed below")?
+            let line = format!("      {led}, followed below");
+            writeln!(self.out, "{}", wrapped(&line, self.width, 8))?;
+            Ok(())
         } else {
-            let (file, at) = (&self.file, &branch.at);
-            writeln!(self.out, "{on}: afterimage why {file} --at {at}")?;
+            let command = format!("afterimage why {} --at {}", self.file, branch.place.at);
+            self.hint(&led, &command)
         }
-        Ok(())
     }
 
     fn line(&mut self, what: &str, place: &WhyPlace) -> Result<(), PresentError> {
@@ -494,7 +544,11 @@ impl WhyText<'_> {
             _ => String::new(),
         };
         self.shown = place.line();
-        let line = format!("  {what:<WIDTH$}  {at:<PLACE$}");
+        let mut line = format!("  {what:<WIDTH$}  {at:<PLACE$}");
+        if !self.fits(&[line.trim_end()]) {
+            writeln!(self.out, "{}", wrapped(&format!("  {what}"), self.width, 4))?;
+            line = format!("      {at}");
+        }
         if text.is_empty() || self.fits(&[&line, &text]) {
             writeln!(self.out, "{}", format!("{line}{text}").trim_end())?;
         } else {
@@ -551,11 +605,8 @@ impl WhyText<'_> {
         // The condition that chose between them is not followed.
         for one in moves.iter().filter(|one| one.how == "selected") {
             let (file, at) = (&self.file, &one.place.at);
-            writeln!(
-                self.out,
-                "      {}: afterimage why {file} --at {at} --operand condition",
-                one.what
-            )?;
+            let command = format!("afterimage why {file} --at {at} --operand condition");
+            self.hint(&one.what, &command)?;
         }
         let besides: u64 = moves.iter().map(|one| one.besides).sum();
         if besides > 0 {
@@ -565,11 +616,8 @@ impl WhyText<'_> {
             };
             let with = moves.iter().find(|one| one.besides > 0);
             let with = with.map_or("", |one| &one.place.at);
-            writeln!(
-                self.out,
-                "      with {parts}: afterimage deps {} --at {with} --data",
-                self.file
-            )?;
+            let command = format!("afterimage deps {} --at {with} --data", self.file);
+            self.hint(&format!("with {parts}"), &command)?;
         }
         Ok(())
     }
@@ -583,21 +631,14 @@ impl WhyText<'_> {
             writeln!(self.out, "      {remark}")?;
         }
         if let Some(led) = end.led.as_deref() {
-            let branch = &led.place;
-            let (file, operator, place) = (&self.file, branch.called(), branch.told());
-            let on = on(&led.value);
-            writeln!(
-                self.out,
-                "      led there by {operator} at {place}{on}: afterimage why {file} --at {}",
-                branch.at
-            )?;
+            let command = format!("afterimage why {} --at {}", self.file, led.place.at);
+            let led = self.led_by(&led.place, &led.value);
+            self.hint(&led, &command)?;
         }
         if let Some(read) = &end.read {
             let (file, at) = (&self.file, &read.at);
-            writeln!(
-                self.out,
-                "      why from there: afterimage why {file} --at {at} --operand address"
-            )?;
+            let command = format!("afterimage why {file} --at {at} --operand address");
+            self.hint("why from there", &command)?;
         }
         Ok(())
     }

@@ -86,6 +86,7 @@ impl Profile<'_> {
             line,
             count: count.arrivals,
             instructions: count.instructions,
+            with_library: None,
         };
         let mut rows: Vec<_> = counts.into_iter().map(row).collect();
         if *scope == Scope::All {

@@ -23,6 +23,7 @@ mod stops;
 mod sum;
 mod text;
 pub mod walk;
+mod whole;
 
 pub use collect::Scope;
 pub use compare::{Comparison, Measured, Pair, Pairs};
@@ -40,3 +41,4 @@ pub use stops::stops;
 pub use sum::add_counts;
 pub use text::{readable, texts as operator_texts};
 pub use walk::OperatorCount;
+pub use whole::{Charged, Costs, PaidBy, WholeLines};

@@ -90,11 +90,14 @@ pub fn is_library(path: &str) -> bool {
 }
 
 /// Whether a function without lines belongs to a library, by its name: C reserves names with two
-/// underscores for the implementation.
+/// underscores for the implementation, and the linker makes `_start.command_export`.
 pub fn is_library_name(name: &str) -> bool {
     // Constructors with priorities up to 100 also belong to the implementation.
     const BEGINNINGS: [&str; 5] = ["__", "_GLOBAL__I_000", "std::", "core::", "alloc::"];
     let of_library = |name: &str| BEGINNINGS.iter().any(|begin| name.starts_with(begin));
+    if name.ends_with(".command_export") {
+        return true;
+    }
     let name = name.trim_start_matches('<');
     match name.split_once(" as ") {
         // Traits of the language's own types, such as `&str`, come from libraries.
@@ -220,6 +223,7 @@ mod tests {
     fn functions_without_lines_are_known_by_their_names() {
         for library in [
             "__main_void",
+            "_start.command_export",
             "core::fmt::write",
             "<alloc::string::String as core::fmt::Write>::write_str",
             "<&str as core::fmt::Debug>::fmt",

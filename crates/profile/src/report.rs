@@ -1,14 +1,16 @@
 //! A question about a profile, and the rows that answer it.
 
 use std::cmp::Reverse;
+use std::collections::HashSet;
+use std::sync::Arc;
 
 use afterimage_ids::FuncId;
 use afterimage_program::Location;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CodeFilter, Folded, FunctionRow, LineRow, Profile, ProfileError, Rows, Scope, Totals,
-    is_library_name, text,
+    CodeFilter, Folded, FunctionRow, Line, LineRow, Profile, ProfileError, Rows, Scope, Totals,
+    WholeLines, is_library_name, text,
 };
 
 /// The kind of rows in a report.
@@ -56,6 +58,8 @@ pub struct Options {
     pub scope: Scope,
     /// The code that has rows; all by default. If the filter matches nothing, all code has rows.
     pub code: Option<CodeFilter>,
+    /// What lines cost with the library code that they call. Only for all functions.
+    pub whole: Option<Arc<WholeLines>>,
 }
 
 /// The parts left out by the filter.
@@ -65,6 +69,10 @@ pub struct LeftOut {
     pub rows: usize,
     /// The number of its executed instructions.
     pub instructions: u64,
+    /// How many instructions count for no line, if those of libraries count for lines.
+    pub elsewhere: Option<u64>,
+    /// Whether it is not only libraries' code.
+    pub is_mixed: bool,
 }
 
 /// The answer: rows, and the totals that they are part of.
@@ -103,10 +111,19 @@ impl Report {
             By::Edge => Rows::Edges(profile.edge_rows(scope)?),
             By::Instruction => Rows::Instructions(profile.instruction_rows(scope)?),
         };
-        let left_out = match &options.code {
-            Some(code) => rows.keep(&Folded::new(profile.source(), code), name),
+        let mut left_out = match &options.code {
+            Some(code) => LeftOut {
+                is_mixed: matches!(code, CodeFilter::Files(_)),
+                ..rows.keep(&Folded::new(profile.source(), code), name)
+            },
             None => LeftOut::default(),
         };
+        if let (Rows::Lines(rows), Scope::All, Some(whole)) = (&mut rows, scope, &options.whole)
+            && left_out.rows > 0
+        {
+            add_whole(profile, rows, whole);
+            left_out.elsewhere = Some(whole.elsewhere);
+        }
         let available = rows.len();
         match &mut rows {
             Rows::Functions(rows) => order(
@@ -117,7 +134,7 @@ impl Report {
                 |r| name(r.function),
             ),
             // Lines are already sorted by path.
-            Rows::Lines(rows) => order(rows, sort, |r| r.instructions, |r| r.count, |_| ()),
+            Rows::Lines(rows) => order(rows, sort, LineRow::cost, |r| r.count, |_| ()),
             Rows::Blocks(rows) => order(
                 rows,
                 sort,
@@ -184,6 +201,23 @@ impl Rows {
         }
         left_out
     }
+}
+
+/// Adds what lines cost with library code, and lines that have only such code.
+fn add_whole(profile: &Profile<'_>, rows: &mut Vec<LineRow>, whole: &WholeLines) {
+    let known: HashSet<Line> = rows.iter().map(|row| row.line).collect();
+    let only_library = whole.lines.iter().filter(|(line, _)| !known.contains(line));
+    rows.extend(only_library.map(|(&line, count)| LineRow {
+        line,
+        count: count.arrivals,
+        instructions: 0,
+        with_library: None,
+    }));
+    for row in &mut *rows {
+        let count = whole.lines.get(&row.line);
+        row.with_library = Some(count.map_or(0, |count| count.instructions));
+    }
+    rows.sort_unstable_by_key(|row| (profile.file(row.line.file), row.line));
 }
 
 /// Sorts rows that are in the order of the program.

@@ -31,6 +31,16 @@ pub struct LineRow {
     pub count: u64,
     /// Instructions executed that come from it.
     pub instructions: u64,
+    /// These, and those of the library code that was inlined into it or called from it; `None` if
+    /// that was not asked for.
+    pub with_library: Option<u64>,
+}
+
+impl LineRow {
+    /// All instructions that are known to belong to it.
+    pub fn cost(&self) -> u64 {
+        self.with_library.unwrap_or(self.instructions)
+    }
 }
 
 /// A basic block.

@@ -58,14 +58,6 @@ pub trait Source {
         path.rsplit(['/', '\\']).next().unwrap_or(path)
     }
 
-    /// The last two parts of a file's path, because many files are called `mod.rs`; more if other
-    /// files end in the same parts. Users may enter paths in this form.
-    fn shown_path(&self, file: FileId) -> &str {
-        let path = self.files().get(file.0 as usize).map_or("", String::as_str);
-        let (two, least) = (last_two(path), self.short_path(file));
-        if least.len() > two.len() { least } else { two }
-    }
-
     /// A place with its file's names.
     fn line(&self, at: Location) -> SourceLine {
         SourceLine {
@@ -80,15 +72,7 @@ pub trait Source {
         }
     }
 
-    /// Like [`line`](Self::line), with as much of the path as lists show.
-    fn shown_line(&self, at: Location) -> SourceLine {
-        SourceLine {
-            short: self.shown_path(at.file).to_owned(),
-            ..self.line(at)
-        }
-    }
-
-    /// Returns the declaration of the function whose body contains this offset.
+    /// Where the function whose body holds this offset is declared.
     fn declared(&self, offset: OrigOffset) -> Option<Location>;
 
     /// Returns where the debug information is, if the module has none itself.
@@ -135,12 +119,6 @@ pub fn inlined_names(source: &dyn Source, offset: OrigOffset) -> Vec<String> {
     names.map(|raw| demangle(&raw).unwrap_or(raw)).collect()
 }
 
-fn last_two(path: &str) -> &str {
-    let separators = path.rmatch_indices(['/', '\\']);
-    let start = separators.map(|(at, _)| at + 1).nth(1);
-    &path[start.unwrap_or(0)..]
-}
-
 impl Source for SourceMap<'_> {
     fn locate(&self, offset: OrigOffset) -> Option<Location> {
         SourceMap::locate(self, offset)
@@ -182,19 +160,5 @@ impl Source for SourceMap<'_> {
 
     fn written_frames(&self, offset: OrigOffset) -> Vec<InlinedFrame> {
         SourceMap::written_frames(self, offset)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::last_two;
-
-    #[test]
-    fn paths_keep_two_parts() {
-        assert_eq!(last_two("/a/b/fmt/mod.rs"), "fmt/mod.rs");
-        assert_eq!(last_two("C:\\x\\src\\a.c"), "src\\a.c");
-        assert_eq!(last_two("src/a.c"), "src/a.c");
-        assert_eq!(last_two("/a.c"), "/a.c");
-        assert_eq!(last_two("a.c"), "a.c");
     }
 }

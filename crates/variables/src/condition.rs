@@ -130,6 +130,9 @@ pub struct Held {
     /// values that are not numbers, and if the condition [compares
     /// texts](Condition::compares_texts).
     pub text: String,
+    /// Whether it is no variable but a constant of an enumeration or a variant, with its name as
+    /// the text.
+    pub is_constant: bool,
 }
 
 /// Whether a condition holds.
@@ -341,6 +344,27 @@ impl Condition {
     }
 }
 
+impl Held {
+    /// Whether a variable holds a constant. Names are compared if the variable's value has one;
+    /// `None` if numbers have to be compared.
+    fn is_constant_of(&self, constant: &Self) -> Option<Result<bool, String>> {
+        let text = &self.text;
+        let is_part = |sign: char| sign.is_alphanumeric() || matches!(sign, '_' | ':' | '#');
+        let end = text.find(|sign| !is_part(sign)).unwrap_or(text.len());
+        let name = text[..end].rsplit("::").next().unwrap_or_default();
+        let is_name = name.starts_with(|sign: char| sign.is_alphabetic() || sign == '_');
+        // What follows a variant's name are its contents; flags are several names.
+        let is_single = self.number.is_none() || end == text.len();
+        match (is_name && is_single, constant.number.zip(self.number)) {
+            (true, _) => Some(Ok(name == constant.text)),
+            // An optional holds something, which is no constant.
+            (false, None) if ["nullopt", "None"].contains(&&*constant.text) => Some(Ok(false)),
+            (false, Some(_)) => None,
+            (false, None) => Some(Err(format!("{} has no number", constant.text))),
+        }
+    }
+}
+
 /// A value while a condition is evaluated.
 #[derive(Clone, Debug)]
 enum Value {
@@ -361,6 +385,7 @@ impl Value {
         Self::Held(Held {
             number: Some(number),
             text: String::new(),
+            is_constant: false,
         })
     }
 
@@ -374,6 +399,7 @@ impl Value {
                 let number = held.number;
                 let kind = match held.text.starts_with('"') {
                     true => "a text",
+                    false if held.text == "nullopt" => "an empty optional",
                     false => "a structure",
                 };
                 number.ok_or_else(|| format!("{kind} is not a number"))
@@ -424,6 +450,11 @@ impl Value {
                     _ => Self::truth_of(!decides),
                 }
             }
+            Binary::Less | Binary::AtMost | Binary::Greater | Binary::AtLeast
+                if self.is_constant() || right.is_constant() =>
+            {
+                self.ordered(binary, &right)
+            }
             _ if binary.is_comparison() => match self.is_same_text(&right) {
                 Some(Ok(is_same)) => match binary {
                     Binary::Equal => Self::truth_of(is_same),
@@ -437,6 +468,10 @@ impl Value {
                 .compute(binary, &right)
                 .map_or_else(Self::Unknown, Self::of),
         }
+    }
+
+    fn is_constant(&self) -> bool {
+        matches!(self, Self::Held(held) if held.is_constant)
     }
 
     fn ordered(&self, binary: Binary, right: &Self) -> Self {
@@ -471,6 +506,11 @@ impl Value {
         Some(match (self, other) {
             (Self::Text(a), Self::Text(b)) => Ok(a == b),
             (Self::Text(text), value) | (value, Self::Text(text)) => value.is_text_of(text),
+            (Self::Held(a), Self::Held(b)) if a.is_constant != b.is_constant => {
+                let (constant, held) = if a.is_constant { (a, b) } else { (b, a) };
+                return held.is_constant_of(constant);
+            }
+            (Self::Held(a), Self::Held(b)) if a.is_constant => Ok(a.text == b.text),
             (Self::Held(a), Self::Held(b)) if a.number.is_none() && b.number.is_none() => {
                 let whole = |held: &Held| match held.text.starts_with('"') {
                     true if held.text.ends_with('"') => Ok(()),
@@ -737,6 +777,35 @@ mod tests {
 
     /// Evaluates a condition with a = 5, b = -2, f = 2.5, s = "abc", mode = Scan; other variables
     /// have no value.
+    fn constant(name: &str) -> Held {
+        let number = match name {
+            "FIVE" => Some(Number::Integer(5)),
+            "SIX" => Some(Number::Integer(6)),
+            _ => None,
+        };
+        Held {
+            number,
+            text: name.to_owned(),
+            is_constant: true,
+        }
+    }
+
+    #[test]
+    fn constants_are_compared_by_name_or_number() {
+        for text in [
+            "scan == SCAN && mode != SCAN",
+            "SCAN != b",
+            "a == FIVE && a != SIX && b < FIVE",
+            "leave == LEAVE && leave != SCAN",
+            "opt == nullopt && full != nullopt && a != nullopt",
+            "flags != SCAN",
+        ] {
+            assert_eq!(holds(text), Truth::True, "{text}");
+        }
+        // Neither its name nor a number of it is known.
+        assert!(matches!(holds("a == SCAN"), Truth::Unknown(_)));
+    }
+
     fn holds(text: &str) -> Truth {
         let condition: Condition = text
             .parse()
@@ -751,10 +820,20 @@ mod tests {
                 "long" => (None, "\"abc\"…"),
                 "c" => (Some(Number::Integer(0x404)), "0x404 \"abc\""),
                 "mode" => (Some(Number::Integer(3)), "Scan"),
+                "scan" => (Some(Number::Integer(3)), "SCAN"),
+                "leave" => (None, "LEAVE(\"a\", 3)"),
+                "opt" => (None, "nullopt"),
+                "full" => (None, "{ 1, 2 }"),
+                "flags" => (Some(Number::Integer(3)), "READ | WRITE"),
+                "FIVE" | "SIX" | "SCAN" | "LEAVE" | "nullopt" => return Ok(constant(name)),
                 _ => return Err(PathError::NoAddress),
             };
             let text = text.to_owned();
-            Ok(Held { number, text })
+            Ok(Held {
+                number,
+                text,
+                is_constant: false,
+            })
         };
         let held = Vec::from_iter(condition.paths.iter().map(held));
         condition.holds(|number| held[number].clone())

@@ -34,6 +34,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 mod abbreviations;
 mod condition;
+mod constants;
 mod containers;
 mod debug;
 mod error;
@@ -61,6 +62,7 @@ mod types;
 mod variable;
 
 pub use condition::{Condition, ConditionError, Held, Number as ConditionNumber, Truth};
+pub use constants::Constant;
 pub use error::{Called, DebugError, PathError, Unavailable};
 pub use globals::Global;
 pub use object::Object;

@@ -3,6 +3,7 @@
 //! ```text
 //! expression = ("*" | "&") expression | postfix
 //! postfix    = primary { "." member | "->" member | "[" ( integer | text ) "]" }
+//! member     = name | ( "size" | "len" | "length" ) [ "()" ]
 //! primary    = name { "::" name } | "(" expression ")"
 //! ```
 
@@ -166,6 +167,14 @@ impl<'t> Reader<'t> {
             Some(b'0'..=b'9') => format!("__{word}"),
             Some(_) => word.to_string(),
         };
+        // The number of elements, as programs ask for it.
+        if self.take("(") {
+            if !held::COUNTS.contains(&&*name) {
+                self.at -= 1;
+                return Err(self.syntax("no call but that of size(), len() or length()"));
+            }
+            self.expect(")", "')'")?;
+        }
         Ok(Step::Member { name, arrow })
     }
 
@@ -262,6 +271,10 @@ mod tests {
             steps("t.0.1"),
             ("t".into(), vec![member("__0", false), member("__1", false)])
         );
+        for text in ["v.size()", "v.size", "v . size ( )"] {
+            assert_eq!(steps(text), ("v".into(), vec![member("size", false)]));
+        }
+        assert_eq!(steps("(*p).len()").1.len(), 2);
         assert_eq!(steps("**p"), ("p".into(), vec![Follow, Follow]));
         assert_eq!(
             steps(r#"m["a\"]b"].x"#),
@@ -282,6 +295,11 @@ mod tests {
         assert_eq!(error("3"), (0, "the name of a variable"));
         assert_eq!(error("a::"), (3, "the name of a variable"));
         assert_eq!(error("a."), (2, "the name of a member"));
+        assert_eq!(
+            error("a.front()"),
+            (7, "no call but that of size(), len() or length()")
+        );
+        assert_eq!(error("a.size(1)"), (7, "')'"));
         assert_eq!(error("a[x]"), (2, "an integer or a text"));
         assert_eq!(error("a[\"x"), (2, "a text that ends"));
         assert_eq!(error("a[\"x\""), (5, "']'"));

@@ -51,10 +51,9 @@ impl Browser {
             );
             return Ok(None);
         }
-        let program = NAMES.into_iter().find(|name| installed(name));
         Ok(Some(Self {
             packages,
-            program: program.and_then(found),
+            program: program(),
         }))
     }
 
@@ -86,6 +85,14 @@ impl Browser {
         );
         Ok(is_well)
     }
+}
+
+/// The path of Chromium, if it is installed.
+pub fn program() -> Option<String> {
+    NAMES
+        .into_iter()
+        .find(|name| installed(name))
+        .and_then(found)
 }
 
 fn installed(name: &str) -> bool {

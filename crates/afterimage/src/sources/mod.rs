@@ -182,7 +182,22 @@ impl SourceFiles {
         }
     }
 
-    /// Whether the text of a file is available. Nobody misses it because of this question.
+    /// One sentence about those of these files that lcov leaves out because they are not at hand:
+    /// its readers open every file that it names. If none is at hand, it has all of them.
+    pub fn left_out(&self, files: &[&str]) -> Option<String> {
+        let missing = files.iter().filter(|path| !self.has(path));
+        let missing: BTreeSet<_> = missing.map(|&path| path.to_owned()).collect();
+        let (first, more) = shown(&missing, &CodeFilter::All)?;
+        let said = match missing.len() < files.len() {
+            true => "left out, because their source is not at hand",
+            false => "no source file is at hand",
+        };
+        Some(format!(
+            "{said}: {first}{more}; say where they are with --source-path OLD=NEW"
+        ))
+    }
+
+    /// Whether the text of a file is at hand. Nobody misses it because of this question.
     pub fn has(&self, path: &str) -> bool {
         self.embedded().is_some_and(|own| own.has(path)) || self.locate(path).is_some()
     }
@@ -329,6 +344,14 @@ mod tests {
         assert!(sources.lines("/gone/a.c").is_none());
         let said = paths.not_at_hand(&CodeFilter::Mine).unwrap();
         assert!(said.contains("/gone/a.c and 1 more;"), "{said}");
+        let said = sources.left_out(&["here.c", "/gone/a.c"]).unwrap();
+        assert!(
+            said.starts_with("left out,") && said.contains(": /gone/a.c;"),
+            "{said}"
+        );
+        let said = sources.left_out(&["/gone/a.c"]).unwrap();
+        assert!(said.starts_with("no source file"), "{said}");
+        assert_eq!(sources.left_out(&["here.c"]), None);
     }
 
     #[test]

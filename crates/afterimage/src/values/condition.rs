@@ -84,17 +84,23 @@ impl ConditionQuery {
         let condition: Condition = text
             .parse()
             .map_err(|error| anyhow!("--where '{text}': {error}"))?;
-        let Some((_, first_path)) = condition.paths.first() else {
-            bail!("--where '{text}' names no variable, so it holds always or never");
-        };
         let loaded = session.module();
         let source = session.source_map();
         let names = loaded.names(source);
         let place = named_place(session, &names, source, query)?;
         let variables = Variables::open(&loaded.bytes)?;
-        for (_, path) in &condition.paths {
-            known(session, &variables, path, &names, &place.place)?;
+        let mut first_path = None;
+        for (written, path) in &condition.paths {
+            match known(session, &variables, path, &names, &place.place) {
+                Ok(()) if !is_empty_optional(written) => first_path = first_path.or(Some(path)),
+                Ok(()) => {}
+                Err(why) if constant(&variables, (written, path)).is_none() => return Err(why),
+                Err(_) => {}
+            }
         }
+        let Some(first_path) = first_path else {
+            bail!("--where '{text}' names no variable: it holds always, or never");
+        };
         let values = session.values()?;
         let (all, happened) = occasions(session, &values, &names, source, place.place.clone())?;
         let count = all.count();
@@ -328,6 +334,7 @@ impl Tally {
         }
         if (self.instances.len() as u64) < scan.listed {
             let named = scan.condition.paths.iter().zip(held);
+            let named = named.filter(|(_, held)| !held.as_ref().is_ok_and(|it| it.is_constant));
             self.instances.push(ConditionInstance {
                 number: row.number,
                 t: row.time,
@@ -424,6 +431,8 @@ pub(crate) struct Look<'l, 'a> {
     /// The variable that each path begins with, by path and place. Looking it up takes far longer
     /// than reading it.
     begun: RefCell<HashMap<(usize, FuncId, OrigOffset), Begun>>,
+    /// The constants that paths name, by path.
+    constants: RefCell<HashMap<usize, Option<Held>>>,
     /// The type of each path's last value, if it is one number.
     number_types: RefCell<Vec<Option<LastType>>>,
     /// Whether times when it holds are listed, with the values of all variables.
@@ -446,6 +455,7 @@ impl<'l, 'a> Look<'l, 'a> {
             condition,
             variables,
             begun: RefCell::default(),
+            constants: RefCell::default(),
             number_types: RefCell::new(vec![None; condition.paths.len()]),
             lists,
             reasons: RefCell::new(Reasons::none(condition)),
@@ -483,13 +493,25 @@ impl<'l, 'a> Look<'l, 'a> {
             self.first.set(self.first.get() - 1);
             all();
         }
-        let compares_texts = self.condition.compares_texts();
+        // Constants are compared by name.
+        let has_constants = self.constants.borrow().values().any(Option::is_some);
+        let compares_texts = self.condition.compares_texts() || has_constants;
         let truth = self.condition.holds(|path| look(path, compares_texts));
         let held = match self.lists && truth == Truth::True {
             true => all(),
             false => Vec::new(),
         };
         (truth, held)
+    }
+
+    /// The constant or variant that a path names instead of a variable.
+    fn constant(&self, number: usize) -> Option<Held> {
+        let mut all = self.constants.borrow_mut();
+        let known = all.entry(number).or_insert_with(|| {
+            let (written, path) = self.condition.paths.get(number)?;
+            constant(self.variables, (written, path))
+        });
+        known.clone()
     }
 
     fn begun(&self, number: usize, moment: &Moment<'_, '_>, scopes: &FunctionScopes) -> Begun {
@@ -530,14 +552,27 @@ impl<'l, 'a> Look<'l, 'a> {
         with_text: bool,
     ) -> Result<Held, PathError> {
         let variables = self.variables;
+        // C++ has a variable of this name, which the linker drops.
+        if is_empty_optional(&self.condition.paths[path_number].0)
+            && let Some(constant) = self.constant(path_number)
+        {
+            return Ok(constant);
+        }
         let begun = self.begun(path_number, moment, scopes);
-        let (variable, path) = (*begun).as_ref().map_err(PathError::clone)?;
+        let (variable, path) = match (*begun).as_ref() {
+            Ok(begun) => begun,
+            Err(why @ PathError::NoVariable { .. }) => {
+                return self.constant(path_number).ok_or_else(|| why.clone());
+            }
+            Err(why) => return Err(why.clone()),
+        };
         let at = Some(moment.activation.offset);
         let object = variables.resolve_begun((variable, path), at, moment)?;
         if !with_text && let Some(number_type) = self.number_type(path_number, &object) {
             return Ok(Held {
                 number: number(variables.read_number(&object, &number_type, moment)?),
                 text: String::new(),
+                is_constant: false,
             });
         }
         let text = || {
@@ -555,14 +590,34 @@ impl<'l, 'a> Look<'l, 'a> {
                     true => text()?,
                     false => found.text,
                 },
+                is_constant: false,
             }),
-            Err(PathError::Aggregate { .. }) => Ok(Held {
+            // An empty optional is shown as `nullopt`.
+            Err(PathError::Aggregate { .. } | PathError::Empty) => Ok(Held {
                 number: None,
                 text: text()?,
+                is_constant: false,
             }),
             Err(why) => Err(why),
         }
     }
+}
+
+/// The constant or variant that a path names, as it is written. It has no members.
+fn constant(variables: &Variables<'_>, (written, path): (&str, &Path)) -> Option<Held> {
+    let is_name = written.split_whitespace().eq([path.variable.as_str()]);
+    let found = is_name.then(|| variables.named_constant(&path.variable));
+    let found = found?.ok().flatten()?;
+    Some(Held {
+        number: found.value.map(ConditionNumber::Integer),
+        text: found.name,
+        is_constant: true,
+    })
+}
+
+/// Whether it is what C++ calls an empty optional.
+fn is_empty_optional(written: &str) -> bool {
+    matches!(written.trim(), "nullopt" | "std::nullopt")
 }
 
 /// A number of a condition; `None` above 127 bits.

@@ -5,8 +5,8 @@ use std::io::Write;
 
 use afterimage_present::document::row;
 use afterimage_present::{
-    LeftOut, WhyCsv, WhyDot, WhyEntry, WhyHead, WhyText, grouped, shell_word, why_head, why_origin,
-    wrapped,
+    LeftOut, Style, WhyCsv, WhyDot, WhyEntry, WhyHead, WhyText, grouped, shell_word, why_head,
+    why_origin, wrapped,
 };
 use anyhow::Result;
 
@@ -17,8 +17,8 @@ use crate::text::pasted;
 /// How to show the way back.
 #[derive(Clone, Copy)]
 pub enum Form<'t> {
-    /// For a person; with the number of columns on a terminal.
-    Text(Rest<'t>, Option<usize>),
+    /// For a person, on a terminal or not.
+    Text(Rest<'t>, Style),
     /// For programs: a document that docs/JSON.md describes.
     Json,
     /// For tables.
@@ -49,7 +49,7 @@ impl Start {
         form: Form<'_>,
     ) -> Result<()> {
         match form {
-            Form::Text(rest, width) => text(out, scene, self, steps, (rest, width)),
+            Form::Text(rest, style) => text(out, scene, self, steps, (rest, style)),
             Form::Dot => {
                 let mut graph = WhyDot::new(out, self.about())?;
                 self.each(scene, steps, |entry| Ok(graph.entry(&entry)?))?;
@@ -140,7 +140,7 @@ pub fn chain(
         out,
         scene,
         query.steps,
-        Form::Text(Rest::Hidden(&more), None),
+        Form::Text(Rest::Hidden(&more), Style::default()),
     )
 }
 
@@ -149,13 +149,17 @@ fn text(
     scene: &Scene<'_, '_>,
     start: &Start,
     steps: u64,
-    (rest, width): (Rest<'_>, Option<usize>),
+    (rest, style): (Rest<'_>, Style),
 ) -> Result<()> {
-    if let Some(death) = &start.death {
-        writeln!(out, "{}", wrapped(&death.text(), width, 2))?;
-    }
+    let width = style.width;
     // The subject is known long before the origin.
-    writeln!(out, "{}", wrapped(&start.what, width, 2))?;
+    match &start.death {
+        Some(death) => {
+            writeln!(out, "{}", style.heading(&death.text(), 2))?;
+            writeln!(out, "{}", wrapped(&start.what, width, 2))?;
+        }
+        None => writeln!(out, "{}", style.heading(&start.what, 2))?,
+    }
     out.flush()?;
     let mut way = Way::new(scene, start, steps)?;
     let mut begun = start.prelude.clone();

@@ -121,9 +121,16 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
         (false, Some(_)) => Some("the stack"),
         (false, None) => None,
     };
-    let at = match stack {
-        Some(it) => place.told() + &overflow::told(open, it, &frames, repeated.as_ref()),
-        None => place.told(),
+    // Library code that the user's own code called is not described further.
+    let first_own = frames.iter().position(|frame| frame.own);
+    let caller = first_own.filter(|_| owns && place.library);
+    let at = match (stack, caller) {
+        (Some(it), _) => {
+            let overflown = overflow::told(open, it, &frames, repeated.as_ref());
+            format!("at {}{overflown}", place.told())
+        }
+        (None, Some(own)) => format!("in library code called at {}", frames[own].place.told()),
+        (None, None) => format!("at {}", place.told()),
     };
     let joined = if stack.is_some() { ";" } else { ":" };
     let how = &death.how;
@@ -164,30 +171,34 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
             let beyond = beyond(scene, &death)?;
             let what = match (&end.ending, *role) {
                 (Ending::Exception { .. }, "exception") => {
-                    format!("the run {how} at {at}, again{joined} what it carries")
+                    format!("the run {how} {at}, again{joined} what it carries")
                 }
                 _ => format!(
-                    "the run {how} at {at}{with}{joined} {value_of} is {}{within}{beyond}",
+                    "the run {how} {at}{with}{joined} {value_of} is {}{within}{beyond}",
                     value.text
                 ),
             };
             (what, Some(value.clone()))
         }
         (None, Some((_, depth, branch))) => {
-            let frame = &mut frames[*depth];
+            let in_that_code = caller.is_some_and(|own| *depth < own);
             let mut branch_at = String::new();
-            if let Some(led) = &mut frame.branch {
+            if let Some(led) = &mut frames[*depth].branch {
                 led.followed = true;
-                branch_at = led.branch.place.told();
+                branch_at = match &led.branch.place {
+                    _ if in_that_code => "a branch in that code".to_owned(),
+                    place if place.library && owns => "a branch in library code".to_owned(),
+                    place => format!("the branch at {}", place.told()),
+                };
             }
             let what = format!(
-                "the run {how} at {at}{joined} the branch at {branch_at} led there, decided by {}",
+                "the run {how} {at}{joined} {branch_at} led there, decided by {}",
                 branch.text
             );
             (what, Some(branch.clone()))
         }
         (None, None) => {
-            let what = format!("the run {how} at {at}{joined} no branch led there, nor any value");
+            let what = format!("the run {how} {at}{joined} no branch led there, nor any value");
             (what, None)
         }
     };

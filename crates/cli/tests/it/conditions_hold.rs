@@ -148,3 +148,112 @@ fn conditions_hold_when_awk_says_so() {
         &["there is no variable nobody"],
     );
 }
+
+/// How often a condition holds at a line with `// here`, and is unknown.
+fn counts(sandbox: &Sandbox, source: &str, condition: &str) -> (u64, u64) {
+    let here = source.lines().position(|line| line.contains("// here"));
+    let at = format!(
+        "app.{source}:{}",
+        here.unwrap() + 1,
+        source = extension(source)
+    );
+    let words = [
+        "values", "app.aft", "--format", "json", "--at", &at, "--count",
+    ];
+    let told = ran(&mut sandbox.command(words.iter().chain(&["--where", condition])));
+    assert_eq!(told.code, Some(0), "{condition}: {told:?}");
+    let told = serde_json::from_str::<Value>(&told.stdout).unwrap();
+    let unknown = told["unknown"].as_array().unwrap().iter();
+    let unknown = unknown.map(|one| one["times"].as_u64().unwrap()).sum();
+    (told["holds"].as_u64().unwrap(), unknown)
+}
+
+fn extension(source: &str) -> &str {
+    if source.contains("fn main") {
+        "rs"
+    } else {
+        "c"
+    }
+}
+
+#[test]
+fn constants_of_c_are_written_as_in_the_source() {
+    let sandbox = Sandbox::new();
+    let Some(clang) = tools::clang() else {
+        return;
+    };
+    let source = "enum kind { DEPOSIT, WITHDRAW, TRANSFER = 7 };\n\
+        enum other { LOW = -2, HIGH };\n\
+        struct move { enum kind kind; int number; enum other other; };\n\
+        int seen(struct move *m) { return m->number; } // here\n\
+        int run(void) {\n    int sum = 0;\n    for (int i = 0; i < 12; i++) {\n        \
+        struct move m = { i % 3 == 2 ? TRANSFER : i % 3, i, i % 2 ? LOW : HIGH };\n        \
+        sum += seen(&m);\n    }\n    return sum;\n}\n";
+    let file = sandbox.write("app.c", source);
+    let link = ["-Wl,--no-entry", "-Wl,--export=run"];
+    clang.module(&["-g", "-O0"], &[file], &link, &sandbox.path("app.wasm"));
+    sandbox.ok("record --invoke run -o app.aft app.wasm");
+    for (condition, holds) in [
+        ("m->kind == TRANSFER", 4),
+        ("m->kind != TRANSFER && m->number > 5", 4),
+        ("kind::DEPOSIT == m->kind", 4),
+        ("m->number == TRANSFER", 1),
+        ("m->number > TRANSFER", 4),
+        ("m->other == LOW", 6),
+        ("m->other < HIGH", 6),
+    ] {
+        assert_eq!(
+            counts(&sandbox, source, condition),
+            (holds, 0),
+            "{condition}"
+        );
+    }
+    let words = [
+        "values",
+        "app.aft",
+        "--at",
+        "app.c:4",
+        "--where",
+        "m->kind == TRANSFR",
+    ];
+    let refused = ran(&mut sandbox.command(words));
+    assert!(
+        refused.stderr.contains("there is no variable TRANSFR"),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn variants_and_counts_of_rust_are_written_as_in_the_source() {
+    let sandbox = Sandbox::new();
+    let source = "enum Event { Arrive(u32), Leave { item: String }, Audit }\n\
+        #[derive(Clone, Copy)] enum Access { Read, Write }\n\
+        #[inline(never)]\n\
+        fn seen(event: &Event, access: Access, last: Option<u32>, all: &Vec<u32>) -> usize {\n    \
+        all.len() // here\n}\n\
+        fn main() {\n    let mut all = Vec::new();\n    let mut sum = 0;\n    for n in 0..12u32 {\n        \
+        let event = match n % 3 { 0 => Event::Arrive(n), 1 => Event::Leave { item: n.to_string() }, _ => Event::Audit };\n        \
+        let access = if n % 2 == 0 { Access::Read } else { Access::Write };\n        \
+        sum += seen(&event, access, (n > 8).then_some(n), &all);\n        all.push(n);\n        \
+        if let Event::Leave { item } = event { sum += item.len(); }\n    }\n    \
+        if let Event::Arrive(n) = Event::Arrive(1) { println!(\"{sum} {n}\"); }\n}\n";
+    sandbox.rust("app", source);
+    sandbox.ok("record -o app.aft app.wasm");
+    for (condition, holds) in [
+        ("*event == Audit", 4),
+        ("*event == Event::Leave", 4),
+        ("*event != Arrive", 8),
+        ("access == Read", 6),
+        ("access == Access::Write && all.len() > 5", 3),
+        ("last == None", 9),
+        ("last != None", 3),
+        ("last == Some", 3),
+        ("all.len() == 3 || all.size == 4", 2),
+    ] {
+        assert_eq!(
+            counts(&sandbox, source, condition),
+            (holds, 0),
+            "{condition}"
+        );
+    }
+}

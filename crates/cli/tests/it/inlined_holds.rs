@@ -8,7 +8,7 @@ use afterimage_testkit::tools;
 use serde_json::Value;
 
 use crate::common::Sandbox;
-use crate::common::stacks::{callgrind, pprof, speedscope};
+use crate::common::stacks::{callgrind, callgrind_lines, pprof, speedscope};
 
 /// Blocks by stack.
 type Stacks = BTreeMap<String, u64>;
@@ -19,7 +19,7 @@ type Named = (String, bool);
 /// A block that was executed: its time, and the functions that it is in.
 type Moment = (u64, Vec<Named>);
 
-/// A program, and the known facts about its blocks.
+/// A program, and what is known of its blocks.
 struct Guest {
     program: Program,
     module: Vec<u8>,
@@ -37,6 +37,13 @@ fn inlined(source: &SourceMap<'_>, frames: Vec<InlinedFrame>) -> Vec<Named> {
     names
 }
 
+/// Whether an operator only marks the structure of blocks.
+fn is_marker(operator: &impl std::fmt::Debug) -> bool {
+    let text = format!("{operator:?}");
+    let name = text.split(|c: char| !c.is_alphabetic()).next().unwrap();
+    matches!(name, "Block" | "Loop" | "End" | "Else" | "TryTable")
+}
+
 impl Guest {
     fn new(module: Vec<u8>) -> Self {
         Self {
@@ -46,7 +53,35 @@ impl Guest {
         }
     }
 
-    /// Returns the inlined functions of a block, and those of its last operator.
+    /// The function that a block is from, and the file and line of its first instruction with one.
+    fn line(
+        &self,
+        source: &SourceMap<'_>,
+        name: &str,
+        (function, block): (u32, u32),
+    ) -> (String, String, u64) {
+        let code = self.program.function(FuncId::from_u32(function)).unwrap();
+        let ops = &code.cfg.blocks[BlockId::new(block as usize)].ops;
+        let operators = self.program.operators(&self.module, code);
+        let here = operators.filter(|(op, _, operator)| ops.contains(op) && !is_marker(operator));
+        let here = Vec::from_iter(here.map(|(_, offset, _)| offset));
+        let with_line = here.iter().find(|offset| source.locate(**offset).is_some());
+        let block = code.cfg.blocks[BlockId::new(block as usize)].offsets.start;
+        let offset = *with_line.or(here.first()).unwrap_or(&block);
+        let frames = source.inlined_frames(offset);
+        // Without a line, where the function is declared.
+        let declared = match frames.len() {
+            0 | 1 => source.declared(code.body.start),
+            _ => frames[0].declared,
+        };
+        let at = source.locate(offset).or(declared);
+        let file = at.map_or("???", |at| source.path(at.file)).to_owned();
+        let inlined = inlined(source, frames).pop();
+        let name = inlined.map_or(name.to_owned(), |(name, _)| name);
+        (name, file, at.map_or(0, |at| at.line.into()))
+    }
+
+    /// The inlined functions that a block is from, and those that its last operator is from.
     fn inlined(
         &mut self,
         source: &SourceMap<'_>,
@@ -59,10 +94,7 @@ impl Guest {
         let ops = &code.cfg.blocks[BlockId::new(block as usize)].ops;
         let mut offsets = Vec::new();
         for (op, offset, operator) in self.program.operators(&self.module, code) {
-            let text = format!("{operator:?}");
-            let name = text.split(|c: char| !c.is_alphabetic()).next().unwrap();
-            let is_marker = matches!(name, "Block" | "Loop" | "End" | "Else" | "TryTable");
-            if ops.contains(&op) && !is_marker {
+            if ops.contains(&op) && !is_marker(&operator) {
                 offsets.push(offset);
             }
         }
@@ -78,15 +110,14 @@ impl Guest {
     }
 }
 
-/// Every block of the run, with the functions that it is in. The call stack is followed by the
-/// depths.
+/// Every block of the run, with the functions that it is in. The call stack is followed by the depths.
 fn moments(sandbox: &Sandbox) -> Vec<Moment> {
     let module = sandbox.read("app.wasm");
     let source = SourceMap::build(&module);
     let mut guest = Guest::new(module.clone());
     let told = sandbox.ok("trace app.aft --level block --format json --limit all");
     let mut moments = Vec::new();
-    // The open functions, each with the inlined functions at the place where it was left.
+    // The open functions, each with what was inlined where it was left.
     let mut open: Vec<(Named, Vec<Named>)> = Vec::new();
     for line in told.stdout.lines().skip(1) {
         let row: Value = serde_json::from_str(line).unwrap();
@@ -114,11 +145,36 @@ fn moments(sandbox: &Sandbox) -> Vec<Moment> {
     moments
 }
 
+/// The blocks of the run by function, file and line.
+fn lines(sandbox: &Sandbox) -> BTreeMap<(String, String, u64), u64> {
+    let module = sandbox.read("app.wasm");
+    let source = SourceMap::build(&module);
+    let guest = Guest::new(module.clone());
+    let told = sandbox.ok("trace app.aft --level block --format json --limit all");
+    let mut executed: BTreeMap<_, u64> = BTreeMap::new();
+    for line in told.stdout.lines().skip(1) {
+        let row: Value = serde_json::from_str(line).unwrap();
+        let Some(block) = row["block"].as_u64() else {
+            continue;
+        };
+        let function = row["function"]["index"].as_u64().unwrap() as u32;
+        let name = row["function"]["name"].as_str().unwrap().to_owned();
+        *executed
+            .entry((name, (function, block as u32)))
+            .or_default() += 1;
+    }
+    let mut lines = BTreeMap::new();
+    for ((name, block), times) in executed {
+        *lines.entry(guest.line(&source, &name, block)).or_default() += times;
+    }
+    lines
+}
+
 fn sums<'m>(moments: impl Iterator<Item = &'m Moment>, own: bool) -> Stacks {
     let mut stacks = Stacks::new();
     for (_, stack) in moments {
         let frames = stack.iter().enumerate();
-        // The outermost function represents everything outside of the user's own code.
+        // The outermost function stands for what is outside of the user's own.
         let shown = frames.filter(|(at, (_, is_own))| *at == 0 || *is_own || !own);
         let names = shown.map(|(_, (name, _))| name.replace(';', ":"));
         *stacks.entry(Vec::from_iter(names).join(";")).or_default() += 1;
@@ -159,8 +215,19 @@ fn assert_holds(sandbox: &Sandbox) -> Stacks {
     assert_eq!(speedscope(&export("speedscope").stdout), all);
     export("pprof -o run.pb.gz");
     assert_eq!(pprof(sandbox), all);
-    let (own, calls) = callgrind(&export("callgrind").stdout);
+    let written = export("callgrind").stdout;
+    let (own, calls) = callgrind(&written);
     assert_eq!(own, length);
+    let (written, walked) = (callgrind_lines(&written), lines(sandbox));
+    type Lines = BTreeMap<(String, String, u64), u64>;
+    let differ = |one: &Lines, other: &Lines| {
+        let only = one
+            .iter()
+            .filter(|(place, sum)| other.get(*place) != Some(*sum));
+        Vec::from_iter(only.map(|(place, sum)| format!("{place:?}: {sum}")))
+    };
+    assert_eq!(differ(&written, &walked), differ(&walked, &written));
+    assert_eq!(written, walked);
     // Callgrind's reader takes what 0 calls cost for the caller's own.
     assert!(calls.values().all(|(calls, _)| *calls > 0));
 
@@ -181,7 +248,7 @@ fn assert_holds(sandbox: &Sandbox) -> Stacks {
     counted.retain(|_, blocks| *blocks > 0);
     assert_eq!(own, counted);
 
-    // Work in a library counts for its callers, inlined or not.
+    // What a library executes counts for those that called it, inlined or not.
     assert_eq!(
         collapsed(sandbox, "--code mine"),
         sums(moments.iter(), true)
@@ -308,7 +375,7 @@ fn locations_of_a_profile_have_a_line_for_each_inlined_function() {
     );
 }
 
-/// The tree of calls lists activations; the place of a call names the functions inlined there.
+/// The tree of calls lists activations; the place of a call names what was inlined there.
 #[test]
 fn places_of_calls_name_the_inlined_functions() {
     let sandbox = Sandbox::new();

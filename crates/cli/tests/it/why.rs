@@ -201,7 +201,7 @@ fn a_panic_is_explained_by_the_check_that_failed() {
     let said = "panicked: index out of bounds: the len is 3 but the index is 10, at app.rs:5 in app::main\n";
     assert!(text.starts_with(said), "{text}");
     assert!(
-        text.contains("= 10 < 3 ") && text.contains(" calls in library code\n"),
+        text.contains("= 10 < 3 ") && text.contains("\n  ended in library code ("),
         "{text}"
     );
     assert_eq!(told[0]["death"]["what"], "panicked");

@@ -92,6 +92,16 @@ pub(super) fn files(
             cells(file.branches_ran())
         )?;
     }
+    if !coverage.unplaced.is_empty() {
+        let unplaced = Ran::of(coverage.unplaced.iter().map(|row| row.entries));
+        writeln!(
+            out,
+            "<tr><th scope=\"row\">functions of no known file</th><td></td>{}{}{}</tr>",
+            cells(Ran::default()),
+            cells(unplaced),
+            cells(Ran::default())
+        )?;
+    }
     writeln!(out, "</tbody></table>")?;
     if !folder.is_empty() {
         writeln!(

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use afterimage_analyses::diff::{CallPlace, OutputDifference, Written};
 use afterimage_ids::{BlockId, FuncId, OpId};
-use afterimage_profile::{CodeFilter, Folded};
+use afterimage_profile::{CodeFilter, Folded, Source};
 use afterimage_replay::state::quoted;
 use afterimage_replay::steps::{Step, What};
 
@@ -12,6 +12,7 @@ use super::replaced::alike_text;
 use super::{CALLS, DiffReport, FirstDifference, PartingDifference, Spot, ended, import_name};
 use crate::PresentError;
 use crate::Sources;
+use crate::name::{short_function, without_parameters};
 use crate::number::{self, counted, grouped};
 use crate::sources::Cache;
 use crate::steps::{StepRow, StepScene};
@@ -57,53 +58,195 @@ pub fn diff_text(
                 alike.unseen()
             )?,
         }
-        return questions(out, scenes, report);
+        return questions(out, scenes, report, false);
     };
     let title = |text: &str| scene.style.paint(Paint::Bold, text);
     let width = a.chars().count().max(b.chars().count());
     let sides = [format!("{a:width$}"), format!("{b:width$}")];
     let folded = Folded::new(scene.source, code);
-    let head = sentence(scene, report, first, &folded)?;
-    writeln!(out, "{}", title(&wrapped(&head, scene.style.width, 2)))?;
+    // One empty line between parts. Parts outside of the user's own code become one line at the
+    // end.
+    let (mut is_first, mut outside) = (true, Vec::new());
+    let mut part = |out: &mut dyn Write| match std::mem::take(&mut is_first) {
+        true => Ok(()),
+        false => writeln!(out),
+    };
+    let spots = report.spots(scene, &folded)?;
+    match sentence(scene, report, first, &spots.first)? {
+        (head, _) if spots.first == OwnSpot::Outside => outside.push(head),
+        (head, what) => {
+            part(out)?;
+            let head = format!("{head}: {what}");
+            writeln!(out, "{}", title(&wrapped(&head, scene.style.width, 2)))?;
+            differing(out, scenes, first, (&sides, &spots.first))?;
+            called_from(out, scene, &first.calls, (&folded, &spots.first))?;
+        }
+    }
+    match &report.parting {
+        None => {
+            part(out)?;
+            let blocks = counted(report.lengths[0], "block");
+            writeln!(out, "control goes the same way in both, through {blocks}")?;
+        }
+        Some(parting) if spots.parting == OwnSpot::Outside => {
+            outside.push(format!(
+                "control parts at t={}",
+                grouped(parting.parting.time)
+            ));
+        }
+        Some(parting) => {
+            part(out)?;
+            parted(
+                out,
+                scenes,
+                report,
+                parting,
+                (&sides, &folded, &spots.parting),
+            )?;
+        }
+    }
+    for output in &report.outputs {
+        part(out)?;
+        put_out(out, scene.style, &output.difference, &sides)?;
+    }
+    if let Some(lines) = &report.lines {
+        part(out)?;
+        line_counts(out, scene, report, lines, (sources, code))?;
+    }
+    if !outside.is_empty() {
+        let text = format!(
+            "outside of your own code: {}; --code all shows it",
+            outside.join("; ")
+        );
+        writeln!(out, "\n{}", wrapped(&text, scene.style.width, 2))?;
+    }
+    questions(out, scenes, report, !outside.is_empty())
+}
+
+/// The first difference, with the bytes that differ. In a library, its operators are left out.
+fn differing(
+    out: &mut dyn Write,
+    scenes: &[StepScene<'_>; 2],
+    first: &FirstDifference,
+    (sides, spot): (&[String; 2], &OwnSpot),
+) -> Result<(), PresentError> {
     let steps = [&first.difference.a, &first.difference.b];
     for ((side, scene), step) in sides.iter().zip(scenes).zip(steps) {
-        let room = room(scene, side);
-        let line = format!("  {side}  {}", told(scene, step.as_ref(), room)?);
-        writeln!(out, "{}", scene.style.cut(&line))?;
+        if *spot == OwnSpot::Here {
+            let room = room(scene, side);
+            let line = format!("  {side}  {}", told(scene, step.as_ref(), room)?);
+            writeln!(out, "{}", scene.style.cut(&line))?;
+        }
     }
     if let Some(bytes) = &first.difference.bytes {
         writeln!(out, "  from byte {} on:", grouped(bytes.offset))?;
         for (side, bytes) in sides.iter().zip([&bytes.a, &bytes.b]) {
-            writeln!(out, "  {side}  {}", quoted(bytes))?;
+            let line = format!("  {side}  {}", quoted(bytes));
+            writeln!(out, "{}", scenes[0].style.cut(&line))?;
         }
     }
-    called_from(out, scene, &first.calls)?;
-    writeln!(out)?;
-    match &report.parting {
-        None => writeln!(
-            out,
-            "control goes the same way in both, through {}",
-            counted(report.lengths[0], "block")
-        )?,
-        Some(parting) => parted(out, scenes, report, parting, (&sides, &folded))?,
-    }
-    for output in &report.outputs {
-        writeln!(out)?;
-        put_out(out, scene.style, &output.difference, &sides)?;
-    }
-    if let Some(lines) = &report.lines {
-        writeln!(out)?;
-        line_counts(out, scene, report, lines, (sources, code))?;
-    }
-    questions(out, scenes, report)
+    Ok(())
 }
 
+/// How a difference relates to the code that is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum OwnSpot {
+    /// It is in that code, or no such code is known.
+    Here,
+    /// It is in library code that was called here.
+    Called(String),
+    /// It is in library code that was not called from there, such as that before `main`.
+    Outside,
+}
+
+/// Where the differences are.
+pub(super) struct Spots {
+    pub(super) first: OwnSpot,
+    pub(super) parting: OwnSpot,
+}
+
+impl DiffReport<'_> {
+    pub(super) fn spots(
+        &self,
+        scene: &StepScene<'_>,
+        folded: &Folded<'_>,
+    ) -> Result<Spots, PresentError> {
+        let of = |step: Option<&Step>, calls: &[CallPlace]| match step {
+            Some(step) => own_spot(scene, (step.function, step.op), calls, folded),
+            None => Ok(OwnSpot::Here),
+        };
+        let (mut first, mut parting) = (OwnSpot::Here, OwnSpot::Here);
+        if let Some(found) = &self.first {
+            let difference = &found.difference;
+            let step = difference.a.as_ref().or(difference.b.as_ref());
+            first = of(step, &found.calls)?;
+        }
+        if let Some(found) = &self.parting {
+            parting = of(found.decided.last().map(|(step, _)| step), &found.calls)?;
+        }
+        Ok(Spots { first, parting })
+    }
+}
+
+/// The line of shown code that a place is in, or for which it was inlined there.
+fn own_line(
+    scene: &StepScene<'_>,
+    (function, op): (FuncId, OpId),
+    folded: &Folded<'_>,
+) -> Result<Option<OwnSpot>, PresentError> {
+    let Some(found) = scene.operators.get(function, op)? else {
+        return Ok(None);
+    };
+    if found.position.is_some_and(|at| folded.shows(at.file)) {
+        return Ok(Some(OwnSpot::Here));
+    }
+    Ok(folded.locate(found.offset).map(|at| {
+        let file = scene.source.short_path(at.file);
+        let name = short_function(without_parameters(scene.names.function(function)));
+        OwnSpot::Called(plain(&format!("{file}:{} in {name}", at.line)))
+    }))
+}
+
+/// Every place is [`OwnSpot::Here`] if no code is shown.
+fn own_spot(
+    scene: &StepScene<'_>,
+    (function, op): (FuncId, Option<OpId>),
+    calls: &[CallPlace],
+    folded: &Folded<'_>,
+) -> Result<OwnSpot, PresentError> {
+    if !folded.shows_any() {
+        return Ok(OwnSpot::Here);
+    }
+    if let Some(op) = op
+        && let Some(here) = own_line(scene, (function, op), folded)?
+    {
+        return Ok(here);
+    }
+    for call in calls {
+        match own_line(scene, (call.function, call.op), folded)? {
+            Some(OwnSpot::Here) => {
+                let spot = Spot::of(scene, call.function, Some(call.op))?;
+                return Ok(OwnSpot::Called(spot.text()));
+            }
+            Some(called) => return Ok(called),
+            None => {}
+        }
+    }
+    Ok(OwnSpot::Outside)
+}
+
+/// What to ask next. Questions about places in the module come last if the places are outside of
+/// the user's own code.
 fn questions(
     out: &mut dyn Write,
     scenes: &[StepScene<'_>; 2],
     report: &DiffReport<'_>,
+    is_outside: bool,
 ) -> Result<(), PresentError> {
-    let questions = report.questions(scenes)?;
+    let mut questions = report.questions(scenes)?;
+    if is_outside {
+        questions.sort_by_key(|question| question.command.contains(" --at @"));
+    }
     if !questions.is_empty() {
         let head = scenes[0].style.paint(Paint::Bold, "what led there");
         writeln!(out, "\n{head}")?;
@@ -114,19 +257,19 @@ fn questions(
     Ok(())
 }
 
+/// Where the two differ first, and what differs there.
 fn sentence(
     scene: &StepScene<'_>,
     report: &DiffReport<'_>,
     first: &FirstDifference,
-    folded: &Folded<'_>,
-) -> Result<String, PresentError> {
+    spot: &OwnSpot,
+) -> Result<(String, String), PresentError> {
     let [a, b] = report.names.map(plain);
     let difference = &first.difference;
     let step = difference.a.as_ref().or(difference.b.as_ref());
     let Some(step) = step else {
-        return Ok(format!("{a} and {b} differ"));
+        return Ok((format!("{a} and {b} differ"), "in nothing known".to_owned()));
     };
-    let spot = Spot::of(scene, step.function, step.op)?;
     let what = match (&difference.a, &difference.b) {
         (None, _) => format!("{a} has ended there"),
         (_, None) => format!("{b} has ended there"),
@@ -139,35 +282,18 @@ fn sentence(
         }
         (Some(x), Some(y)) => kind(scene, x, y),
     };
-    let own = own_call(scene, (step.function, step.op), &first.calls, folded)?;
-    Ok(format!(
-        "{a} and {b} first differ at t={}, {}: {what}",
-        grouped(step.time),
-        own.unwrap_or_else(|| spot.text())
-    ))
-}
-
-/// The line of the user's own code that called library code, if the place is in a library.
-fn own_call(
-    scene: &StepScene<'_>,
-    at: (FuncId, Option<OpId>),
-    calls: &[CallPlace],
-    folded: &Folded<'_>,
-) -> Result<Option<String>, PresentError> {
-    if !folded.shows_any() {
-        return Ok(None);
-    }
-    let calls = calls.iter().map(|call| (call.function, Some(call.op)));
-    for (depth, (function, op)) in [at].into_iter().chain(calls).enumerate() {
-        let Some(op) = op else { continue };
-        let found = scene.operators.get(function, op)?;
-        let position = found.and_then(|found| found.position);
-        if position.is_some_and(|position| folded.shows(position.file)) {
-            let spot = Spot::of(scene, function, Some(op))?;
-            return Ok((depth > 0).then(|| format!("in library code called at {}", spot.text())));
-        }
-    }
-    Ok(None)
+    let place = match spot {
+        OwnSpot::Called(at) => format!("in library code called at {at}"),
+        OwnSpot::Here | OwnSpot::Outside => Spot::of(scene, step.function, step.op)?.text(),
+    };
+    let time = grouped(step.time);
+    Ok(match spot {
+        OwnSpot::Outside => (format!("at t={time}, {place}: {what}"), String::new()),
+        _ => (
+            format!("{a} and {b} first differ at t={time}, {place}"),
+            what,
+        ),
+    })
 }
 
 /// Describes the difference in one operator.
@@ -222,14 +348,24 @@ fn told(
     }
 }
 
+/// The open calls in shown code; without the innermost, if the sentence before has it.
 fn called_from(
     out: &mut dyn Write,
     scene: &StepScene<'_>,
     calls: &[CallPlace],
+    (folded, spot): (&Folded<'_>, &OwnSpot),
 ) -> Result<(), PresentError> {
     let mut texts = Vec::new();
-    for call in calls.iter().take(CALLS) {
-        texts.push(Spot::of(scene, call.function, Some(call.op))?.text());
+    for call in calls {
+        let at = (call.function, call.op);
+        let is_own = !folded.shows_any() || own_line(scene, at, folded)?.is_some();
+        if texts.len() < CALLS && is_own {
+            texts.push(Spot::of(scene, call.function, Some(call.op))?.text());
+        }
+    }
+    if let OwnSpot::Called(at) = spot {
+        let is_named = texts.first() == Some(at);
+        texts.drain(..usize::from(is_named));
     }
     if !texts.is_empty() {
         let line = format!("  called from {}", texts.join(", from "));
@@ -243,26 +379,31 @@ fn parted(
     scenes: &[StepScene<'_>; 2],
     report: &DiffReport<'_>,
     parting: &PartingDifference,
-    (sides, folded): (&[String; 2], &Folded<'_>),
+    (sides, folded, spot): (&[String; 2], &Folded<'_>, &OwnSpot),
 ) -> Result<(), PresentError> {
     let scene = &scenes[0];
     let at = &parting.parting;
-    let behind = match parting.decided.last() {
-        Some((step, _)) => {
-            let at = (step.function, step.op);
-            match own_call(scene, at, &parting.calls, folded)? {
-                Some(own) => format!(", {own}"),
-                None => format!(", after {}", Spot::of(scene, at.0, at.1)?.text()),
-            }
+    let behind = match (parting.decided.last(), spot) {
+        (Some(_), OwnSpot::Called(own)) => format!(", in library code called at {own}"),
+        (Some((step, _)), _) => {
+            format!(
+                ", after {}",
+                Spot::of(scene, step.function, step.op)?.text()
+            )
         }
-        None => String::new(),
+        (None, _) => String::new(),
     };
     let head = format!("control parts at t={}{behind}", grouped(at.time));
+    let head = wrapped(&head, scene.style.width, 2);
     writeln!(out, "{}", scene.style.paint(Paint::Bold, &head))?;
-    for ((side, scene), block) in sides.iter().zip(scenes).zip([at.a, at.b]) {
-        writeln!(out, "  {side}  {}", goes_on(scene, report, block)?)?;
+    if matches!(spot, OwnSpot::Called(_)) {
+        return called_from(out, scene, &parting.calls, (folded, spot));
     }
-    called_from(out, scene, &parting.calls)?;
+    for ((side, scene), block) in sides.iter().zip(scenes).zip([at.a, at.b]) {
+        let line = format!("  {side}  {}", goes_on(scene, report, block)?);
+        writeln!(out, "{}", scene.style.cut(&line))?;
+    }
+    called_from(out, scene, &parting.calls, (folded, spot))?;
     if !parting.decided.is_empty() {
         writeln!(out, "  what differs in the block before:")?;
     }
@@ -373,7 +514,7 @@ fn line_counts(
             ratio(row.counts),
             plain(&format!(
                 "{}:{}",
-                scene.source.shown_path(row.line.file),
+                scene.source.short_path(row.line.file),
                 row.line.number
             )),
             text,

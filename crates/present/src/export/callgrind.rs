@@ -4,10 +4,10 @@
 //! counts do not determine the total cost of a call (Ponder and Fateman 1988 on gprof's guess). A
 //! path has the event `Blocks` (executed basic blocks), and calls with their inclusive cost.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Write;
 
-use afterimage_profile::{Profile, ProfileError, Scope};
+use afterimage_profile::{Line, Profile, ProfileError, Scope};
 use afterimage_program::FileId;
 use afterimage_replay::paths::{ContextTree, Frame};
 
@@ -29,8 +29,7 @@ pub fn callgrind(
     writeln!(out, "# callgrind format\nversion: 1\ncreator: afterimage")?;
     writeln!(
         out,
-        "# Calls are left out: counts do not determine their inclusive cost; afterimage export \
-         --format callgrind has them."
+        "# Calls are left out: counts do not determine what they cost in all; afterimage export --format callgrind has them."
     )?;
     writeln!(
         out,
@@ -90,21 +89,21 @@ enum Party {
     LeftOut,
 }
 
-/// The blocks that a caller executes itself, and its calls.
+/// The blocks that a caller executes itself, and its calls, by line; `None` is where it is declared.
 #[derive(Clone, Debug, Default)]
 struct Cost {
-    own: u64,
+    own: BTreeMap<Option<Line>, u64>,
     /// For each callee, the number of calls and the blocks executed in them.
-    calls: BTreeMap<Party, (u64, u64)>,
+    calls: BTreeMap<Option<Line>, BTreeMap<Party, (u64, u64)>>,
 }
 
 /// Writes the blocks that each function executes itself, and for each caller and callee the number
-/// of calls and their inclusive cost. A call inside another of the same function costs nothing: its
-/// blocks belong to the outermost one. So what a function's calls cost adds up to its inclusive
-/// cost, which `callgrind_annotate` computes that way. An inlined function appears as a function
-/// with 1 call, because 0 calls would make it the caller's own cost there. Merged calls and gaps in
-/// the path have names in brackets. All costs are at the line where the function is declared.
-/// O(contexts · log).
+/// of calls and their inclusive cost, by line. A call inside another of the same function costs
+/// nothing: its blocks belong to the outermost one. So what a function's calls cost adds up to its
+/// inclusive cost, which `callgrind_annotate` computes that way. An inlined function appears as a
+/// function with 1 call, because 0 calls would make it the caller's own cost there. Merged calls and
+/// gaps in the path have names in brackets. Blocks without a line, and all blocks of a tree without
+/// lines, are at the line where the function is declared. O(contexts · log).
 ///
 /// # Errors
 /// If `out` fails.
@@ -113,17 +112,83 @@ pub fn callgrind_calls(
     tree: &ContextTree,
     frames: &Frames<'_>,
 ) -> Result<(), PresentError> {
+    let costs = costs(tree, frames);
+    let limits = tree.limits;
+    let name = |party: Party| match party {
+        Party::Frame(frame) => frames.name(frame).to_owned(),
+        Party::Shorter => format!("[calls below {} blocks]", limits.min),
+        Party::Deeper => format!("[calls deeper than {}]", limits.depth),
+        Party::LeftOut => "[left out]".to_owned(),
+    };
+    let declared = |party: Party| match party {
+        Party::Frame(frame) => frames.declared(frame).map(Line::from),
+        _ => None,
+    };
+    let place = |line: Option<Line>| {
+        let file = line.and_then(|line| frames.source.files().get(line.file.0 as usize));
+        file.zip(line)
+            .map_or(("???", 0), |(file, line)| (file, line.number))
+    };
+    let sum: u64 = costs.values().flat_map(|cost| cost.own.values()).sum();
+    writeln!(out, "# callgrind format\nversion: 1\ncreator: afterimage")?;
+    writeln!(
+        out,
+        "positions: line\nevent: Blocks : executed basic blocks"
+    )?;
+    writeln!(out, "events: Blocks\nsummary: {sum}")?;
+    let (mut files, mut functions) = (Ids::default(), Ids::default());
+    for (caller, cost) in &costs {
+        let (home, _) = place(declared(*caller));
+        writeln!(out, "\nfl={}", files.of(home))?;
+        writeln!(out, "fn={}", functions.of(&name(*caller)))?;
+        let mut current = home;
+        let lines: BTreeSet<_> = cost.own.keys().chain(cost.calls.keys()).collect();
+        for at in lines {
+            let (file, line) = place(at.or(declared(*caller)));
+            if file != current {
+                // `fi` leaves the function's own file, `fe` returns to it.
+                let key = if file == home { "fe" } else { "fi" };
+                writeln!(out, "{key}={}", files.of(file))?;
+                current = file;
+            }
+            if let Some(own) = cost.own.get(at) {
+                writeln!(out, "{line} {own}")?;
+            }
+            for (callee, (calls, blocks)) in cost.calls.get(at).into_iter().flatten() {
+                let (file, declared) = place(declared(*callee));
+                writeln!(out, "cfi={}", files.of(file))?;
+                writeln!(out, "cfn={}", functions.of(&name(*callee)))?;
+                writeln!(out, "calls={} {declared}\n{line} {blocks}", calls.max(&1))?;
+            }
+        }
+    }
+    writeln!(out, "\ntotals: {sum}")?;
+    Ok(())
+}
+
+/// The costs of all functions.
+fn costs(tree: &ContextTree, frames: &Frames<'_>) -> BTreeMap<Party, Cost> {
     let mut costs: BTreeMap<Party, Cost> = BTreeMap::new();
     let nested = nested(tree, frames);
-    let party = |at: usize| Party::Frame(tree.contexts[at].frame);
-    for (at, context) in tree.contexts.iter().enumerate() {
-        let me = party(at);
-        costs.entry(me).or_default().own += context.own;
-        if let Some(parent) = context.parent {
-            let caller = costs.entry(party(parent)).or_default();
-            let (calls, blocks) = caller.calls.entry(me).or_default();
+    // The function and the line of each context.
+    let mut places: Vec<(Party, Option<Line>)> = Vec::with_capacity(tree.contexts.len());
+    for (context, nested) in tree.contexts.iter().zip(nested) {
+        let around = context.parent.map(|parent| places[parent]);
+        let here = match (context.frame, around) {
+            (Frame::Line(line), Some((function, _))) => (function, Some(line)),
+            (frame, _) => (Party::Frame(frame), None),
+        };
+        places.push(here);
+        let (me, line) = here;
+        if context.own > 0 {
+            let own = &mut costs.entry(me).or_default().own;
+            *own.entry(line).or_default() += context.own;
+        }
+        if let Some((caller, at)) = around.filter(|_| line.is_none()) {
+            let calls = costs.entry(caller).or_default().calls.entry(at);
+            let (calls, blocks) = calls.or_default().entry(me).or_default();
             *calls += context.calls;
-            *blocks += if nested[at] { 0 } else { context.total };
+            *blocks += if nested { 0 } else { context.total };
         }
         let (shorter, deeper) = (context.shorter, context.deeper);
         let left_out = context.left_out + shorter.left_out + deeper.left_out;
@@ -137,66 +202,39 @@ pub fn callgrind_calls(
             (Party::LeftOut, 0, left_out),
         ] {
             if blocks > 0 {
-                costs.entry(callee).or_default().own += blocks;
-                let caller = costs.entry(me).or_default();
-                let known = caller.calls.entry(callee).or_default();
+                *costs
+                    .entry(callee)
+                    .or_default()
+                    .own
+                    .entry(None)
+                    .or_default() += blocks;
+                let at = costs.entry(me).or_default().calls.entry(line).or_default();
+                let known = at.entry(callee).or_default();
                 *known = (known.0 + calls, known.1 + blocks);
             }
         }
     }
-    let limits = tree.limits;
-    let name = |party: Party| match party {
-        Party::Frame(frame) => frames.name(frame).to_owned(),
-        Party::Shorter => format!("[calls below {} blocks]", limits.min),
-        Party::Deeper => format!("[calls deeper than {}]", limits.depth),
-        Party::LeftOut => "[left out]".to_owned(),
-    };
-    let place = |party: Party| {
-        let at = match party {
-            Party::Frame(frame) => frames.declared(frame),
-            _ => None,
-        };
-        let file = at.and_then(|at| frames.source.files().get(at.file.0 as usize));
-        file.zip(at)
-            .map_or(("???", 0), |(file, at)| (file, at.line))
-    };
-    let sum: u64 = costs.values().map(|cost| cost.own).sum();
-    writeln!(out, "# callgrind format\nversion: 1\ncreator: afterimage")?;
-    writeln!(
-        out,
-        "positions: line\nevent: Blocks : executed basic blocks"
-    )?;
-    writeln!(out, "events: Blocks\nsummary: {sum}")?;
-    let (mut files, mut functions) = (Ids::default(), Ids::default());
-    for (caller, cost) in &costs {
-        let (file, line) = place(*caller);
-        writeln!(out, "\nfl={}", files.of(file))?;
-        writeln!(out, "fn={}", functions.of(&name(*caller)))?;
-        writeln!(out, "{line} {}", cost.own)?;
-        for (callee, (calls, blocks)) in &cost.calls {
-            let (file, declared) = place(*callee);
-            writeln!(out, "cfi={}", files.of(file))?;
-            writeln!(out, "cfn={}", functions.of(&name(*callee)))?;
-            writeln!(out, "calls={} {declared}\n{line} {blocks}", calls.max(&1))?;
-        }
-    }
-    writeln!(out, "\ntotals: {sum}")?;
-    Ok(())
+    costs
 }
 
 /// Which contexts are inside another of the same function, as the format knows functions: by name
 /// and file.
 fn nested(tree: &ContextTree, frames: &Frames<'_>) -> Vec<bool> {
-    let mut open: Vec<(&str, Option<FileId>)> = Vec::new();
+    // Lines of a function are no functions.
+    let mut open: Vec<Option<(&str, Option<FileId>)>> = Vec::new();
     let mut active: HashMap<(&str, Option<FileId>), usize> = HashMap::new();
     let mut nested = vec![false; tree.contexts.len()];
     for (at, depth) in tree.walk() {
-        for left in open.drain(depth.min(open.len())..) {
+        for left in open.drain(depth.min(open.len())..).flatten() {
             active.entry(left).and_modify(|count| *count -= 1);
         }
         let frame = tree.contexts[at].frame;
+        if let Frame::Line(_) = frame {
+            open.push(None);
+            continue;
+        }
         let function = (frames.name(frame), frames.declared(frame).map(|at| at.file));
-        open.push(function);
+        open.push(Some(function));
         let count = active.entry(function).or_default();
         nested[at] = *count > 0;
         *count += 1;

@@ -24,13 +24,14 @@ impl<'a> Frames<'a> {
             Frame::Host => "[host]",
             Frame::Function(function) => self.names.function(function),
             Frame::Inlined(inlinee) => &self.inlining.function(inlinee).name,
+            Frame::Line(_) => "[line]",
         }
     }
 
     /// Returns the place of the function's declaration.
     pub fn declared(&self, frame: Frame) -> Option<Location> {
         match frame {
-            Frame::Host => None,
+            Frame::Host | Frame::Line(_) => None,
             Frame::Function(function) => {
                 let function = self.program.function(function)?;
                 self.source.declared(function.body.start)
@@ -39,10 +40,16 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// Returns a place in the function: its declaration, if the debug information has it.
+    /// A place in the function: where it is declared, if the debug information says so. That of a
+    /// line is itself.
     pub fn place(&self, frame: Frame) -> Option<Location> {
         let place = match frame {
             Frame::Inlined(inlinee) => self.inlining.function(inlinee).place,
+            Frame::Line(line) => Some(Location {
+                file: line.file,
+                line: line.number,
+                column: 0,
+            }),
             Frame::Host | Frame::Function(_) => None,
         };
         self.declared(frame).or(place)
@@ -57,6 +64,7 @@ impl<'a> Frames<'a> {
                 raw.unwrap_or_else(|| self.names.function(function))
             }
             Frame::Inlined(inlinee) => &self.inlining.function(inlinee).raw,
+            Frame::Line(_) => "[line]",
         }
     }
 
@@ -67,7 +75,7 @@ impl<'a> Frames<'a> {
                 let function = self.program.function(function);
                 function.map_or(0, |function| function.body.start.0)
             }
-            Frame::Host | Frame::Inlined(_) => 0,
+            Frame::Host | Frame::Inlined(_) | Frame::Line(_) => 0,
         }
     }
 }

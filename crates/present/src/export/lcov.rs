@@ -7,17 +7,18 @@
 //! The format follows geninfo(1). Functions and branches belong to the file that they come from.
 //! Those of unknown origin are left out, because the format has no files without a name.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::Write;
 
 use afterimage_profile::{CodeFilter, Profile, Scope};
 
-use crate::PresentError;
 use crate::coverage::{Coverage, CoveredFile, Ran};
 use crate::plain::escaped;
+use crate::{PresentError, Sources};
 
-/// Writes the counts of lines, functions and branches of a profile, for all files or for the files
-/// that a filter shows.
+/// Writes the counts of lines, functions and branches of a profile, for all files or for those that
+/// a filter shows. Files whose source is not available are left out, because `genhtml` stops at
+/// them; if none is, all are written.
 ///
 /// # Errors
 /// [`PresentError::NoSource`] if no line is known, [`PresentError::NoCode`] if the filter leaves
@@ -27,6 +28,7 @@ pub fn lcov(
     profile: &Profile<'_>,
     scope: &Scope,
     code: Option<&CodeFilter>,
+    sources: &dyn Sources,
 ) -> Result<(), PresentError> {
     let coverage = Coverage::of(profile, scope, code)?;
     if !coverage.has_lines {
@@ -36,7 +38,11 @@ pub fn lcov(
         return Err(PresentError::NoCode);
     }
     writeln!(out, "TN:")?;
-    for (path, file) in &coverage.files {
+    let paths = coverage.files.keys();
+    let found = paths.filter(|path| sources.read(path).is_some());
+    let found: HashSet<&str> = found.copied().collect();
+    let files = coverage.files.iter();
+    for (path, file) in files.filter(|(path, _)| found.is_empty() || found.contains(*path)) {
         write(out, profile, path, file)?;
     }
     Ok(())

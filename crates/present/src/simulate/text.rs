@@ -239,7 +239,7 @@ fn rows(
         match &row.place {
             MissesPlace::Line(None) => line.push("(no line known)".to_owned()),
             MissesPlace::Line(Some(at)) => {
-                let file = scene.source.shown_path(at.file);
+                let file = scene.source.short_path(at.file);
                 line.push(plain(&format!("{file}:{}", at.number)));
             }
             MissesPlace::Function(function) => line.push(plain(scene.names.function(*function))),
@@ -249,7 +249,7 @@ fn rows(
                 let position = place.position.map(|position| {
                     plain(&format!(
                         "{}:{}",
-                        scene.source.shown_path(position.file),
+                        scene.source.short_path(position.file),
                         position.line
                     ))
                 });

@@ -254,7 +254,7 @@ impl StepRow {
             function: Function::new(scene.names, step.function),
             operator: step.op.map(|_| operator.name),
             offset: operator.offset.map(|offset| offset.0),
-            source: position.map(|position| scene.source.shown_line(position)),
+            source: position.map(|position| scene.source.line(position)),
             contents: step.bytes.as_ref().map(|bytes| bytes.to_vec()),
             what: what(scene, &step.what),
         })

@@ -1,5 +1,6 @@
 //! Reports a run line by line, with the variables that changed.
 
+use std::collections::VecDeque;
 use std::io::Write;
 
 use afterimage_ids::{FuncId, OpId, OrigOffset};
@@ -166,8 +167,25 @@ const LEVELS: usize = 8;
 /// The largest number of characters in a value.
 const VALUE: usize = 60;
 
+/// The largest number of rows to hold back until their changes are known.
+const HELD: usize = 10_000;
+
+/// How lines are written for a person.
+#[derive(Clone, Copy)]
+pub struct LineStyle<'s> {
+    /// Source text.
+    pub sources: &'s dyn Sources,
+    /// The terminal.
+    pub style: Style,
+    /// Whether later lines come first.
+    pub reverse: bool,
+    /// The largest possible time.
+    pub last: u64,
+}
+
 /// Writes lines for a person. A heading names the function wherever control enters it or returns to
-/// it. `last` is the largest possible time.
+/// it. A line has the variables that it changed, its calls included: they are known at the next
+/// line of its activation, so rows are held back until then.
 ///
 /// Returns the entry with which to continue, if there are more than `limit`.
 ///
@@ -175,39 +193,181 @@ const VALUE: usize = 60;
 /// If `out` fails or the run cannot be followed.
 pub fn lines_text(
     out: &mut dyn Write,
-    (sources, style): (&dyn Sources, Style),
+    how: LineStyle<'_>,
     next: &mut NextLine<'_>,
-    last: u64,
     limit: Option<u64>,
 ) -> Result<Option<LineEntry>, PresentError> {
-    let time = last.to_string().len().max(4) + "t=".len();
-    // On a narrow terminal, half of the remaining width is for the variables.
-    let narrow = |columns: usize| (columns.saturating_sub(time + PLACE + 6) / 2).max(LEAST_SOURCE);
-    let source = style.width.map_or(SOURCE, narrow).min(SOURCE);
-    let mut cache = Cache::new(sources);
-    // The outermost activation of the stretch has no space before it.
-    let (mut least, mut around) = (None, None);
-    let (mut written, mut said) = (0, None);
+    let mut lines = Lines::new(how);
+    let mut read = 0;
+    let mut further = None;
     while let Some(entry) = next()? {
-        if limit == Some(written) {
-            return Ok(Some(entry));
+        let settled = lines.settle(&entry);
+        if limit == Some(read) {
+            further = Some(entry);
+            break;
         }
-        written += 1;
-        let least = least.get_or_insert(entry.depth);
+        read += 1;
+        lines.hold(entry, settled);
+        lines.write(out, false)?;
+    }
+    lines.write(out, true)?;
+    if read == 0 {
+        writeln!(out, "no line is executed there")?;
+    }
+    Ok(further)
+}
+
+/// A row that is not written yet.
+struct Held {
+    entry: LineEntry,
+    /// What it changed, in words.
+    changed: String,
+    /// Whether that is known.
+    settled: bool,
+}
+
+/// An activation, and the number of its last row.
+struct LastRow {
+    function: FuncId,
+    entered: u64,
+    depth: usize,
+    row: u64,
+    /// In reverse order: what the row before it in time changed.
+    changed: String,
+}
+
+/// Rows on their way to the terminal.
+struct Lines<'s> {
+    how: LineStyle<'s>,
+    cache: Cache<'s>,
+    /// The width of a time, and of a line of source.
+    widths: (usize, usize),
+    held: VecDeque<Held>,
+    /// How many rows were written.
+    written: u64,
+    /// The activations that may have another row, the outermost first.
+    open: Vec<LastRow>,
+    /// The least depth so far: the outermost activation has no space before it.
+    least: Option<usize>,
+    /// The activation and the inlined function of the last row.
+    around: Option<(u64, Option<String>)>,
+    /// The last reason why variables are unknown.
+    said: Option<String>,
+}
+
+impl<'s> Lines<'s> {
+    fn new(how: LineStyle<'s>) -> Self {
+        let time = how.last.to_string().len().max(4) + "t=".len();
+        // On a narrow terminal, half of the remaining width is for the variables.
+        let narrow =
+            |columns: usize| (columns.saturating_sub(time + PLACE + 6) / 2).max(LEAST_SOURCE);
+        let source = how.style.width.map_or(SOURCE, narrow).min(SOURCE);
+        Self {
+            how,
+            cache: Cache::new(how.sources),
+            widths: (time, source),
+            held: VecDeque::new(),
+            written: 0,
+            open: Vec::new(),
+            least: None,
+            around: None,
+            said: None,
+        }
+    }
+
+    fn held(&mut self, row: u64) -> Option<&mut Held> {
+        let at = row.checked_sub(self.written)?;
+        self.held.get_mut(at as usize)
+    }
+
+    /// Settles the rows about which nothing more can come. Returns what the entry's own row shows.
+    fn settle(&mut self, entry: &LineEntry) -> String {
+        let is_same =
+            |open: &LastRow| (open.function, open.entered) == (entry.function, entry.entered);
+        while let Some(open) = self
+            .open
+            .pop_if(|open| open.depth > entry.depth || open.depth == entry.depth && !is_same(open))
+        {
+            if let Some(held) = self.held(open.row) {
+                held.settled = true;
+            }
+        }
+        let changed = entry.changed_text();
+        let Some(last) = self.open.pop_if(|open| is_same(open)) else {
+            return match entry.begins || self.how.reverse || changed.is_empty() {
+                true if entry.begins => changed,
+                true => String::new(),
+                false => format!("(before: {changed})"),
+            };
+        };
+        if self.how.reverse {
+            return last.changed;
+        }
+        match self.held(last.row) {
+            Some(held) => {
+                held.settled = true;
+                held.changed = match (held.changed.is_empty(), changed.is_empty()) {
+                    (false, false) => format!("{}, {changed}", held.changed),
+                    (_, true) => return String::new(),
+                    (true, false) => changed,
+                };
+                String::new()
+            }
+            None if changed.is_empty() => changed,
+            None => format!("(before: {changed})"),
+        }
+    }
+
+    fn hold(&mut self, entry: LineEntry, changed: String) {
+        let own = match entry.begins {
+            true => String::new(),
+            false => entry.changed_text(),
+        };
+        self.open.push(LastRow {
+            function: entry.function,
+            entered: entry.entered,
+            depth: entry.depth,
+            row: self.written + self.held.len() as u64,
+            changed: own,
+        });
+        self.held.push_back(Held {
+            entry,
+            changed,
+            settled: self.how.reverse,
+        });
+    }
+
+    /// Writes the rows that are settled; all of them at the end.
+    fn write(&mut self, out: &mut dyn Write, all: bool) -> Result<(), PresentError> {
+        while let Some(held) = self.held.front()
+            && (all || held.settled || self.held.len() > HELD)
+        {
+            let Some(held) = self.held.pop_front() else {
+                break;
+            };
+            self.written += 1;
+            self.row(out, &held)?;
+        }
+        Ok(())
+    }
+
+    fn row(&mut self, out: &mut dyn Write, held: &Held) -> Result<(), PresentError> {
+        let Held { entry, changed, .. } = held;
+        let (style, (time, source)) = (self.how.style, self.widths);
+        let least = self.least.get_or_insert(entry.depth);
         *least = entry.depth.min(*least);
         let levels = (entry.depth - *least).min(LEVELS);
         let indent = " ".repeat(2 * levels);
         let own = (entry.entered, entry.inlined.clone());
-        if around.as_ref() != Some(&own) {
+        if self.around.as_ref() != Some(&own) {
             let header = format!("{:time$}  {indent}{}", "", entry.header());
             writeln!(out, "{}", style.paint(Paint::Bold, &style.cut(&header)))?;
-            around = Some(own);
+            self.around = Some(own);
         }
         let t = format!("t={}", entry.time);
         let place = plain(&entry.line.to_string());
-        let text = cache.line(&entry.line.path, entry.line.line);
+        let text = self.cache.line(&entry.line.path, entry.line.line);
         let text = plain(text.unwrap_or_default().trim());
-        let changed = entry.changed_text();
         let room = source.saturating_sub(indent.len());
         let text = match changed.is_empty() {
             true => text,
@@ -221,16 +381,13 @@ pub fn lines_text(
         );
         writeln!(out, "{}", style.cut(line.trim_end()))?;
         if let Err(why) = &entry.changed
-            && said.as_ref() != Some(why)
+            && self.said.as_ref() != Some(why)
         {
             writeln!(out, "{:time$}  {indent}  {}", "", plain(why))?;
-            said = Some(why.clone());
+            self.said = Some(why.clone());
         }
+        Ok(())
     }
-    if written == 0 {
-        writeln!(out, "no line is executed there")?;
-    }
-    Ok(None)
 }
 
 impl LineEntry {

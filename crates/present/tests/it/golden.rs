@@ -168,7 +168,11 @@ fn annotated_source() {
     ];
     for (name, ending, scope, debug, sources) in cases {
         with_profile(debug, ending, |profile| {
-            let annotation = Annotation { scope, listings: 1 };
+            let annotation = Annotation {
+                scope,
+                listings: 1,
+                code: None,
+            };
             let style = Style {
                 color: ending == Ending::Trap,
                 width: None,
@@ -184,7 +188,7 @@ fn formats_of_other_tools() {
     with_profile(true, Ending::Return, |profile| {
         golden(
             "lcov.info",
-            &written(|out| lcov(out, profile, &Scope::All, None)),
+            &written(|out| lcov(out, profile, &Scope::All, None, &NoSources)),
         );
         golden(
             "callgrind.out",
@@ -196,7 +200,7 @@ fn formats_of_other_tools() {
             "callgrind-stripped.out",
             &written(|out| callgrind(out, profile, &Scope::All)),
         );
-        let refused = lcov(&mut Vec::new(), profile, &Scope::All, None);
+        let refused = lcov(&mut Vec::new(), profile, &Scope::All, None, &NoSources);
         assert!(matches!(refused, Err(PresentError::NoSource(_))));
     });
 }

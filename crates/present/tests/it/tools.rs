@@ -7,7 +7,7 @@ use std::io::Read;
 use crate::common::{Ending, TEXT, with_profile};
 use afterimage_ids::FuncId;
 use afterimage_present::export::{callgrind, lcov, pprof};
-use afterimage_present::{calls_dot, cfg_dot};
+use afterimage_present::{NoSources, calls_dot, cfg_dot};
 use afterimage_profile::{Profile, Scope};
 use afterimage_testkit::tools::{self, installed};
 
@@ -20,7 +20,7 @@ fn both_endings(check: impl Fn(&Profile<'_>)) {
 fn lcov_holds_the_counts_of_all_lines_and_functions() {
     both_endings(|profile| {
         let mut out = Vec::new();
-        lcov(&mut out, profile, &Scope::All, None).unwrap();
+        lcov(&mut out, profile, &Scope::All, None, &NoSources).unwrap();
         let text = String::from_utf8(out).unwrap();
         let (mut file, mut lines, mut entries) = ("", Vec::new(), BTreeMap::new());
         for line in text.lines() {
@@ -54,7 +54,7 @@ fn genhtml_accepts_the_tracefile() {
     with_profile(true, Ending::Return, |profile| {
         let folder = tempfile::tempdir().unwrap();
         let mut out = Vec::new();
-        lcov(&mut out, profile, &Scope::All, None).unwrap();
+        lcov(&mut out, profile, &Scope::All, None, &NoSources).unwrap();
         std::fs::create_dir(folder.path().join("src")).unwrap();
         std::fs::write(folder.path().join("src/program.wat"), TEXT).unwrap();
         std::fs::write(folder.path().join("lcov.info"), out).unwrap();

@@ -8,6 +8,7 @@
 //! and once for each context in which they occur.
 
 mod activations;
+mod charges;
 mod clip;
 mod inlining;
 mod site;
@@ -16,13 +17,15 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use afterimage_ids::FuncId;
+use afterimage_profile::Line;
 use afterimage_wpp::{PathError, Segments, WholePath};
 
 use self::activations::{Activations, What};
 use self::inlining::ChainId;
 use super::Window;
 
-pub use self::inlining::{Inlinee, InlineeId, Inlining};
+pub use self::charges::{Charge, Payer, charged};
+pub use self::inlining::{InlinedFrames, Inlinee, InlineeId, Inlining};
 
 /// Selects the contexts to sum up instead of listing them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +56,8 @@ pub enum Frame {
     Function(FuncId),
     /// A function's that was inlined into the one around it.
     Inlined(InlineeId),
+    /// That of a line of the function around it. What is called there is inside of it.
+    Line(Line),
 }
 
 /// A chain of calls, from the host to a function.
@@ -266,10 +271,8 @@ impl Expansion<'_> {
                     at: pending.context,
                     depth: pending.depth,
                 },
-                Some((shorter, inlinee)) => match places[&shorter] {
-                    Place::Context { at, depth } => {
-                        self.place(at, depth, Frame::Inlined(inlinee), here.total)
-                    }
+                Some((shorter, frame)) => match places[&shorter] {
+                    Place::Context { at, depth } => self.place(at, depth, frame, here.total),
                     merged => merged,
                 },
             };
@@ -330,13 +333,14 @@ impl Expansion<'_> {
         }
     }
 
-    /// Returns where to count a function that a context calls or has inlined, and that executes
-    /// `blocks` blocks: in a new context if it is large enough.
+    /// Where to count a function that a context calls or has inlined, and that executes `blocks`
+    /// blocks: in a new context if it is large enough. Each line of a context has one.
     fn place(&mut self, parent: usize, depth: usize, frame: Frame, blocks: u64) -> Place {
-        if depth >= self.limits.depth {
+        let is_line = matches!(frame, Frame::Line(_));
+        if !is_line && depth >= self.limits.depth {
             return Place::Deeper(parent);
         }
-        if blocks < self.limits.min {
+        if !is_line && blocks < self.limits.min {
             return Place::Shorter(parent);
         }
         let at = self.contexts.len();
@@ -344,7 +348,7 @@ impl Expansion<'_> {
         context.total = blocks;
         self.contexts.push(context);
         self.contexts[parent].children.push(at);
-        let depth = depth + 1;
+        let depth = depth + usize::from(!is_line);
         Place::Context { at, depth }
     }
 

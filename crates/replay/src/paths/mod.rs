@@ -21,7 +21,8 @@ mod window_counts;
 pub use arrivals::{ArrivalTimes, ArrivedAt, LineArrivals, Step, line_arrivals};
 pub use call_tree::{CallEntry, CallTree, CallsOf, kth_call};
 pub use contexts::{
-    Context, ContextLimits, ContextTree, Frame, Inlinee, InlineeId, Inlining, Rest,
+    Charge, Context, ContextLimits, ContextTree, Frame, InlinedFrames, Inlinee, InlineeId,
+    Inlining, Payer, Rest, charged,
 };
 pub use file::{
     FileSegments, MakeSegment, PathFileError, PathSegment, RecordedDirectory, RecordedPath,

@@ -58,7 +58,7 @@ impl<'a> Places<'a> {
 
     /// The path of a source file as displayed.
     pub fn shown(&self, location: Location) -> &str {
-        self.source.shown_path(location.file)
+        self.source.short_path(location.file)
     }
 
     /// The names of the functions inlined at an operator, the innermost first.

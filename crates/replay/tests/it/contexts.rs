@@ -6,8 +6,8 @@ use afterimage_ids::{BlockId, FuncId, OrigOffset};
 use afterimage_profile::Source;
 use afterimage_program::{FileId, InlinedFrame, Location, Program};
 use afterimage_replay::paths::{
-    CallLengths, ContextLimits, ContextTree, Frame, Inlining, Merging, RecordedPath, Rest,
-    Timeline, TimelineEvent, TimelineLimits, Window, recorded_path,
+    CallLengths, ContextLimits, ContextTree, Frame, InlinedFrames, Inlining, Merging, RecordedPath,
+    Rest, Timeline, TimelineEvent, TimelineLimits, Window, recorded_path,
 };
 use afterimage_testkit::modules::{ModuleConfig, SplitMix64, module_from_seed};
 use afterimage_wpp::Segments;
@@ -273,6 +273,7 @@ fn found(tree: &ContextTree, inlining: &Inlining) -> BTreeMap<Vec<String>, Sums>
             Frame::Host => {}
             Frame::Function(function) => stack.push(function.to_string()),
             Frame::Inlined(inlinee) => stack.push(inlining.function(inlinee).name.clone()),
+            Frame::Line(_) => unreachable!("not wanted"),
         }
         stacks.push(stack.clone());
         let children = context.children.iter();
@@ -348,7 +349,12 @@ fn windows(length: u64, random: &mut SplitMix64) -> Vec<Window> {
 fn contexts_are_those_of_the_expansion() {
     let (mut deep, mut chains) = (0, 0);
     each_run(|parts, path, random, guest| {
-        let inlining = Inlining::new(path, &guest.program, &guest.module, &MadeUp).unwrap();
+        let functions = InlinedFrames {
+            functions: true,
+            lines: false,
+        };
+        let inlining =
+            Inlining::new(path, &guest.program, &guest.module, &MadeUp, functions).unwrap();
         let ways = [
             (Inlining::default(), moments(parts, None)),
             (inlining, moments(parts, Some(guest))),

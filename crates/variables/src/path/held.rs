@@ -23,7 +23,7 @@ const LOOKED: u64 = 1 << 16;
 const NESTED: usize = 8;
 
 /// The names by which programs ask for a number of elements.
-const COUNTS: [&str; 3] = ["size", "len", "length"];
+pub(super) const COUNTS: [&str; 3] = ["size", "len", "length"];
 
 /// No elements, only their number.
 const NONE: Limits = Limits {

@@ -44,7 +44,8 @@ impl Types {
                         matches!(self.describe(debug, *of)?.kind, TypeKind::Pointer { .. });
                     if pointer {
                         declarator = format!("{qualifier} {declarator}");
-                    } else {
+                    } else if !qualifiers.split(' ').any(|known| known == *qualifier) {
+                        // An alias may be qualified, and what it stands for, too.
                         qualifiers = format!("{qualifiers}{qualifier} ");
                     }
                     at = *of;

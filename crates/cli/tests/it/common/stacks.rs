@@ -44,6 +44,35 @@ pub fn callgrind(text: &str) -> (u64, Calls) {
     (own, calls)
 }
 
+/// The blocks that each function executes itself in a file of Callgrind, by file and line.
+pub fn callgrind_lines(text: &str) -> BTreeMap<(String, String, u64), u64> {
+    let mut names: [BTreeMap<String, String>; 2] = Default::default();
+    let mut named = |kind: usize, name: &str| {
+        let (id, text) = name.split_once(' ').unwrap_or((name, ""));
+        let name = names[kind].entry(id.to_owned()).or_insert(text.to_owned());
+        name.clone()
+    };
+    let (mut function, mut file) = (String::new(), String::new());
+    let (mut is_call, mut lines) = (false, BTreeMap::new());
+    for line in text.lines() {
+        match line.split_once('=') {
+            Some(("fn", name)) => function = named(0, name),
+            Some(("cfn", name)) => drop(named(0, name)),
+            Some(("fl" | "fi" | "fe", name)) => file = named(1, name),
+            Some(("cfi", name)) => drop(named(1, name)),
+            Some(("calls", _)) => is_call = true,
+            _ if line.starts_with(|c: char| c.is_ascii_digit()) && !is_call => {
+                let (line, cost) = line.split_once(' ').unwrap();
+                let place = (function.clone(), file.clone(), line.parse().unwrap());
+                let sum: &mut u64 = lines.entry(place).or_default();
+                *sum += cost.parse::<u64>().unwrap();
+            }
+            _ => is_call = false,
+        }
+    }
+    lines
+}
+
 /// The stacks of a file of speedscope.
 pub fn speedscope(text: &str) -> BTreeMap<String, u64> {
     let file: Value = serde_json::from_str(text).unwrap();

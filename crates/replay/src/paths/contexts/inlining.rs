@@ -1,4 +1,4 @@
-//! Finds the inlined functions that the blocks of a run come from.
+//! Finds the inlined functions and the lines that the blocks of a run come from.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -9,6 +9,8 @@ use afterimage_profile::{ProfileError, Source};
 use afterimage_program::{Block, Location, Program, demangle};
 use afterimage_wpp::{Segments, WholePath};
 use rustc_hash::FxHashMap;
+
+use super::Frame;
 
 /// The number of an [`Inlinee`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -24,6 +26,11 @@ impl ChainId {
     pub(super) const ITSELF: Self = Self(0);
     /// The chain follows from the place in the run.
     pub(super) const INHERITED: Self = Self(u32::MAX);
+
+    /// Its number; 0 for [`ITSELF`](Self::ITSELF).
+    pub(super) fn number(self) -> u32 {
+        self.0
+    }
 }
 
 /// A function that the compiler inlined somewhere.
@@ -39,7 +46,16 @@ pub struct Inlinee {
     pub place: Option<Location>,
 }
 
-/// The inlined functions that each executed block comes from.
+/// Which frames there are besides the functions of the module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InlinedFrames {
+    /// Functions that the compiler inlined.
+    pub functions: bool,
+    /// The line of each block, and of each call, in its function.
+    pub lines: bool,
+}
+
+/// The inlined functions, and the lines, that each executed block comes from.
 ///
 /// A block comes from the functions of its first instruction that has a line, or of its first if
 /// none has one. A call comes from the functions of its own instruction. By default, no function is
@@ -47,9 +63,9 @@ pub struct Inlinee {
 #[derive(Clone, Debug, Default)]
 pub struct Inlining {
     functions: Vec<Inlinee>,
-    /// For each chain but [`ChainId::ITSELF`]: the chain without its innermost function, which has
-    /// a smaller number, and that function.
-    chains: Vec<(ChainId, InlineeId)>,
+    /// For each chain but [`ChainId::ITSELF`]: the chain without its innermost frame, which has a
+    /// smaller number, and that frame.
+    chains: Vec<(ChainId, Frame)>,
     /// The chains of each block and of its call, if either is not from the function itself.
     blocks: FxHashMap<(FuncId, BlockId), (ChainId, ChainId)>,
 }
@@ -65,6 +81,7 @@ impl Inlining {
         program: &Program,
         module: &[u8],
         source: &dyn Source,
+        wanted: InlinedFrames,
     ) -> Result<Self, ProfileError> {
         let mut executed: HashMap<FuncId, Vec<BlockId>> = HashMap::new();
         for node in path.nodes().values() {
@@ -73,7 +90,12 @@ impl Inlining {
                 .or_default()
                 .extend(&node.blocks);
         }
-        let mut maker = Maker::default();
+        let mut maker = Maker {
+            wanted,
+            into: Self::default(),
+            functions: HashMap::new(),
+            chains: HashMap::new(),
+        };
         let mut body = Vec::new();
         let mut functions = Vec::from_iter(executed);
         functions.sort_unstable_by_key(|&(function, _)| function);
@@ -102,6 +124,17 @@ impl Inlining {
         Ok(maker.into)
     }
 
+    /// Any two numbers below `u32::MAX` for each block, in place of the chains of the block and of
+    /// its call. They name no functions.
+    pub(super) fn of_numbers(numbers: HashMap<(FuncId, BlockId), (u32, u32)>) -> Self {
+        let chains = |(block, call)| (ChainId(block), ChainId(call));
+        let numbers = numbers.into_iter();
+        Self {
+            blocks: numbers.map(|(at, numbers)| (at, chains(numbers))).collect(),
+            ..Self::default()
+        }
+    }
+
     /// A function that was inlined.
     pub fn function(&self, id: InlineeId) -> &Inlinee {
         &self.functions[id.0 as usize]
@@ -124,8 +157,8 @@ impl Inlining {
         known.map_or(ChainId::ITSELF, |known| known.1)
     }
 
-    /// A chain without its innermost function, and that function; `None` for [`ChainId::ITSELF`].
-    pub(super) fn split(&self, chain: ChainId) -> Option<(ChainId, InlineeId)> {
+    /// A chain without its innermost frame, and that frame; `None` for [`ChainId::ITSELF`].
+    pub(super) fn split(&self, chain: ChainId) -> Option<(ChainId, Frame)> {
         let at = (chain.0 as usize).checked_sub(1)?;
         self.chains.get(at).copied()
     }
@@ -143,30 +176,47 @@ fn first_with_line(
     with_line.unwrap_or(first)
 }
 
-#[derive(Default)]
 struct Maker {
+    wanted: InlinedFrames,
     into: Inlining,
     functions: HashMap<(String, Option<Location>), InlineeId>,
-    chains: HashMap<(ChainId, InlineeId), ChainId>,
+    chains: HashMap<(ChainId, Frame), ChainId>,
 }
 
 impl Maker {
     fn chain(&mut self, source: &dyn Source, offset: OrigOffset) -> ChainId {
         let mut frames = source.inlined_frames(offset);
         // The function that the module defines.
-        frames.pop();
+        let outermost = frames.pop();
         let mut chain = ChainId::ITSELF;
+        if let Some(outermost) = outermost {
+            chain = self.with_line(chain, outermost.location);
+        }
+        if !self.wanted.functions {
+            return chain;
+        }
         for frame in frames.into_iter().rev() {
             let Some(raw) = frame.function else { continue };
             let function = self.function(raw, frame.declared, frame.location);
-            let chains = &mut self.into.chains;
-            let longer = (chain, function);
-            chain = *self.chains.entry(longer).or_insert_with(|| {
-                chains.push(longer);
-                ChainId(chains.len() as u32)
-            });
+            chain = self.longer(chain, Frame::Inlined(function));
+            chain = self.with_line(chain, frame.location);
         }
         chain
+    }
+
+    fn with_line(&mut self, chain: ChainId, at: Option<Location>) -> ChainId {
+        match at.filter(|_| self.wanted.lines) {
+            Some(at) => self.longer(chain, Frame::Line(at.into())),
+            None => chain,
+        }
+    }
+
+    fn longer(&mut self, chain: ChainId, frame: Frame) -> ChainId {
+        let chains = &mut self.into.chains;
+        *self.chains.entry((chain, frame)).or_insert_with(|| {
+            chains.push((chain, frame));
+            ChainId(chains.len() as u32)
+        })
     }
 
     fn function(

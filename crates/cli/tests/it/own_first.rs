@@ -1,0 +1,307 @@
+//! The user's own code comes first, and library code is folded.
+
+use std::collections::BTreeMap;
+
+use afterimage_testkit::tools;
+use serde_json::Value;
+
+use crate::common::Sandbox;
+
+const RUST: &str = "\
+fn main() {
+    let mut names: Vec<String> = std::env::args().skip(1).collect();
+    names.sort();
+    println!(\"{names:?}\");
+}
+";
+
+fn recorded(arguments: &str) -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.rust("app", RUST);
+    sandbox.run(&format!("record -o app.aft app.wasm {arguments}"));
+    sandbox
+}
+
+#[test]
+fn annotated_source_is_the_users_own() {
+    let sandbox = recorded("b a");
+    let told = sandbox.ok("profile app.aft --annotate").stdout;
+    assert!(told.contains("names.sort();"), "{told}");
+    assert!(told.lines().count() < 20, "{told}");
+    assert!(!told.contains("library/alloc"), "{told}");
+    let last = told.lines().last().unwrap();
+    assert!(
+        last.starts_with("library code: ") && last.contains(" files with "),
+        "{told}"
+    );
+    let all = sandbox.ok("profile app.aft --annotate --code all").stdout;
+    assert!(
+        all.lines().count() > 50 && !all.contains("library code"),
+        "{all}"
+    );
+}
+
+#[test]
+fn a_glob_selects_the_files_of_a_profile_in_each_format() {
+    let sandbox = recorded("b a");
+    let path = "profile app.aft --path app.rs";
+    for words in ["", " --by line", " --annotate"] {
+        let told = sandbox.ok(&format!("{path}{words}")).stdout;
+        assert!(told.contains("app"), "{told}");
+        assert!(told.contains("other code: "), "{told}");
+    }
+    let files = |words: &str| {
+        let told = sandbox.ok(words).stdout;
+        let files = told.lines().filter_map(|line| line.strip_prefix("SF:"));
+        Vec::from_iter(files.map(str::to_owned))
+    };
+    let own = files(&format!("{path} --format lcov"));
+    assert!(own.len() == 1 && own[0].ends_with("app.rs"), "{own:?}");
+    let page = sandbox.ok(&format!("{path} --format html")).stdout;
+    assert!(
+        page.contains("names.sort();") && !page.contains("alloc/src"),
+        "{page}"
+    );
+    // Nothing is left out silently.
+    sandbox.refused(
+        "profile app.aft --path nowhere/** --format lcov",
+        125,
+        &["--code"],
+    );
+}
+
+#[test]
+fn lcov_names_only_files_that_are_there() {
+    let sandbox = recorded("b a");
+    let ran = sandbox.ok("profile app.aft --format lcov");
+    let files = ran
+        .stdout
+        .lines()
+        .filter_map(|line| line.strip_prefix("SF:"));
+    let files = Vec::from_iter(files);
+    assert!(
+        files.iter().any(|file| file.ends_with("app.rs")),
+        "{files:?}"
+    );
+    let is_there = |file: &&&str| sandbox.path(file).exists() || file.contains("/library/");
+    assert_eq!(
+        files.iter().filter(is_there).count(),
+        files.len(),
+        "{files:?}"
+    );
+    let said = "left out, because their source is not at hand: ";
+    assert!(ran.stderr.contains(said), "{}", ran.stderr);
+    assert_eq!(
+        ran.stderr.matches("not at hand").count(),
+        1,
+        "{}",
+        ran.stderr
+    );
+    // Without any source, the paths are all there is.
+    std::fs::remove_file(sandbox.path("app.rs")).unwrap();
+    let all = sandbox.ok("profile app.aft --format lcov");
+    assert!(all.stdout.contains("app.rs\n"), "{}", all.stdout);
+    let said = "no source file is at hand: ";
+    assert!(all.stderr.contains(said), "{}", all.stderr);
+}
+
+/// The sums at the top of the page are those of its table.
+#[test]
+fn percentages_of_the_page_agree() {
+    let sandbox = Sandbox::new();
+    // A function without lines, which no file has, beside one with lines.
+    sandbox.rust("app", RUST);
+    sandbox.ok("record -o app.aft app.wasm");
+    let page = sandbox.ok("profile app.aft --format html").stdout;
+    let mut sums = BTreeMap::<&str, u64>::new();
+    let tile = page.split("class=\"name\">Functions").nth(1).unwrap();
+    let tile = tile.split("class=\"of\">").nth(1).unwrap();
+    let tile = tile.split('<').next().unwrap();
+    let rows = page.split("<table class=\"list files\">").nth(1).unwrap();
+    let rows = rows.split("</table>").next().unwrap();
+    for row in rows.split("<tr>").skip(2) {
+        let cells = Vec::from_iter(row.split("<td class=\"n soft\">").skip(1));
+        let functions = cells[1].split('<').next().unwrap();
+        if let Some((ran, all)) = functions.split_once('/') {
+            *sums.entry("ran").or_default() += ran.parse::<u64>().unwrap();
+            *sums.entry("all").or_default() += all.parse::<u64>().unwrap();
+        }
+    }
+    assert_eq!(format!("{} of {}", sums["ran"], sums["all"]), tile);
+}
+
+/// The function that the linker makes around `_start` is not the user's.
+#[test]
+fn the_linkers_start_is_not_the_users() {
+    let sandbox = recorded("b a");
+    let told = sandbox
+        .ok("profile app.aft --code mine --format json")
+        .stdout;
+    let told: Value = serde_json::from_str(&told).unwrap();
+    let names = told["rows"].as_array().unwrap().iter();
+    let names = Vec::from_iter(names.map(|row| row["function"]["name"].as_str().unwrap()));
+    assert!(names.contains(&"app::main"), "{names:?}");
+    assert!(
+        !names.iter().any(|name| name.starts_with("_start")),
+        "{names:?}"
+    );
+}
+
+/// The arguments differ in library code.
+#[test]
+fn a_difference_in_library_code_is_told_by_the_users_line() {
+    let sandbox = recorded("b a");
+    sandbox.ok("record -o more.aft app.wasm b a c");
+    let told = sandbox.ok("diff app.aft more.aft").stdout;
+    let first = told.lines().next().unwrap();
+    assert!(
+        first.contains(", in library code called at app.rs:2 in app::main: "),
+        "{told}"
+    );
+    // No operator of a library is listed, and the lines are the user's own.
+    let (before, _) = told.split_once("what led there").unwrap();
+    assert!(!before.contains("@0x"), "{told}");
+    assert!(before.contains("standard output differs"), "{told}");
+    assert!(before.contains("library code: "), "{told}");
+    let all = sandbox.ok("diff app.aft more.aft --code all").stdout;
+    assert!(
+        all.split("what led there").next().unwrap().contains("@0x"),
+        "{all}"
+    );
+}
+
+/// What differs outside of the user's own code is one line, after the rest.
+#[test]
+fn a_difference_before_main_comes_last() {
+    let Some(clang) = tools::clang() else {
+        return;
+    };
+    let sandbox = Sandbox::new();
+    let library = sandbox.path("wasi-libc");
+    std::fs::create_dir(&library).unwrap();
+    let source = "int args_sizes_get(int *, int *) __attribute__((import_module(\"wasi_snapshot_preview1\"), import_name(\"args_sizes_get\")));\n\
+        int own(int);\nint count, bytes, sum;\n\
+        void _start(void) {\n    args_sizes_get(&count, &bytes);\n    own(count);\n}\n";
+    std::fs::write(library.join("start.c"), source).unwrap();
+    let own = "extern int sum;\nint own(int n) {\n    for (int i = 0; i < n; i++)\n        sum += i;\n    return sum;\n}\n";
+    let own = sandbox.write("own.c", own);
+    let start = library.join("start.c");
+    clang.module(
+        &["-g", "-O0"],
+        &[&start, &own],
+        &[],
+        &sandbox.path("app.wasm"),
+    );
+    for (name, arguments) in [("a", ""), ("b", "x y")] {
+        sandbox.ok(&format!("record -o {name}.aft app.wasm {arguments}"));
+    }
+    let told = sandbox.ok("diff a.aft b.aft").stdout;
+    let (own, outside) = told.split_once("outside of your own code: at t=").unwrap();
+    assert!(
+        !own.contains("start.c") && own.contains("own.c:4"),
+        "{told}"
+    );
+    assert!(
+        outside.contains("args_sizes_get gave other bytes"),
+        "{told}"
+    );
+    let all = sandbox.ok("diff a.aft b.aft --code all").stdout;
+    assert!(all.lines().next().unwrap().contains("start.c"), "{all}");
+}
+
+const PANICS: &str = "\
+#[inline(never)]
+fn third(numbers: &[u32]) -> u32 {
+    numbers[2]
+}
+fn main() {
+    let mut numbers = vec![4, 5];
+    numbers.truncate(std::env::args().count() + 1);
+    println!(\"{}\", third(&numbers));
+}
+";
+
+#[test]
+fn a_crash_begins_with_the_users_frame() {
+    let sandbox = Sandbox::new();
+    sandbox.rust("app", PANICS);
+    sandbox.run("record -o app.aft app.wasm");
+    let why = sandbox.ok("why app.aft --trap").stdout;
+    let lines = Vec::from_iter(why.lines());
+    assert!(
+        lines[0].contains(", at app.rs:3 in app::third, called from app.rs:8"),
+        "{why}"
+    );
+    let second = "the run trapped: unreachable executed in library code called at app.rs:3 in ";
+    assert!(lines[1].starts_with(second), "{why}");
+    assert!(!lines[1].contains("SliceIndex"), "{why}");
+    assert!(lines[3].starts_with("  ended in library code ("), "{why}");
+    let called = lines
+        .iter()
+        .position(|line| line.starts_with("  called at "));
+    assert!(
+        lines[called.unwrap()].contains("app.rs:3 in app::third"),
+        "{why}"
+    );
+    let state = sandbox.ok("state app.aft").stdout;
+    let lines = Vec::from_iter(state.lines());
+    assert!(
+        lines[0].starts_with("in library code called at app.rs:3, before "),
+        "{state}"
+    );
+    assert!(lines[1].contains(" library frames above: "), "{state}");
+    assert!(lines[1].ends_with("; --code all shows them)"), "{state}");
+    assert!(
+        lines[2].starts_with('#') && lines[2].contains("app::third("),
+        "{state}"
+    );
+    // All frames are still there.
+    let all = sandbox.ok("state app.aft --code all").stdout;
+    assert!(all.lines().nth(1).unwrap().starts_with("#0 "), "{all}");
+}
+
+/// Each change is on the line that made it, in both directions.
+#[test]
+fn a_line_shows_what_it_changed() {
+    let sandbox = Sandbox::new();
+    let source = "\
+#[inline(never)]
+fn step(n: u32) -> u32 {
+    let mut a = n + 1;
+    a = twice(a);
+    let b = a + 5;
+    a += b;
+    a
+}
+#[inline(never)]
+fn twice(x: u32) -> u32 {
+    let y = x * 2;
+    y
+}
+fn main() {
+    println!(\"{}\", step(std::env::args().count() as u32));
+}
+";
+    sandbox.rust("app", source);
+    sandbox.ok("record -o app.aft app.wasm");
+    for options in ["--from step", "--to t=99999999 --from step --reverse"] {
+        let options = options.replace("--to t=99999999 ", "");
+        let words = format!("trace app.aft --level line --limit all {options}");
+        let told = sandbox.ok(&words).stdout;
+        for (line, changed) in [(3, "a = 2"), (4, "a = 4"), (5, "b = 9"), (6, "a = 13")] {
+            let of = format!("app.rs:{line} ");
+            let row = told.lines().find(|row| row.contains(&of)).unwrap();
+            let end = row.split("  ").last().unwrap().trim();
+            assert_eq!(end, changed, "{words}\n{told}");
+        }
+    }
+}
+
+#[test]
+fn help_suggests_commands() {
+    let ran = Sandbox::new().run("help whyy");
+    assert!(
+        ran.stderr.contains("similar") && ran.stderr.contains("'why'"),
+        "{ran:?}"
+    );
+}

@@ -1,0 +1,182 @@
+//! Lines of the user's own code with the library code that they executed: inlined into them, or
+//! called from them.
+//!
+//! Counts say what was inlined. They do not say who called a function of a library how often, so
+//! the path has to add what its activations cost ([`Charged`]).
+
+use std::collections::HashMap;
+
+use afterimage_ids::{BlockId, EntityRef, FuncId};
+
+use crate::walk::code_blocks;
+use crate::{
+    Folded, Line, LineCount, OperatorCount, Profile, ProfileError, Source, Stop, is_library_name,
+    lines,
+};
+
+/// Lines of shown code with what they executed, including library code.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WholeLines {
+    /// For each line the arrivals at it, from code that is not of the line, and all its
+    /// instructions.
+    pub lines: HashMap<Line, LineCount>,
+    /// The instructions for which no line is known: code that runs before and after the user's own,
+    /// and code that the compiler gave no line.
+    pub elsewhere: u64,
+}
+
+/// Who pays for library code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PaidBy {
+    /// A line of shown code.
+    Line(Line),
+    /// No line is known.
+    Nobody,
+}
+
+/// What an execution of a block costs beyond its own lines, and who pays for the functions that it
+/// calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Charged {
+    /// The instructions that whoever called the function pays for.
+    pub instructions: u32,
+    /// Who pays for its calls; `None` is whoever called the function.
+    pub calls: Option<PaidBy>,
+}
+
+/// What the counts alone say of [`WholeLines`], and what is missing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Costs {
+    /// What the counts say.
+    pub whole: WholeLines,
+    /// What is missing, for each block that was executed and costs something.
+    pub blocks: HashMap<(FuncId, BlockId), Charged>,
+}
+
+impl WholeLines {
+    /// Adds instructions. `None` if a sum does not fit into 64 bits.
+    pub fn pay(&mut self, by: PaidBy, instructions: u64) -> Option<()> {
+        let sum = match by {
+            PaidBy::Line(line) => &mut self.lines.entry(line).or_default().instructions,
+            PaidBy::Nobody => &mut self.elsewhere,
+        };
+        *sum = sum.checked_add(instructions)?;
+        Some(())
+    }
+
+    /// Adds another run's. `None` if a sum does not fit into 64 bits.
+    pub fn add(&mut self, other: Self) -> Option<()> {
+        self.pay(PaidBy::Nobody, other.elsewhere)?;
+        for (line, count) in other.lines {
+            self.pay(PaidBy::Line(line), count.instructions)?;
+            let arrivals = &mut self.lines.entry(line).or_default().arrivals;
+            *arrivals = arrivals.checked_add(count.arrivals)?;
+        }
+        Some(())
+    }
+
+    /// All instructions.
+    pub fn instructions(&self) -> u64 {
+        let lines = self.lines.values().map(|line| line.instructions);
+        lines.fold(self.elsewhere, u64::saturating_add)
+    }
+}
+
+impl Profile<'_> {
+    /// What the counts say of the whole cost of lines. O(operators).
+    ///
+    /// # Errors
+    /// See [`Profile::operators`]; also if a sum does not fit into 64 bits.
+    pub fn costs(&self, folded: &Folded<'_>) -> Result<Costs, ProfileError> {
+        let mut costs = Costs::default();
+        let mut operators = Vec::new();
+        for (function, counts, of) in self.functions() {
+            if of.executed_blocks == 0 {
+                continue;
+            }
+            let overflow = || ProfileError::Overflow {
+                function: function.id,
+            };
+            self.operators(function, of, &mut operators)?;
+            let first = operators.iter().find_map(|operator| operator.position);
+            let declared = self.source.declared(function.body.start);
+            let own = match declared.or(first) {
+                Some(at) => folded.shows(at.file),
+                None => !is_library_name(self.names().function(function.id)),
+            };
+            fold(&mut operators, folded);
+            lines::add_lines(function, counts, &operators, &mut costs.whole.lines)
+                .ok_or_else(overflow)?;
+            for (block, code) in code_blocks(function) {
+                let here = &operators[code.ops.start.index()..code.ops.end.index()];
+                let here = here.iter().filter(|operator| operator.instruction);
+                let unknown = here.clone().filter(|operator| operator.position.is_none());
+                if own {
+                    let sum = unknown.clone().map(|operator| operator.count);
+                    let sum = sum.fold(0, u64::saturating_add);
+                    costs.whole.pay(PaidBy::Nobody, sum).ok_or_else(overflow)?;
+                }
+                let line = here.clone().next_back().and_then(lines::line_of);
+                let charged = Charged {
+                    // No body has more operators.
+                    instructions: if own { 0 } else { unknown.count() as u32 },
+                    calls: match line {
+                        Some(line) => Some(PaidBy::Line(line)),
+                        None => own.then_some(PaidBy::Nobody),
+                    },
+                };
+                costs.blocks.insert((function.id, block), charged);
+            }
+        }
+        Ok(costs)
+    }
+
+    /// What the last block of the run did not execute of its charge, and who would pay. `stops`
+    /// lists the open activations, the innermost first.
+    ///
+    /// # Errors
+    /// See [`Profile::operators`].
+    pub fn unpaid(
+        &self,
+        folded: &Folded<'_>,
+        costs: &Costs,
+        stops: &[Stop],
+    ) -> Result<Option<(PaidBy, u64)>, ProfileError> {
+        let Some((innermost, around)) = stops.split_first() else {
+            return Ok(None);
+        };
+        let charge = |stop: &Stop| costs.blocks.get(&(stop.function, stop.block));
+        let of = self.function(innermost.function);
+        let (
+            Some((function, _, of)),
+            Some(Charged {
+                instructions: 1.., ..
+            }),
+        ) = (of, charge(innermost))
+        else {
+            return Ok(None);
+        };
+        let mut operators = Vec::new();
+        self.operators(function, of, &mut operators)?;
+        fold(&mut operators, folded);
+        let end = function.cfg.blocks[innermost.block].ops.end;
+        let missed = operators[innermost.next.index()..end.index()].iter();
+        let missed = missed.filter(|operator| operator.instruction && operator.position.is_none());
+        let payer = around.iter().find_map(|stop| charge(stop)?.calls);
+        let by = payer.unwrap_or(PaidBy::Nobody);
+        Ok(Some((by, missed.count() as u64)))
+    }
+}
+
+/// Gives operators of other code the position of the shown code that they were inlined for, or
+/// none.
+fn fold(operators: &mut [OperatorCount], folded: &Folded<'_>) {
+    for operator in operators.iter_mut().filter(|operator| operator.instruction) {
+        let shown = operator.position.filter(|at| folded.shows(at.file));
+        // Code that the compiler gave no line may still be inlined for one.
+        let around = || folded.around(operator.offset).into_iter().next();
+        operator.position = shown
+            .or_else(|| folded.locate(operator.offset))
+            .or_else(around);
+    }
+}

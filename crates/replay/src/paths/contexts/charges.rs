@@ -1,0 +1,81 @@
+//! Charges what blocks do to whoever called their function: how much a line of the user's own costs
+//! with the library code that it calls.
+//!
+//! Input: what each block is charged with, and who pays for its calls. Output: the sum for each
+//! payer. Every execution of a block is charged once. Like the contexts, the sums are taken over
+//! distinct activations; the run is not expanded.
+
+use std::collections::{BTreeMap, HashMap};
+
+use afterimage_ids::{BlockId, FuncId};
+use afterimage_wpp::{PathError, Segments, WholePath};
+
+use super::clip;
+use super::inlining::{ChainId, Inlining};
+use crate::paths::Window;
+
+/// Who pays, by a number that the caller of [`charged`] chose.
+pub type Payer = u32;
+
+/// What an execution of a block costs, and who pays.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Charge {
+    /// The amount that whoever pays for the activation is charged with.
+    pub amount: u32,
+    /// Who pays for the activations that the block calls; `None` is whoever pays for its own. At
+    /// most `u32::MAX - 2`.
+    pub calls: Option<Payer>,
+}
+
+/// The sum for each payer; `None` pays for what the host called. Blocks without a charge cost
+/// nothing, and neither do blocks that were left out of the path. After a tail call, the activation
+/// that called the first function pays.
+///
+/// Linear in the grammars, and for each payer in the distinct activations for which it pays.
+///
+/// # Errors
+/// If the path cannot be read.
+pub fn charged<S: Segments>(
+    path: &WholePath<S>,
+    charges: &HashMap<(FuncId, BlockId), Charge>,
+) -> Result<BTreeMap<Option<Payer>, u64>, PathError<S::Error>> {
+    // In place of inlined functions, a block has its amount, and its call who pays.
+    let numbers = charges.iter().map(|(&block, charge)| {
+        let payer = charge.calls.map_or(0, |payer| payer + 1);
+        (block, (charge.amount, payer))
+    });
+    let numbers = Inlining::of_numbers(numbers.collect());
+    let window = Window {
+        first: 1,
+        last: path.length(),
+    };
+    let (all, host) = clip::collect(path, window, &numbers, usize::MAX)?;
+    let mut sums = BTreeMap::new();
+    // A part, who pays for it, and the payer of calls before its first block.
+    let nobody = ChainId::ITSELF;
+    let mut open = BTreeMap::from([((host, nobody, nobody), 1_u64)]);
+    // Parts have smaller numbers than what contains them.
+    while let Some(((id, payer, before), times)) = open.pop_last() {
+        for item in all.items(id) {
+            let chain = match item.chain {
+                ChainId::INHERITED => before,
+                chain => chain,
+            };
+            let more = item.times.saturating_mul(times);
+            let key = match item.what.part() {
+                None => {
+                    let sum: &mut u64 = sums.entry(payer.number().checked_sub(1)).or_default();
+                    let amount = u64::from(chain.number());
+                    *sum = sum.saturating_add(more.saturating_mul(amount));
+                    continue;
+                }
+                Some(part) if all.function(part).is_none() => (part, payer, chain),
+                Some(part) if chain == nobody => (part, payer, nobody),
+                Some(part) => (part, chain, nobody),
+            };
+            let sum: &mut u64 = open.entry(key).or_default();
+            *sum = sum.saturating_add(more);
+        }
+    }
+    Ok(sums)
+}

@@ -1,0 +1,115 @@
+//! Names that conditions use as programs do, and that are no variables: constants of enumerations
+//! and variants.
+
+use std::collections::BTreeSet;
+
+use crate::debug::{EntryId, Next};
+use crate::types::{TypeKind, TypeRef};
+use crate::{DebugError, Variables};
+
+/// A constant of an enumeration, or a variant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Constant {
+    /// Its name, without that of its type.
+    pub name: String,
+    /// Its value. `None` for a variant, and if several enumerations give the name other values.
+    pub value: Option<i128>,
+}
+
+/// The names of an optional without a value, in C++.
+const EMPTY: [&str; 2] = ["nullopt", "std::nullopt"];
+
+impl Variables<'_> {
+    /// The constant or the variant that a name means: `TRANSFER`, `Kind::Transfer`, `None`,
+    /// `nullopt`. `None` if there is none. Reads the entries of all units.
+    ///
+    /// # Errors
+    /// If an entry cannot be read.
+    pub fn named_constant(&self, name: &str) -> Result<Option<Constant>, DebugError> {
+        let path = Vec::from_iter(name.split("::"));
+        let (last, of) = match path.as_slice() {
+            [.., of, last] => (*last, Some(*of)),
+            _ => (name, None),
+        };
+        let mut found = EMPTY.contains(&name);
+        let mut values = BTreeSet::new();
+        for unit in 0..self.debug.units() {
+            let mut enumerations: Vec<EntryId> = Vec::new();
+            // The open types and variants with their depths; variants have no name.
+            let mut open: Vec<(isize, EntryId, Option<String>)> = Vec::new();
+            self.debug.walk(unit, None, is_part, |depth, entry| {
+                while open.pop_if(|(own, ..)| *own >= depth).is_some() {}
+                let named = entry.value(gimli::DW_AT_name);
+                let named = named.and_then(|name| self.debug.text(unit, name));
+                let is_of = |own: Option<&String>| match of {
+                    // Without generic arguments.
+                    Some(of) => own.is_some_and(|own| own.split('<').next() == Some(of)),
+                    None => true,
+                };
+                match entry.tag {
+                    gimli::DW_TAG_enumerator if named.as_deref() == Some(last) => {
+                        if let Some((_, around, own)) = open.last()
+                            && is_of(own.as_ref())
+                        {
+                            enumerations.push(*around);
+                        }
+                    }
+                    gimli::DW_TAG_member if named.as_deref() == Some(last) => {
+                        let mut around = open.iter().rev();
+                        let is_variant = around.next().is_some_and(|open| open.2.is_none());
+                        let own = around.find_map(|(_, _, own)| own.as_ref());
+                        found |= is_variant && is_of(own);
+                    }
+                    gimli::DW_TAG_enumerator | gimli::DW_TAG_member => {}
+                    gimli::DW_TAG_variant => open.push((depth, entry.id, None)),
+                    _ => open.push((depth, entry.id, named.or(Some(String::new())))),
+                }
+                Ok(Next::Into)
+            })?;
+            for enumeration in enumerations {
+                found = true;
+                values.extend(self.value_of(enumeration, last)?);
+            }
+        }
+        let mut values = values.into_iter();
+        let value = values.next().filter(|_| values.next().is_none());
+        Ok(found.then(|| Constant {
+            name: last.to_owned(),
+            value,
+        }))
+    }
+
+    /// The value of a constant of an enumeration.
+    fn value_of(&self, enumeration: EntryId, name: &str) -> Result<Option<i128>, DebugError> {
+        let described = self.describe(TypeRef::new(Some(enumeration)))?;
+        let TypeKind::Enumeration {
+            enumerators,
+            signed,
+        } = &described.kind
+        else {
+            return Ok(None);
+        };
+        let found = enumerators.iter().find(|(own, _)| own == name);
+        Ok(found.and_then(|(_, value)| {
+            let bits = described.bytes.map_or(128, |bytes| 8 * bytes.clamp(1, 16));
+            let shift = 128 - bits as u32;
+            match signed {
+                // Its highest bit is the sign.
+                true => Some(((*value as i128) << shift) >> shift),
+                false => i128::try_from(*value).ok(),
+            }
+        }))
+    }
+}
+
+fn is_part(tag: gimli::DwTag) -> bool {
+    matches!(
+        tag,
+        gimli::DW_TAG_enumeration_type
+            | gimli::DW_TAG_enumerator
+            | gimli::DW_TAG_structure_type
+            | gimli::DW_TAG_class_type
+            | gimli::DW_TAG_variant
+            | gimli::DW_TAG_member
+    )
+}
