@@ -226,7 +226,7 @@
 ;; | # callgrind format
 ;; | version: 1
 ;; | creator: afterimage
-;; | # Calls are left out: counts do not determine their inclusive cost; afterimage export --format callgrind has them.
+;; | # Calls are left out: counts do not determine what they cost in all; afterimage export --format callgrind has them.
 ;; | positions: line
 ;; | event: Instr : executed WebAssembly instructions
 ;; | events: Instr
