@@ -477,7 +477,7 @@ fn functions_that_the_linker_removed_are_not_executed() {
     let rows = sandbox.ok("profile app.aft --by line --format csv").stdout;
     let annotated = sandbox.ok("profile app.aft --annotate").stdout;
     for line in [4, 5] {
-        assert!(rows.contains(&format!("app.c,{line},0,0\r\n")), "{rows}");
+        assert!(rows.contains(&format!("app.c,{line},0,0,\r\n")), "{rows}");
         let number = format!(" {line}  ");
         let row = annotated.lines().find(|row| row.contains(&number));
         assert!(row.unwrap().contains("#####"), "{annotated}");
