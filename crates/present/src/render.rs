@@ -142,7 +142,8 @@ mod tests {
         let mut out = Vec::new();
         for format in [Format::Csv, Format::Dot, Format::Html, Format::Lcov] {
             let error = render(&mut out, &Number(7), format, Style::default()).unwrap_err();
-            let expected = format!("a number has no {format}: choose --format text or json");
+            let expected =
+                format!("a number cannot be written as {format}: choose --format text or json");
             assert_eq!(error.to_string(), expected);
         }
         render(&mut out, &Number(7), Format::Text, Style::default()).unwrap();
