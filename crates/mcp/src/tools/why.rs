@@ -143,7 +143,7 @@ impl Question for Arguments {
         // If only libraries moved a value, the earliest move leads to who chose it: later ones move
         // all of a buffer.
         let entries = report.entries.iter().rev();
-        let mut moved = entries.flat_map(|entry| places(entry).into_iter().rev());
+        let moved = entries.flat_map(|entry| places(entry).into_iter().rev());
         let near = match first.or_else(|| moved.clone().next()) {
             Some(first) if self.offset == 0 => near(asked, &first.at, &kept)?,
             _ => Vec::new(),
@@ -202,7 +202,7 @@ impl Question for Arguments {
         );
         found.next = self.next(&entries);
         if first.is_none() {
-            found.next.extend(self.behind(&mut moved));
+            found.next.extend(self.behind(moved));
         }
         found.more = (until < way.len()).then(|| json!({ "offset": until }));
         Ok(found)
@@ -286,7 +286,7 @@ impl Arguments {
 
     /// What may be asked about moves in libraries, given the earliest first: the calls in the
     /// user's own code, and from where was moved.
-    fn behind<'p>(&self, moved: &mut dyn Iterator<Item = &'p WhyPlace>) -> Vec<Next> {
+    fn behind<'p>(&self, moved: impl Iterator<Item = &'p WhyPlace>) -> Vec<Next> {
         let (mut all, mut calls) = (Vec::new(), BTreeSet::new());
         for place in moved.take(MOVES) {
             if let Some(call) = &place.called_from
