@@ -9,11 +9,17 @@ from xml.etree import ElementTree
 from facts import Skip, Wrong, said, same
 
 
+def at_hand(run):
+    """The counts of lines whose file is available: lcov leaves out the others."""
+    lines = run.lines("--code", "all")
+    return {at: count for at, count in lines.items() if os.path.exists(os.path.join(run.folder, at[0]))}
+
+
 def lcov_summary(run):
     file = run.file("profile", "lcov", "info", "--code", "all")
     text = said("lcov", "--summary", file)
     hit, found = map(int, re.search(r"lines\.*: .*\((\d+) of (\d+) lines\)", text).groups())
-    lines = run.lines("--code", "all").values()
+    lines = at_hand(run).values()
     same("lines found", found, len(lines))
     same("lines hit", hit, sum(count > 0 for count in lines))
     return f"{hit} of {found} lines"
@@ -52,7 +58,7 @@ def lcov_cobertura(run):
     for file in ElementTree.fromstring(xml).iter("class"):
         for line in file.find("lines"):
             seen[int(line.get("number")), int(line.get("hits"))] += 1
-    ours = Counter((line, count) for (_, line), count in run.lines("--code", "all").items())
+    ours = Counter((line, count) for (_, line), count in at_hand(run).items())
     return f"{same('files that have a line and a count', dict(seen), dict(ours))} lines and counts"
 
 

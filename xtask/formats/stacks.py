@@ -56,7 +56,10 @@ def annotated(run, file, names, *options):
             if found[2] == "PROGRAM TOTALS":
                 total = cost
             elif not found[2].endswith(":[host]"):
-                costs[named(found[2], names)] += cost
+                name = named(found[2], names)
+                # A function has a row for each file that its lines are in. Own costs add up; the
+                # inclusive cost is in the row of its own file, and other rows have a part of it.
+                costs[name] = max(costs[name], cost) if "--inclusive=yes" in options else costs[name] + cost
     return positive(costs), total
 
 
