@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import time
 from collections import Counter
@@ -53,12 +54,14 @@ def firefox(run):
     tool = os.path.join(folder, "node_modules/@firefox-devtools/profiler-cli/dist/profiler-cli.js")
     # Its own `load` waits half a second for its server, which is too short for a busy machine.
     env = {**os.environ, "PROFILER_CLI_SESSION_DIR": os.path.join(run.out, "profiler")}
-    os.makedirs(env["PROFILER_CLI_SESSION_DIR"], exist_ok=True)
+    shutil.rmtree(env["PROFILER_CLI_SESSION_DIR"], ignore_errors=True)
+    os.makedirs(env["PROFILER_CLI_SESSION_DIR"])
     words = ["node", tool, "--daemon", run.export("firefox", "json"), "--session", run.name]
     ask = lambda *words: json.loads(said("node", tool, *words, "--json", "--session", run.name, env=env))
     with subprocess.Popen(words, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as server:
         try:
-            samples = when_ready(server, lambda: ask("thread", "samples"))
+            wait_for(server, os.path.join(env["PROFILER_CLI_SESSION_DIR"], f"{run.name}.log"))
+            samples = ask("thread", "samples")
             shown = ask("thread", "functions", "--limit", "0")
         finally:
             server.terminate()
@@ -74,17 +77,17 @@ def firefox(run):
     return f"{run.blocks} samples, {compared} functions"
 
 
-def when_ready(server, ask):
-    """Asks until the server has read its file: a minute at most."""
+def wait_for(server, log):
+    """Waits until the server has read its file: a minute at most. Who asks earlier takes the session for a dead one, and removes it."""
     for _ in range(120):
-        try:
-            return ask()
-        except Wrong as why:
-            last = why
+        if os.path.exists(log):
+            with open(log, encoding="utf-8") as text:
+                if "Profile loaded successfully" in text.read():
+                    return
         if server.poll() is not None:
             break
         time.sleep(0.5)
-    raise Wrong(f"its server does not answer: {last}")
+    raise Wrong("its server did not read the file")
 
 
 def speedscope_schema(run):
