@@ -147,6 +147,39 @@ fn the_linkers_start_is_not_the_users() {
     );
 }
 
+/// The call that `why` names for a step in a library is the innermost frame of the user's own code
+/// that `state` has there.
+#[test]
+fn a_step_in_a_library_names_the_users_call() {
+    let sandbox = recorded("b a");
+    let json = |words: &str| -> Vec<Value> {
+        let printed = sandbox.ok(&format!("{words} --format json")).stdout;
+        let rows = serde_json::Deserializer::from_str(&printed).into_iter();
+        rows.map(|row| row.unwrap()).collect()
+    };
+    let mut compared = 0;
+    for row in json("why app.aft --stdout 0") {
+        let moves = row["moves"].as_array().cloned().unwrap_or_default();
+        let places = moves.iter().map(|one| &one["place"]);
+        for place in places.chain([&row["place"]]) {
+            let Some(at) = place["at"].as_str() else {
+                continue;
+            };
+            let state = json(&format!("state app.aft --at {at} --depth 100"));
+            let mut frames = state[0]["frames"].as_array().unwrap().iter();
+            let own = frames.find(|frame| frame["library"] != true);
+            if place["library"] == true {
+                let own = own.map_or(Value::Null, |own| own["function"].clone());
+                assert_eq!(place["called_from"]["function"], own, "{place}");
+                compared += 1;
+            } else {
+                assert_eq!(place["called_from"], Value::Null, "{place}");
+            }
+        }
+    }
+    assert!(compared > 0);
+}
+
 /// The arguments differ in library code.
 #[test]
 fn a_difference_in_library_code_is_told_by_the_users_line() {
