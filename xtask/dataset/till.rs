@@ -1,4 +1,5 @@
-//! A till: each line of the input is an item and a quantity. docs/PARQUET.md asks about a run of it.
+//! A till: each line of the input is an item and a quantity. docs/PARQUET.md asks about a run of
+//! it.
 
 use std::io::Read;
 

@@ -1,4 +1,5 @@
-//! Sorts numbers through a tree, and ends by a failed assertion deep in a recursion: recursion, mutual recursion, inlined functions, and calls that are open at the end.
+//! Sorts numbers through a tree, and ends by a failed assertion deep in a recursion: recursion,
+//! mutual recursion, inlined functions, and calls that are open at the end.
 use std::cell::Cell;
 
 struct Node {

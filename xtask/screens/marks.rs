@@ -1,4 +1,5 @@
-//! Marks of pupils: reads lines such as `Ada 12 15 9`, prints each mean, and how many pupils have which grade.
+//! Marks of pupils: reads lines such as `Ada 12 15 9`, prints each mean, and how many pupils have
+//! which grade.
 
 use std::io::{self, BufRead};
 

@@ -1,6 +1,9 @@
-//! `cargo xtask dataset`: exports a run as tables, and asks the questions of docs/PARQUET.md with engines for SQL.
+//! `cargo xtask dataset`: exports a run as tables, and asks the questions of docs/PARQUET.md with
+//! engines for SQL.
 //!
-//! The engines are PyPI's `duckdb` and `datafusion`; `pyarrow` reads all tables, too. Two processes of PyPI's `pyspark` answer the same questions if there is a Java runtime. What cannot be installed here is named as SKIPPED.
+//! The engines are PyPI's `duckdb` and `datafusion`; `pyarrow` reads all tables, too. Two processes
+//! of PyPI's `pyspark` answer the same questions if there is a Java runtime. What cannot be
+//! installed here is named as SKIPPED.
 
 use crate::corpus::workspace;
 use crate::{DatasetArguments, tool, toolchain};

@@ -1,4 +1,6 @@
-//! `cargo xtask explorer`: the explorer's page in a browser, clicked through view by view, the sessions of docs/sessions done in it, and its scripts' types. With `--measure`, how long clicks take.
+//! `cargo xtask explorer`: the explorer's page in a browser, clicked through view by view, the
+//! sessions of docs/sessions done in it, and its scripts' types. With `--measure`, how long clicks
+//! take.
 //!
 //! npm supplies the browser driver, the page's judge (axe-core) and the type checker; the browser
 //! is the machine's Chromium. Missing tools are named, and the checks that need them are skipped.
@@ -24,7 +26,8 @@ pub struct Arguments {
     /// Measure from click to paint instead, view by view, and the server's memory
     #[arg(long)]
     measure: bool,
-    /// Measure with these recordings [default: a small program's, and that of docs/sessions/bzip2.md]
+    /// Measure with these recordings [default: a small program's, and that of
+    /// docs/sessions/bzip2.md]
     #[arg(long, value_name = "FILE.aft", requires = "measure")]
     recording: Vec<PathBuf>,
     /// How often each kind of click is measured

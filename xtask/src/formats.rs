@@ -1,6 +1,8 @@
-//! `cargo xtask formats`: opens each export in its own tool, and compares what the tool says with the command line's JSON: totals, calls, own and inclusive costs, counts of lines.
+//! `cargo xtask formats`: opens each export in its own tool, and compares what the tool says with
+//! the command line's JSON: totals, calls, own and inclusive costs, counts of lines.
 //!
-//! Some tools are Debian's (.ci/tools). Others come from npm, PyPI and crates.io, and are installed into target/formats. One that cannot be had is named as SKIPPED.
+//! Some tools are Debian's (.ci/tools). Others come from npm, PyPI and crates.io, and are installed
+//! into target/formats. One that cannot be had is named as SKIPPED.
 
 use crate::explorer::browser;
 use crate::{corpus, tool, toolchain};

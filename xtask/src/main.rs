@@ -92,7 +92,8 @@ enum Task {
     Guilty(GuiltyArguments),
     /// Ask `afterimage mcp` with the protocol's own clients, and measure how soon it answers
     Mcp(McpArguments),
-    /// Ask the questions of docs/PARQUET.md with DuckDB and DataFusion, and read all tables with PyArrow
+    /// Ask the questions of docs/PARQUET.md with DuckDB and DataFusion, and read all tables with
+    /// PyArrow
     Dataset(DatasetArguments),
     /// Run the WebAssembly and WASI test suites through recording and replay (minutes)
     Suites {
@@ -125,7 +126,8 @@ enum Task {
     Guide(GuideArguments),
     /// Build the manual as a book into target/book, if mdbook is installed
     Book,
-    /// Write the archive of a release into target/dist: the stripped program, manual pages, completions
+    /// Write the archive of a release into target/dist: the stripped program, manual pages,
+    /// completions
     Dist,
     /// Measure the sentences of documents and doc comments, and fail above the limits
     Prose {
@@ -136,7 +138,8 @@ enum Task {
     /// Debug three programs with a client of the Debug Adapter Protocol from npm, or measure how
     /// long it waits
     Dap(DapArguments),
-    /// Click through the explorer's page in Chromium, and check the types of its scripts: two minutes
+    /// Click through the explorer's page in Chromium, and check the types of its scripts: two
+    /// minutes
     Explorer(explorer::Arguments),
     /// Open each export in its own tool, and compare what the tool says: a minute
     Formats {

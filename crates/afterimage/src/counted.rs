@@ -77,7 +77,8 @@ impl ProfileQuery {
         })
     }
 
-    /// The code whose lines also get what they cost with library code, if the rows are of that kind.
+    /// The code whose lines also get what they cost with library code, if the rows are of that
+    /// kind.
     pub fn whole(&self) -> Option<&CodeFilter> {
         let has_rows = self.by == By::Line && self.functions.is_empty();
         self.code.as_ref().filter(|_| has_rows)
@@ -161,7 +162,7 @@ pub struct Counted {
     runs: u64,
     /// A remark about how exact they are.
     note: Option<String>,
-    /// What lines cost with library code, if that is asked and known.
+    /// The cost of lines with library code, if requested and known.
     whole: Option<Arc<WholeLines>>,
     sources: Arc<SourceFiles>,
 }

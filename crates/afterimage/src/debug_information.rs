@@ -1,6 +1,7 @@
 //! The debug information of a session's program, read once and kept for all its questions.
 //!
-//! A source map borrows the module, and so do variables. A session keeps all three, so each is in a cell with the module that it borrows.
+//! A source map borrows the module, and so do variables. A session keeps all three, so each is in a
+//! cell with the module that it borrows.
 
 use std::sync::{Arc, OnceLock};
 
@@ -26,7 +27,7 @@ self_cell!(
     }
 );
 
-/// What was read of a module's debug information.
+/// Parsed debug information of a module, kept for later questions.
 #[derive(Default)]
 pub(crate) struct DebugInformation {
     lines: OnceLock<WithLines>,
@@ -44,7 +45,8 @@ impl DebugInformation {
         self.lines.get_or_init(make).borrow_dependent()
     }
 
-    /// Asks about the variables. They remember what they have looked up, so the next question is faster.
+    /// Asks about the variables. They remember what they have looked up, so the next question is
+    /// faster.
     pub fn with_variables<R>(&self, module: &Arc<Module>, ask: impl FnOnce(&Opened<'_>) -> R) -> R {
         let make =
             || WithVariables::new(Arc::clone(module), |module| Variables::open(&module.bytes));

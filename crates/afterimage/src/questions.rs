@@ -203,7 +203,7 @@ impl Session {
         self.first(|session| session.prepared(|scene| query.answer(scene)))
     }
 
-    /// What was the state at a moment: the call stack, and what the variables held? If the moment
+    /// Returns the state at a moment: the call stack and the values of variables. If the moment
     /// is a time and the recording has no values, snapshots are taken by one re-execution if there
     /// are none, and the run is followed from the snapshot before. Otherwise builds the path and
     /// the values if they are not there yet.
@@ -403,7 +403,7 @@ impl Session {
         self.about(|| files(self))
     }
 
-    /// What is the text of a source file, and how often was each line executed? The counts cover
+    /// Returns the text of a source file with the execution count of each line. The counts cover
     /// the whole run, or a stretch of it, for which the path is built if it does not exist.
     ///
     /// # Errors
@@ -412,7 +412,8 @@ impl Session {
         self.about(|| query.answer(self))
     }
 
-    /// Which statements, and which bytes of output, depend on a byte of input? Builds the path and the values if they do not exist yet; then follows the run once, from the read on.
+    /// Which statements, and which bytes of output, depend on a byte of input? Builds the path and
+    /// the values if they do not exist yet; then follows the run once, from the read on.
     ///
     /// # Errors
     /// If the run did not read the byte, or the recording is damaged.
@@ -420,7 +421,8 @@ impl Session {
         self.ensured(|| explain(self, |scene| query.answer(scene)))
     }
 
-    /// What did the program print, and when? Of a long run whose values are not built, stretches of it tell it, or nothing does.
+    /// What did the program print, and when? Of a long run whose values are not built, stretches of
+    /// it tell it, or nothing does.
     ///
     /// # Errors
     /// If it is such a run and they do not, or the recording is damaged.
@@ -457,7 +459,8 @@ impl Session {
         }
     }
 
-    /// What is a moment called? Asks stretches of the run first, and builds the path only if these
+    /// Returns the name of a moment. Asks stretches of the run first, and builds the path only if
+    /// these
     /// do not tell.
     ///
     /// # Errors

@@ -278,7 +278,8 @@ impl Session {
         Ok(of_path || self.epochs()?.are_too_many())
     }
 
-    /// The source map of the program. The first question reads it, in time near-linear in the debug information, and tells the monitor what cannot be read.
+    /// The source map of the program. The first question reads it, in time near-linear in the debug
+    /// information, and tells the monitor what cannot be read.
     pub fn source_map(&self) -> &SourceMap<'_> {
         let sources = Arc::clone(&self.sources);
         self.debug.source_map(self.module(), |module| {

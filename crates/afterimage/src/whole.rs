@@ -1,4 +1,4 @@
-//! What lines of the user's own code cost with the library code that they call: counts say what
+//! The cost of the user's lines, including the library code that they call: counts say what
 //! was inlined, and the path who called.
 
 use std::collections::HashMap;
@@ -11,7 +11,8 @@ use anyhow::{Context, Result, bail};
 use crate::named::with_names;
 use crate::session::Session;
 
-/// The whole cost of the lines that a filter shows. Builds the path if it does not exist yet. `None`
+/// The whole cost of the lines that a filter shows. Builds the path if it does not exist yet.
+/// `None`
 /// if the filter shows all code or none.
 ///
 /// # Errors

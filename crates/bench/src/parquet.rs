@@ -1,4 +1,5 @@
-//! Measures the export of values as Parquet files: rows a second with one and with two processes, and bytes a row.
+//! Measures the export of values as Parquet files: rows a second with one and with two processes,
+//! and bytes a row.
 
 use std::fs::{self, File};
 use std::ops::Range;

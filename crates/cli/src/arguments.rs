@@ -17,7 +17,8 @@ use anyhow::{Result, bail};
 
 use crate::output::{Color, ToFile};
 
-/// Defines the values of an option, each of which stands for the value of the same name of a library's type.
+/// Defines the values of an option, each of which stands for the value of the same name of a
+/// library's type.
 macro_rules! choices {
     ($name:ident => $meaning:ty { $($(#[$attribute:meta])* $choice:ident),+ $(,)? }) => {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

@@ -13,7 +13,8 @@ use crate::signals::leave_last_words;
 /// What only tables have.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Write only these windows of parquet, by number from 0, for example 0..8; several processes may write one folder
+    /// Write only these windows of parquet, by number from 0, for example 0..8; several processes
+    /// may write one folder
     #[arg(long, value_name = "A..B")]
     window: Option<Selected>,
     /// Give each window of parquet N blocks [default: 1048576]

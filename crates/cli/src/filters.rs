@@ -22,10 +22,12 @@ pub(crate) struct FilterArguments {
     /// Keep only what runs between two times, both included
     #[arg(long, value_name = "T1..T2")]
     window: Option<String>,
-    /// Keep nothing before the K-th call of a function, arrival at a line, or execution of an instruction
+    /// Keep nothing before the K-th call of a function, arrival at a line, or execution of an
+    /// instruction
     #[arg(long, value_name = "PLACE#K")]
     start: Option<String>,
-    /// Keep nothing after the K-th call of a function, arrival at a line, or execution of an instruction
+    /// Keep nothing after the K-th call of a function, arrival at a line, or execution of an
+    /// instruction
     #[arg(long, value_name = "PLACE#K")]
     stop: Option<String>,
 }

@@ -45,7 +45,8 @@ pub(crate) struct Arguments {
     program: PathBuf,
 }
 
-/// How counters are placed. (Placement by feedback cannot be had here: a dump does not hold the earlier counts that it came from.)
+/// How counters are placed. (Placement by feedback cannot be had here: a dump does not hold the
+/// earlier counts that it came from.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Placement {
     /// In each function, where they are executed least

@@ -46,7 +46,8 @@ mod verify;
 mod why;
 mod why_not;
 
-/// Matching two runs takes a fifth less processor time with this allocator (docs/lessons/matching.md).
+/// Matching two runs takes a fifth less processor time with this allocator
+/// (docs/lessons/matching.md).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

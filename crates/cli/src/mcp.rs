@@ -19,7 +19,8 @@ use crate::exit::Exit;
 Configuration of a client:
   { \"command\": \"afterimage\", \"args\": [\"mcp\", \"--root\", \"runs\"] }")]
 pub(crate) struct Arguments {
-    /// A folder whose recordings and sources may be read; may be repeated [default: the current folder]
+    /// A folder whose recordings and sources may be read; may be repeated [default: the current
+    /// folder]
     #[arg(long, value_name = "FOLDER")]
     root: Vec<PathBuf>,
 }

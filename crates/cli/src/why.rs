@@ -82,7 +82,8 @@ pub(crate) struct Arguments {
     /// place executes; --at is then a moment, as for `afterimage state`
     #[arg(long, value_name = "NAME", requires = "at", conflicts_with = "operand")]
     var: Option<String>,
-    /// Explain this operand of the statement instead of its value: left, right, address, value, condition, …, or its number from 1
+    /// Explain this operand of the statement instead of its value: left, right, address, value,
+    /// condition, …, or its number from 1
     #[arg(long, value_name = "OPERAND", requires = "at")]
     operand: Option<String>,
     /// Show all of a long explanation as text, not only both ends

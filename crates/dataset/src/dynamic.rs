@@ -242,7 +242,8 @@ impl<'a> Activations<'a> {
         Ok(Self { events, next, open })
     }
 
-    /// The activation that the path beginning at T belongs to: the time of its first block. Times must ascend.
+    /// The activation that the path beginning at T belongs to: the time of its first block. Times
+    /// must ascend.
     fn at(&mut self, time: u64) -> Result<u64> {
         while let Some(event) = self.next {
             match event {

@@ -29,7 +29,8 @@ fn bytes_a_row(table: &str) -> f64 {
     }
 }
 
-/// About how large the selected windows will be: their share of the whole run's rows. Those of the whole run follow from how often each path was executed.
+/// About how large the selected windows will be: their share of the whole run's rows. Those of the
+/// whole run follow from how often each path was executed.
 pub(crate) fn estimate(
     session: &Session,
     windows: Windows,

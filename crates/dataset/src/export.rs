@@ -45,10 +45,12 @@ impl DatasetQuery {
     /// The default number of blocks of a window: some ten million rows.
     pub const WINDOW_BLOCKS: u64 = 1 << 20;
 
-    /// Writes the parts that the folder lacks and no other process writes. Builds the path if it is not there yet, and the values for the table of dependences.
+    /// Writes the parts that the folder lacks and no other process writes. Builds the path if it is
+    /// not there yet, and the values for the table of dependences.
     ///
     /// # Errors
-    /// If there is no such window or table, the folder holds anything else, the run cannot be followed, or the disk is full.
+    /// If there is no such window or table, the folder holds anything else, the run cannot be
+    /// followed, or the disk is full.
     pub fn write(&self, session: &Session, folder: &Path) -> Result<DatasetReport> {
         let tables = self.tables()?;
         session.ensure_whole_path()?;

@@ -34,7 +34,8 @@ pub(crate) struct TableFile {
 /// The cells of a column that are not written yet.
 pub(crate) struct Cells {
     data: Data,
-    /// For a column that may lack values: 1 for a value, 0 for none. For lists: 1 for an element, 0 for an empty list.
+    /// For a column that may lack values: 1 for a value, 0 for none. For lists: 1 for an element, 0
+    /// for an empty list.
     levels: Vec<i16>,
     /// For lists: 0 for a first element, 1 for others.
     repeats: Vec<i16>,

@@ -1,6 +1,9 @@
 //! The folder of a data set: what it says about itself, and who writes which part of it.
 //!
-//! A part (a window, or the tables about the whole run) is written under another name and then renamed, so what has its name is whole. While a process writes a part, it holds a lock, which the system drops when the process ends. So other processes leave that part to it, and begin it anew after it was killed. The file [`INCOMPLETE`] is there until all parts are.
+//! A part (a window, or the tables about the whole run) is written under another name and then
+//! renamed, so what has its name is whole. While a process writes a part, it holds a lock, which
+//! the system drops when the process ends. So other processes leave that part to it, and begin it
+//! anew after it was killed. The file [`INCOMPLETE`] is there until all parts are.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};

@@ -1,4 +1,5 @@
-//! The numbers of blocks, edges, statements and lines in the whole program, by which tables are joined.
+//! The numbers of blocks, edges, statements and lines in the whole program, by which tables are
+//! joined.
 
 use std::collections::HashMap;
 
@@ -7,7 +8,8 @@ use afterimage_ids::{BlockId, EdgeId, EntityRef, FuncId, OpId};
 use afterimage_program::{Location, Program};
 use anyhow::{Result, bail};
 
-/// The numbers. Those of statements count all operators, so that they follow from the program alone.
+/// The numbers. Those of statements count all operators, so that they follow from the program
+/// alone.
 pub(crate) struct Ids {
     imports: u32,
     /// The first number of each defined function's blocks, edges and operators.

@@ -1,4 +1,4 @@
-//! What an export wrote.
+//! The report of an export.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::schema::Table;
 
-/// What an export wrote, and what the data set still lacks.
+/// The files that an export wrote, and those that the data set still lacks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DatasetReport {
     /// The rows and the bytes of each table that was written.

@@ -1,6 +1,8 @@
-//! The tables, their columns, and how these are coded. `docs/PARQUET.md` describes the same to users; a test compares.
+//! The tables, their columns, and how these are coded. `docs/PARQUET.md` describes the same to
+//! users; a test compares.
 
-/// The version of the tables. It grows when a column changes its meaning, its type or its name, or goes.
+/// The version of the tables. It grows when a column changes its meaning, its type or its name, or
+/// goes.
 pub const VERSION: u32 = 1;
 
 /// A table: a Parquet file, in the folder itself or in each window's.

@@ -1,4 +1,5 @@
-//! Who wrote what, while a window is followed. What was written before the window is unknown until it is asked for.
+//! The last writer of each byte while a window is followed. Writers before the window are looked up
+//! on demand.
 
 use afterimage_ids::{BlockId, EdgeId};
 use afterimage_machine::Range;

@@ -13,7 +13,8 @@ pub struct Windows {
 }
 
 impl Windows {
-    /// Windows of this many blocks in a run of `length` blocks. A run without blocks has one window.
+    /// Windows of this many blocks in a run of `length` blocks. A run without blocks has one
+    /// window.
     pub(crate) fn new(blocks: u64, length: u64) -> Self {
         let blocks = blocks.max(1);
         Self { blocks, length }

@@ -1,6 +1,7 @@
 //! One recording, asked by many requests.
 //!
-//! Questions about counts, about the path and about values wait in lanes of their own, so that what is quick is not held up by what is long. In a lane one question
+//! Questions about counts, about the path and about values wait in lanes of their own, so that what
+//! is quick is not held up by what is long. In a lane one question
 //! is answered after the other: they share what is built.
 
 use std::collections::{HashMap, VecDeque};

@@ -1,7 +1,10 @@
 //! Who is answered when.
 //!
-//! In a lane one question is answered after the other. A newer question of a view takes the place of an older one: one that waits is given up, and one that is being answered is told to stop. If it
-//! does not stop soon, because only the building of values can be stopped at once, it is left behind: its answer is of no use, and the newer one no longer waits for it.
+//! In a lane one question is answered after the other. A newer question of a view takes the place
+//! of an older one: one that waits is given up, and one that is being answered is told to stop. If
+//! it
+//! does not stop soon, because only the building of values can be stopped at once, it is left
+//! behind: its answer is of no use, and the newer one no longer waits for it.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,7 +32,7 @@ struct State {
     /// The number of the newest question of each view.
     newest: HashMap<String, u64>,
     asked: u64,
-    /// What is being answered, left behind or not.
+    /// The questions being answered, whether or not somebody still waits.
     running: Vec<Running>,
 }
 
@@ -96,7 +99,8 @@ impl Lanes {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a lane; `None` if the same view asks something newer meanwhile. `stop` is what stops the building of values.
+    /// Waits for a lane; `None` if the same view asks something newer meanwhile. `stop` is what
+    /// stops the building of values.
     pub fn wait(
         &self,
         lane: Lane,
@@ -161,7 +165,7 @@ impl Lanes {
         }
     }
 
-    /// What is being answered, the oldest first. What was left behind is not told.
+    /// The questions being answered, oldest first, without abandoned ones.
     pub fn answering(&self) -> Vec<Answering> {
         let state = self.lock();
         let running = state.running.iter().filter(|one| !one.is_left);
@@ -173,7 +177,8 @@ impl Lanes {
         told.collect()
     }
 
-    /// Stops what is being answered, for one view or for all: those that wait in the lane go on at once.
+    /// Stops what is being answered, for one view or for all: those that wait in the lane go on at
+    /// once.
     pub fn stop(&self, view: Option<&str>, stop: &AtomicBool) {
         let mut state = self.lock();
         let is_meant = |one: &Running| view.is_none_or(|view| one.view.as_deref() == Some(view));

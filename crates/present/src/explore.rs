@@ -117,7 +117,8 @@ pub struct SourceBranch {
 /// A way of a branch.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SourceWay {
-    /// Which one: `taken`, `not taken`, `then`, `else`, `table 3`. In a stretch, ways to the same place are one: `table 1, table 3`.
+    /// Which one: `taken`, `not taken`, `then`, `else`, `table 3`. In a stretch, ways to the same
+    /// place are one: `table 1, table 3`.
     pub kind: String,
     /// The count.
     pub count: u64,
@@ -165,7 +166,7 @@ pub struct OutputWrite {
     pub bytes: String,
 }
 
-/// What a byte of input influenced.
+/// The influence of an input byte.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InfluenceDocument {
     /// The byte, in words.

@@ -31,7 +31,7 @@ pub struct ProfileView<'p> {
 const LISTINGS: usize = 3;
 
 impl ProfileView<'_> {
-    /// The source files with code that is shown, whether or not they are at hand.
+    /// The source files with code that is shown, whether or not they were found.
     ///
     /// # Errors
     /// If the profile fails.

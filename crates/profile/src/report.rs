@@ -58,7 +58,7 @@ pub struct Options {
     pub scope: Scope,
     /// The code that has rows; all by default. If the filter matches nothing, all code has rows.
     pub code: Option<CodeFilter>,
-    /// What lines cost with the library code that they call. Only for all functions.
+    /// The cost of lines with the library code that they call. Only for all functions.
     pub whole: Option<Arc<WholeLines>>,
 }
 

@@ -10,9 +10,12 @@
 //! ```wat
 //! (i32.store offset=4 (ADDRESS) (VALUE))
 //!
-//! (ADDRESS) (VALUE)  (local.set $value) (local.tee $address) (local.get $value)  (i32.store offset=4)
-//! (i32.store8 offset=MARKS (i32.shr_u (i32.add (local.get $address) (i32.const 4)) (i32.const 6)) (i32.const 1))
-//! (i32.store8 offset=MARKS (i32.shr_u (i32.add (local.get $address) (i32.const 7)) (i32.const 6)) (i32.const 1))
+//! (ADDRESS) (VALUE)  (local.set $value) (local.tee $address) (local.get $value)  (i32.store
+//! offset=4)
+//! (i32.store8 offset=MARKS (i32.shr_u (i32.add (local.get $address) (i32.const 4)) (i32.const 6))
+//! (i32.const 1))
+//! (i32.store8 offset=MARKS (i32.shr_u (i32.add (local.get $address) (i32.const 7)) (i32.const 6))
+//! (i32.const 1))
 //! ```
 //!
 //! An operator that writes any number of bytes marks the lines between those, too:

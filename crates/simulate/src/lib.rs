@@ -13,7 +13,8 @@
 //! use afterimage_simulate::{Caches, Misses, Predictor, Recorder, Epoch, Spec};
 //!
 //! // A loop of four iterations, run again and again: a predictor with a history learns its branch.
-//! let Spec::Branches(gshare) = "--branch-predictor gshare:bits=14,history=12,targets=9".parse()? else {
+//! let Spec::Branches(gshare) = "--branch-predictor gshare:bits=14,history=12,targets=9".parse()?
+//! else {
 //!     unreachable!()
 //! };
 //! let mut predictor = Predictor::new(&gshare);

@@ -9,7 +9,8 @@
 //! use afterimage_ids::{FuncId, OrigOffset};
 //! use afterimage_variables::{Limits, Machine, Path, Variables};
 //!
-//! fn show(module: &[u8], func: FuncId, at: OrigOffset, now: &dyn Machine) -> Result<(), Box<dyn std::error::Error>> {
+//! fn show(module: &[u8], func: FuncId, at: OrigOffset, now: &dyn Machine) -> Result<(), Box<dyn
+//! std::error::Error>> {
 //!     let variables = Variables::open(module)?;
 //!     let function = variables.function(func)?;
 //!     for variable in variables.in_scope_of(&function, at)? {

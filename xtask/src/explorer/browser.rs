@@ -22,7 +22,8 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Installs npm's packages into a folder of their own; `None`, and why is said, if that cannot be.
+    /// Installs npm's packages into a folder of their own; `None`, and why is said, if that cannot
+    /// be.
     pub fn new(folder: &Path) -> Result<Option<Self>> {
         for program in ["node", "npm"] {
             if !installed(program) {
@@ -62,7 +63,8 @@ impl Browser {
         self.program.is_some()
     }
 
-    /// Runs a script of this folder with the browser; arguments are those before, the browser, and those after.
+    /// Runs a script of this folder with the browser; arguments are those before, the browser, and
+    /// those after.
     pub fn run(&self, script: &str, before: &[&str], after: &[&str]) -> Result<bool> {
         let program = self.program.as_deref().context("there is no browser")?;
         let mut node = tool::start("node");

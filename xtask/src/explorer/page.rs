@@ -25,7 +25,8 @@ pub struct Page {
 }
 
 impl Page {
-    /// Serves a recording. The server's folder is the recording's, so that commands on the page name the file alone.
+    /// Serves a recording. The server's folder is the recording's, so that commands on the page
+    /// name the file alone.
     ///
     /// # Errors
     /// If there is no recording, or it is not served.

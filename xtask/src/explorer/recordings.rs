@@ -79,7 +79,8 @@ const SESSIONS: [Session; 3] = [
     },
 ];
 
-/// The recordings of the sessions of docs/sessions, by name: those whose program `cargo xtask planted` has built.
+/// The recordings of the sessions of docs/sessions, by name: those whose program `cargo xtask
+/// planted` has built.
 ///
 /// # Errors
 /// If one cannot be recorded.

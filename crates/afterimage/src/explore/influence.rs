@@ -1,4 +1,4 @@
-//! What a byte of input influenced, up to the output.
+//! The influence of an input byte: the statements and output bytes that depend on it.
 
 use std::collections::HashSet;
 
@@ -82,7 +82,8 @@ fn outputs(scene: &Scene<'_, '_>, took: &[HostTook]) -> Result<Vec<InfluencedOut
     for (stream, name) in [(Stream::Output, "stdout"), (Stream::Error, "stderr")] {
         let mut printed = Printed::new(scene.traced.file(), &scene.traced.program().imports)?;
         while let Some(put) = printed.next(&stream)? {
-            // To find who called opens a segment of the path, so only calls that read one of the bytes are looked at.
+            // To find who called opens a segment of the path, so only calls that read one of the
+            // bytes are looked at.
             if !took.iter().any(|took| overlaps(&put, took)) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! What a recording discloses to its receivers.
+//! The contents of a recording that its receivers can read.
 
 use std::collections::BTreeSet;
 use std::path::Path;

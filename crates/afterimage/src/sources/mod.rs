@@ -182,8 +182,8 @@ impl SourceFiles {
         }
     }
 
-    /// One sentence about those of these files that lcov leaves out because they are not at hand:
-    /// its readers open every file that it names. If none is at hand, it has all of them.
+    /// Returns one sentence about the files that lcov leaves out because they were not found:
+    /// its readers open every file that it names. If none was found, it has all of them.
     pub fn left_out(&self, files: &[&str]) -> Option<String> {
         let missing = files.iter().filter(|path| !self.has(path));
         let missing: BTreeSet<_> = missing.map(|&path| path.to_owned()).collect();

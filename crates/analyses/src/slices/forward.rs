@@ -31,7 +31,8 @@ where
     Ok(influence(run, log, follows, criteria)?.0)
 }
 
-/// Like [`forward`], with what the host read that depends on the criteria, in order: what was put out, for example.
+/// Like [`forward`], with what the host read that depends on the criteria, in order: what was put
+/// out, for example.
 ///
 /// # Errors
 /// As for [`forward`].

@@ -270,7 +270,7 @@ impl<'n, 'a> Steps<'n, 'a> {
         Ok(std::mem::take(&mut self.found))
     }
 
-    /// What a point depends on directly.
+    /// Returns the direct dependences of a point.
     pub(super) fn of(&mut self, point: Point) -> Result<Vec<(Point, Dependence)>, Stop> {
         match point {
             Point::Inst(start, inst) => {

@@ -21,7 +21,8 @@ pub struct Got {
 }
 
 impl Got {
-    /// The first read of a byte of a stream or file with `fd_read`; bytes are numbered from 0. `None` if it was not read. O(events of the log).
+    /// The first read of a byte of a stream or file with `fd_read`; bytes are numbered from 0.
+    /// `None` if it was not read. O(events of the log).
     ///
     /// # Errors
     /// If the recording is damaged.

@@ -43,7 +43,7 @@ fn main() {
 /// A block of a function.
 type Block = (u64, u64);
 
-/// What a naive trace counts: blocks, and blocks right after each other in one activation.
+/// The counts of a naive trace: blocks, and blocks right after each other in one activation.
 #[derive(Default)]
 struct Traced {
     blocks: HashMap<Block, u64>,
@@ -179,7 +179,8 @@ use std::io::{Read, Write};
 fn main() {
     let mut given = [0u8; 6];
     std::io::stdin().lock().read_exact(&mut given).unwrap();
-    // Standard output would look for the ends of lines, and each byte would decide how the others are written.
+    // Standard output would look for the ends of lines, and each byte would decide how the others
+    // are written.
     let mut out = std::io::stderr();
     let more: Vec<u8> = given.iter().map(|byte| byte.wrapping_add(1)).collect();
     out.write_all(&more).unwrap();

@@ -110,7 +110,8 @@ impl Guest {
     }
 }
 
-/// Every block of the run, with the functions that it is in. The call stack is followed by the depths.
+/// Every block of the run, with the functions that it is in. The call stack is followed by the
+/// depths.
 fn moments(sandbox: &Sandbox) -> Vec<Moment> {
     let module = sandbox.read("app.wasm");
     let source = SourceMap::build(&module);

@@ -1,4 +1,4 @@
-//! What lines cost with library code agrees with a walk over all blocks of the run.
+//! Costs of lines with library code equal those of a walk over all blocks of the run.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::common::Sandbox;
 /// A line of `app.rs`; 0 if no line pays.
 type Line = u64;
 
-/// What a block does.
+/// The effect of a block.
 #[derive(Default)]
 struct Block {
     /// For each instruction, whether the last execution of the block in a run that ended there

@@ -1,6 +1,9 @@
 //! The direct dependences of what is executed in a window.
 //!
-//! While the window is followed, a [shadow](crate::shadow) keeps who wrote each variable, global and byte, and which edges each activation took. Where these come from before the window, the values of the recording are asked once. A function's own handlers of exceptions, tables and sizes are always asked for.
+//! While the window is followed, a [shadow](crate::shadow) keeps who wrote each variable, global
+//! and byte, and which edges each activation took. Where these come from before the window, the
+//! values of the recording are asked once. A function's own handlers of exceptions, tables and
+//! sizes are always asked for.
 
 mod follow;
 

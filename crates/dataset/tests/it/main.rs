@@ -1,4 +1,5 @@
-//! Data sets of small runs, read back and compared with what the library answers and with naive references.
+//! Data sets of small runs, read back and compared with what the library answers and with naive
+//! references.
 
 mod dependences;
 mod folder;
@@ -17,7 +18,8 @@ use afterimage_trace::TraceWriter;
 use tempfile::TempDir;
 use wasmparser::ValType;
 
-/// A program with calls of the host, copies and fills of memory, numbers of every type, a table and a recursion.
+/// A program with calls of the host, copies and fills of memory, numbers of every type, a table and
+/// a recursion.
 const MIXED: &str = r#"(module
   (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
   (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
@@ -107,7 +109,8 @@ fn call(program: &Program, export: usize) -> Option<Command> {
 /// More blocks would take long.
 const MOST_BLOCKS: u64 = 3000;
 
-/// Small runs: of the program above, one that was stopped, generated ones and others written by hand.
+/// Small runs: of the program above, one that was stopped, generated ones and others written by
+/// hand.
 fn each_run(seeds: u64, mut show: impl FnMut(&Session, &TempDir)) {
     let mut shown = |at: &Path, folder: &TempDir| {
         let session = Session::open(at).unwrap();

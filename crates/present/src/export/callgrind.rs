@@ -89,7 +89,8 @@ enum Party {
     LeftOut,
 }
 
-/// The blocks that a caller executes itself, and its calls, by line; `None` is where it is declared.
+/// The blocks that a caller executes itself, and its calls, by line; `None` is where it is
+/// declared.
 #[derive(Clone, Debug, Default)]
 struct Cost {
     own: BTreeMap<Option<Line>, u64>,
@@ -101,7 +102,8 @@ struct Cost {
 /// of calls and their inclusive cost, by line. A call inside another of the same function costs
 /// nothing: its blocks belong to the outermost one. So what a function's calls cost adds up to its
 /// inclusive cost, which `callgrind_annotate` computes that way. An inlined function appears as a
-/// function with 1 call, because 0 calls would make it the caller's own cost there. Merged calls and
+/// function with 1 call, because 0 calls would make it the caller's own cost there. Merged calls
+/// and
 /// gaps in the path have names in brackets. Blocks without a line, and all blocks of a tree without
 /// lines, are at the line where the function is declared. O(contexts · log).
 ///

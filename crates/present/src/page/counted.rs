@@ -1,4 +1,5 @@
-//! The table of source, or of instructions, with counts and branches: that of coverage, and of `afterimage report`.
+//! The table of source, or of instructions, with counts and branches: that of coverage, and of
+//! `afterimage report`.
 
 use std::io::Write;
 

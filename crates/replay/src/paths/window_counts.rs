@@ -1,9 +1,11 @@
 //! How often blocks, and the edges between them, were executed in a window.
 //!
-//! A window is a few symbols of each segment's grammar, and parts of at most two nodes. So rules are counted with multiplicities, and nothing is expanded: O(grammar) for each segment that the
+//! A window is a few symbols of each segment's grammar, and parts of at most two nodes. So rules
+//! are counted with multiplicities, and nothing is expanded: O(grammar) for each segment that the
 //! window touches.
 //!
-//! An edge belongs to the time of the block that it leaves. So the edges out of a block add up to the block's count, but for edges to the exit and for where the run ended.
+//! An edge belongs to the time of the block that it leaves. So the edges out of a block add up to
+//! the block's count, but for edges to the exit and for where the run ended.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -21,7 +23,7 @@ pub struct WindowCounts {
     edges: HashMap<(FuncId, BlockId, BlockId), u64>,
 }
 
-/// What a walk needs to skip a rule.
+/// The data that a walk needs to skip a rule.
 #[derive(Clone, Copy, Default)]
 struct Facts {
     length: u64,
@@ -40,7 +42,7 @@ enum Task {
     Break,
 }
 
-/// What was counted of nodes.
+/// Counts of nodes.
 #[derive(Default)]
 struct OfNodes {
     nodes: HashMap<NodeId, u64>,
@@ -311,7 +313,7 @@ fn count(
     }
 }
 
-/// What of a symbol is in a range.
+/// The part of a symbol in a range.
 fn clipped(symbol: Symbol, at: u64, length: u64, range: &Range<u64>) -> Option<Task> {
     let (from, to) = (range.start.max(at), range.end.min(at + length));
     if from >= to {

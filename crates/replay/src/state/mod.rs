@@ -36,7 +36,8 @@
 //!     program: &program,
 //!     name: &|function| names.function(function).to_owned(),
 //! };
-//! for variable in variables(&Variables::open(&module)?, &moment, &Limits::default(), |_| Ok(None))?? {
+//! for variable in variables(&Variables::open(&module)?, &moment, &Limits::default(), |_|
+//! Ok(None))?? {
 //!     println!("{} = {:?}", variable.name, variable.value);
 //! }
 //! // If memory was needed, too, follow the run to this moment with `follow_to`, and ask again.

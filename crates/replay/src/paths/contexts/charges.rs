@@ -17,7 +17,7 @@ use crate::paths::Window;
 /// Who pays, by a number that the caller of [`charged`] chose.
 pub type Payer = u32;
 
-/// What an execution of a block costs, and who pays.
+/// The cost of an execution of a block, and the lines that it counts for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Charge {
     /// The amount that whoever pays for the activation is charged with.
