@@ -1,5 +1,4 @@
-//! A till: each line of the input is an item and a quantity. docs/PARQUET.md asks about a run of
-//! it.
+//! A till: each line of the input is an item and a quantity. docs/PARQUET.md asks about a run.
 
 use std::io::Read;
 

@@ -1,5 +1,4 @@
-//! Sorts numbers through a tree, and ends by a failed assertion deep in a recursion: recursion,
-//! mutual recursion, inlined functions, and calls that are open at the end.
+//! Sorts numbers through a tree, and ends by a failed assertion deep in a recursion.
 use std::cell::Cell;
 
 struct Node {

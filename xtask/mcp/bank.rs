@@ -1,5 +1,4 @@
-//! What clients of `afterimage mcp` ask about: accounts that are charged, with a loop, a struct and
-//! a function that is never called.
+//! Accounts that are charged, with a loop, a struct and a function that is never called.
 
 struct Account {
     balance: i32,

@@ -1,5 +1,4 @@
-//! Marks of pupils: reads lines such as `Ada 12 15 9`, prints each mean, and how many pupils have
-//! which grade.
+//! Reads lines such as `Ada 12 15 9`, prints each mean, and how many pupils have which grade.
 
 use std::io::{self, BufRead};
 
