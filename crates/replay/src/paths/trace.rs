@@ -1,5 +1,6 @@
 //! Iterates over a stretch of a run, path by path, in either direction.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use afterimage_ids::{FuncId, NodeId};
@@ -31,23 +32,36 @@ impl Window {
 }
 
 /// The paths executed in a window, including those that it cuts: forward or backward, for all
-/// functions or one.
+/// functions or some.
 ///
-/// A step takes amortised O(1). If a function is executed rarely, its next path is found in O(log
-/// n) for each rule on the way.
+/// A step takes amortised O(1). If the functions are executed rarely, their next path is found in
+/// O(log n) for each rule on the way.
 pub struct Visits<'a, S: Segments> {
     path: &'a WholePath<S>,
     window: Window,
     reverse: bool,
-    function: Option<Filter<'a, S>>,
+    filter: Option<Filter<'a, S>>,
     cursor: Cursor<'a, S>,
     state: State,
 }
 
-/// The paths of one function.
+/// The paths of some functions.
 struct Filter<'a, S> {
-    function: FuncId,
+    functions: HashSet<FuncId>,
     occurrences: Occurrences<'a, S>,
+}
+
+impl<'a, S: Segments> Filter<'a, S> {
+    /// O(nodes + rules).
+    fn new(path: &'a WholePath<S>, functions: HashSet<FuncId>) -> Result<Self, TargetError> {
+        let nodes = path.nodes().iter();
+        let own = nodes.filter(|(_, node)| functions.contains(&node.function));
+        let occurrences = path.executions(own.map(|(node, _)| (node, 0)))?;
+        Ok(Self {
+            functions,
+            occurrences,
+        })
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -69,23 +83,24 @@ impl<'a, S: Segments> Visits<'a, S> {
         reverse: bool,
         function: Option<FuncId>,
     ) -> Result<Self, TargetError> {
-        let filter = |function| -> Result<_, TargetError> {
-            let nodes = path.nodes().iter();
-            let own = nodes.filter(|(_, node)| node.function == function);
-            let occurrences = path.executions(own.map(|(node, _)| (node, 0)))?;
-            Ok(Filter {
-                function,
-                occurrences,
-            })
-        };
+        let filter = function.map(|function| Filter::new(path, HashSet::from([function])));
         Ok(Self {
             path,
             window,
             reverse,
-            function: function.map(filter).transpose()?,
+            filter: filter.transpose()?,
             cursor: path.cursor(),
             state: State::Fresh,
         })
+    }
+
+    /// Leaves out the paths of all functions but these, from here on.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn keep_only(&mut self, functions: HashSet<FuncId>) -> Result<(), TargetError> {
+        self.filter = Some(Filter::new(self.path, functions)?);
+        Ok(())
     }
 
     /// The window.
@@ -137,7 +152,7 @@ impl<'a, S: Segments> Visits<'a, S> {
     /// If the path cannot be read. `Ok(None)` if they cannot be counted.
     pub fn count(&self) -> Result<Option<u64>, PathError<S::Error>> {
         let all;
-        let occurrences = match &self.function {
+        let occurrences = match &self.filter {
             Some(filter) => &filter.occurrences,
             None => {
                 let nodes = self.path.nodes().keys().map(|node| (node, 0));
@@ -153,8 +168,9 @@ impl<'a, S: Segments> Visits<'a, S> {
     }
 
     fn is_wanted(&self, node: NodeId) -> bool {
-        let filter = self.function.as_ref();
-        filter.is_none_or(|filter| self.path.nodes()[node].function == filter.function)
+        let filter = self.filter.as_ref();
+        let function = self.path.nodes()[node].function;
+        filter.is_none_or(|filter| filter.functions.contains(&function))
     }
 
     #[inline]
@@ -166,9 +182,9 @@ impl<'a, S: Segments> Visits<'a, S> {
         }
     }
 
-    /// Searches for the next path of the function.
+    /// Searches for the next path of the functions.
     fn search(&mut self, from: Visit) -> Result<Option<Visit>, PathError<S::Error>> {
-        let Some(filter) = &self.function else {
+        let Some(filter) = &self.filter else {
             return self.step();
         };
         let found = if self.reverse {

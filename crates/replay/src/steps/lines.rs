@@ -20,6 +20,9 @@ use afterimage_wpp::{Activation, Cursor, PathError, Segments, Visit, WholePath};
 use super::{Run, Within};
 use crate::paths::{TraceError, Visits, Window};
 
+/// How many paths without lines are passed before the functions that have lines are looked up.
+const FRUITLESS: u32 = 4096;
+
 /// An arrival at a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineStep {
@@ -91,6 +94,8 @@ pub struct WantedLines {
 /// Iterates over the arrivals at lines in a window, in the order of time or backward.
 ///
 /// A step takes O(blocks of the executed path); where calls are skipped, O(depth of the grammar).
+/// Long stretches without lines are skipped, too: the first takes O(operators of all executed
+/// functions) to find the functions that have lines.
 pub struct LineSteps<'a, S: Segments> {
     run: Run<'a, S>,
     source: &'a dyn Source,
@@ -102,6 +107,10 @@ pub struct LineSteps<'a, S: Segments> {
     /// The largest number of activations around a step, where calls are skipped.
     level: usize,
     found: VecDeque<LineStep>,
+    /// The number of paths without lines since the last one with lines, and the number at which
+    /// functions without lines are skipped.
+    fruitless: u32,
+    patience: u32,
 }
 
 /// How the executed paths of a window are enumerated.
@@ -287,7 +296,16 @@ impl<'a, S: Segments> LineSteps<'a, S> {
             visits,
             level,
             found: VecDeque::new(),
+            fruitless: 0,
+            patience: FRUITLESS,
         })
+    }
+
+    /// Passes this many paths without lines before functions without lines are skipped, instead of
+    /// 4,096. The steps are the same.
+    pub fn with_patience(mut self, paths: u32) -> Self {
+        self.patience = paths;
+        self
     }
 
     /// The next step; `None` at the end.
@@ -314,8 +332,34 @@ impl<'a, S: Segments> LineSteps<'a, S> {
             if self.level < usize::MAX {
                 self.level = self.level.min(depth);
             }
-            self.steps_of(visit, depth)?;
+            let has_lines = self.steps_of(visit, depth)?;
+            if has_lines {
+                self.fruitless = 0;
+            } else {
+                self.fruitless = self.fruitless.saturating_add(1);
+            }
+            if self.fruitless == self.patience {
+                self.skip_functions_without_lines()?;
+            }
         }
+    }
+
+    fn skip_functions_without_lines(&mut self) -> Result<(), LineStepsError<S::Error>> {
+        if self.wanted.function.is_some() || self.wanted.enter != Enter::Calls {
+            return Ok(());
+        }
+        let nodes = self.run.path.nodes().values();
+        let executed = HashSet::<FuncId>::from_iter(nodes.map(|node| node.function));
+        let mut with_lines = HashSet::new();
+        for function in executed {
+            if !self.table(function)?.first.is_empty() {
+                with_lines.insert(function);
+            }
+        }
+        if let Enumeration::All(visits) = &mut self.visits {
+            visits.keep_only(with_lines).map_err(TraceError::from)?;
+        }
+        Ok(())
     }
 
     /// The next executed path, and the number of activations around it, including its own.
@@ -359,13 +403,13 @@ impl<'a, S: Segments> LineSteps<'a, S> {
         }
     }
 
-    /// Finds the steps of an executed path.
-    fn steps_of(&mut self, visit: Visit, depth: usize) -> Result<(), LineStepsError<S::Error>> {
+    /// Finds the steps of an executed path; `false` if its function has no lines.
+    fn steps_of(&mut self, visit: Visit, depth: usize) -> Result<bool, LineStepsError<S::Error>> {
         let node = &self.run.path.nodes()[visit.node];
         let function = node.function;
         let table = self.table(function)?;
         if table.first.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         let mut way = self.before(visit, &table)?;
         let mut found = Vec::new();
@@ -404,7 +448,7 @@ impl<'a, S: Segments> LineSteps<'a, S> {
             found.reverse();
         }
         self.found.extend(found);
-        Ok(())
+        Ok(true)
     }
 
     /// The progress of an activation before a path.

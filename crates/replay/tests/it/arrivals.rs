@@ -3,10 +3,10 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
-use afterimage_ids::{BlockId, FuncId, OpId};
+use afterimage_ids::{BlockId, FuncId, OpId, OrigOffset};
 use afterimage_profile::location::Place;
-use afterimage_profile::{Line, Resolver};
-use afterimage_program::{Names, Program, SourceMap};
+use afterimage_profile::{Line, Resolver, Source};
+use afterimage_program::{Location, Names, Program, SourceMap};
 use afterimage_replay::paths::{
     Positions, RecordedPath, Step, Window, line_arrivals, recorded_path,
 };
@@ -139,6 +139,35 @@ struct Seen {
     by_line: usize,
 }
 
+/// Lines for each `part`-th function only.
+struct SomeFunctions<'a> {
+    source: &'a SourceMap<'a>,
+    program: &'a Program,
+    part: u32,
+}
+
+impl SomeFunctions<'_> {
+    fn has(&self, function: FuncId) -> bool {
+        function.as_u32().is_multiple_of(self.part)
+    }
+}
+
+impl Source for SomeFunctions<'_> {
+    fn locate(&self, offset: OrigOffset) -> Option<Location> {
+        let function = self.program.function_at(offset)?;
+        self.has(function.id).then(|| self.source.locate(offset))?
+    }
+
+    fn files(&self) -> &[String] {
+        Source::files(self.source)
+    }
+
+    fn declared(&self, start: OrigOffset) -> Option<Location> {
+        let function = self.program.function_at(start)?;
+        self.has(function.id).then(|| self.source.declared(start))?
+    }
+}
+
 /// The run line by line. The steps are the same backwards, in parts, and without callees, as by
 /// definition. `None` if the path does not tell all arrivals.
 fn line_steps(
@@ -156,7 +185,7 @@ fn line_steps(
         snapshots: None,
         progress: &|_| {},
     };
-    let stepped = |window, reverse, enter| {
+    let stepped_by = |source: &dyn Source, patience, window, reverse, enter| {
         let wanted = WantedLines {
             window,
             within: Within::default(),
@@ -164,7 +193,8 @@ fn line_steps(
             enter,
             function: None,
         };
-        let mut steps = LineSteps::new(run, source, None, wanted).unwrap();
+        let steps = LineSteps::new(run, source, None, wanted).unwrap();
+        let mut steps = steps.with_patience(patience);
         let mut found = Vec::new();
         loop {
             match steps.next() {
@@ -175,6 +205,7 @@ fn line_steps(
             }
         }
     };
+    let stepped = |window, reverse, enter| stepped_by(source, u32::MAX, window, reverse, enter);
     let length = all.len() as u64;
     let whole = Window {
         first: 1,
@@ -197,6 +228,20 @@ fn line_steps(
         let mut backwards = own.clone();
         backwards.reverse();
         assert_eq!(stepped(window, true, Enter::Calls).unwrap(), backwards);
+        // Functions without lines are skipped, at once or later.
+        for (patience, part) in [(1, 2), (1, 3), (2, 3)] {
+            let some = SomeFunctions {
+                source,
+                program,
+                part,
+            };
+            let is_own = |step: &&LineStep| some.has(step.function);
+            for (reverse, all) in [(false, &own), (true, &backwards)] {
+                let found = stepped_by(&some, patience, window, reverse, Enter::Calls).unwrap();
+                let own = Vec::from_iter(all.iter().filter(is_own).copied());
+                assert_eq!(found, own);
+            }
+        }
         // A step in no more activations than any block since the beginning, or until the end.
         let least = |from: u64, to: u64| (from..=to).map(depth).min().unwrap();
         let begin = own.first().map_or(first, |step| step.time);
