@@ -85,6 +85,8 @@ pub mod given;
 #[doc(hidden)]
 pub mod grants;
 #[doc(hidden)]
+pub mod harness;
+#[doc(hidden)]
 pub mod info;
 #[doc(hidden)]
 pub mod instrument;

@@ -76,7 +76,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         Format::Json => Form::Json,
         Format::Bin => Form::Bin,
     };
-    let rows = &arguments.report.rows(form, arguments.limit);
+    let rows = &arguments.report.to.rows(form, arguments.limit);
     let query = arguments.at.as_ref().map(|at| AddressesQuery {
         at: at.clone(),
         instances: arguments.instances.clone(),

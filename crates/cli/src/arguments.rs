@@ -1,6 +1,7 @@
 //! Arguments shared by several commands.
 
 use std::ffi::{OsStr, OsString};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,12 +11,12 @@ use afterimage::rows::{Form, Rows};
 use afterimage::settings::Settings;
 use afterimage::sources::{Moved, SourcePaths};
 use afterimage::trace::Bounds;
-use afterimage_present::Style;
+use afterimage_present::{Format, Render, Style, render};
 use afterimage_profile::CodeFilter;
 use afterimage_profile::location::{Occurrence, number};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
-use crate::output::{Color, ToFile};
+use crate::output::{Color, ToFile, write};
 
 /// Defines the values of an option, each of which stands for the value of the same name of a
 /// library's type.
@@ -66,15 +67,22 @@ pub(crate) fn rows(text: &str) -> Result<usize, &'static str> {
     rows.map_err(|_| "give a smaller number")
 }
 
-/// Which recording a report is about, and where it goes.
-#[derive(Clone, Debug, clap::Args)]
-pub(crate) struct ReportArguments {
+/// Where a report goes.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct OutputArguments {
     /// Write the report to this file [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// When to use color
     #[arg(long, default_value = "auto", value_name = "WHEN")]
     pub color: Color,
+}
+
+/// Which recording a report is about, and where it goes.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ReportArguments {
+    #[command(flatten)]
+    pub to: OutputArguments,
     /// The recording
     #[arg(value_name = "FILE.aft")]
     pub file: PathBuf,
@@ -83,7 +91,18 @@ pub(crate) struct ReportArguments {
 /// The default number of lines of text on standard output.
 const LINES: u64 = 100;
 
-impl ReportArguments {
+impl OutputArguments {
+    /// Writes a report.
+    pub(crate) fn show(&self, report: &impl Render, format: impl Into<Format>) -> Result<()> {
+        let style = self.style();
+        self.write(|out| Ok(render(out, report, format, style)?))
+    }
+
+    /// Writes text.
+    pub(crate) fn write(&self, text: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+        write(self.output.as_deref(), false, text)
+    }
+
     /// Returns the destination of rows, and their number. The default for text on standard output
     /// is a few.
     pub(crate) fn rows(&self, form: Form, limit: Option<u64>) -> Rows<'_> {
@@ -99,6 +118,13 @@ impl ReportArguments {
     /// The style of the report.
     pub(crate) fn style(&self) -> Style {
         self.color.style(self.output.as_deref())
+    }
+}
+
+impl ReportArguments {
+    /// Adds the recording's name to an error.
+    pub(crate) fn named<T>(&self, result: Result<T>) -> Result<T> {
+        result.with_context(|| self.file.display().to_string())
     }
 }
 

@@ -4,7 +4,7 @@ use afterimage::named::{NamedProgram, with_names};
 use afterimage::path::{numbering, which_call};
 use afterimage::{ActivationQuery, Session};
 use afterimage_ids::FuncId;
-use afterimage_present::{CallReport, CallView, Render, Scene, render};
+use afterimage_present::{CallReport, CallView, Render, Scene};
 use afterimage_profile::location::Occurrence;
 use afterimage_replay::paths::{Places, kth_call};
 use anyhow::{Context, Result};
@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use crate::arguments::{ReportArguments, SourceArguments, formats, occurrence};
 use crate::exit::Exit;
 use crate::lens::traced;
-use crate::output::{say_not_at_hand, write};
+use crate::output::say_not_at_hand;
 
 /// Show who called whom, and single calls
 ///
@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         return Ok(Exit::Success);
     }
     let found = with_names(&session, |program| arguments.answer(program));
-    found.with_context(|| arguments.report.file.display().to_string())?;
+    arguments.report.named(found)?;
     say_not_at_hand(&sources, session.code());
     Ok(Exit::Success)
 }
@@ -116,15 +116,12 @@ impl Arguments {
                 places: &Places::new(code, bytes, program.source),
                 sources: &**program.session.sources(),
                 left_out: &path.segments().directory().left_out,
-                style: self.report.style(),
+                style: self.report.to.style(),
             },
         })
     }
 
     fn shown(&self, report: &impl Render) -> Result<()> {
-        let (output, style) = (self.report.output.as_deref(), self.report.style());
-        write(output, false, |out| {
-            Ok(render(out, report, self.format, style)?)
-        })
+        self.report.to.show(report, self.format)
     }
 }

@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use afterimage::currency::question::{CurrencyQuery, refuse_unlike};
 use afterimage::files;
-use afterimage_present::{CurrenciesView, CurrencyView, render};
+use afterimage_present::{CurrenciesView, CurrencyView};
 use afterimage_profile::location::split_occurrence;
 use anyhow::{Result, bail};
 
 use crate::arguments::{ReportArguments, SourceArguments, entries, formats};
 use crate::exit::Exit;
 use crate::lens::{traced_whole, values};
-use crate::output::{say_not_at_hand, write};
+use crate::output::say_not_at_hand;
 
 /// Show whether variables of an optimised run are current
 ///
@@ -95,18 +95,14 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         values(session)?;
     }
     let reports = query.answer([&a, &b])?;
-    let (output, style) = (arguments.report.output.as_deref(), arguments.report.style());
-    write(output, false, |out| {
-        match (&arguments.var, reports.first()) {
-            (Some(_), Some(report)) => {
-                let all = arguments.all;
-                let view = CurrencyView { report, all };
-                render(out, &view, arguments.format, style)?;
-            }
-            _ => render(out, &CurrenciesView(&reports), arguments.format, style)?,
+    let (to, format) = (&arguments.report.to, arguments.format);
+    match (&arguments.var, reports.first()) {
+        (Some(_), Some(report)) => {
+            let all = arguments.all;
+            to.show(&CurrencyView { report, all }, format)?;
         }
-        Ok(())
-    })?;
+        _ => to.show(&CurrenciesView(&reports), format)?,
+    }
     say_not_at_hand(&sources, a.code());
     Ok(Exit::Success)
 }

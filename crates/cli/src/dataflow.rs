@@ -3,13 +3,11 @@
 use afterimage::dataflow::DataflowQuery;
 use afterimage::files;
 use afterimage::named::{NamedProgram, with_names};
-use afterimage_present::render;
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries, formats};
 use crate::exit::Exit;
 use crate::lens::traced_whole;
-use crate::output::write;
 
 /// Answer a GEN-KILL question at each execution of a place
 ///
@@ -116,11 +114,9 @@ impl Arguments {
                 );
             }
         }
-        let style = self.report.style();
+        let style = self.report.to.style();
         found.shown(query, program, style, |view| {
-            write(self.report.output.as_deref(), false, |out| {
-                Ok(render(out, view, self.format, style)?)
-            })
+            self.report.to.show(view, self.format)
         })
     }
 }

@@ -2,13 +2,12 @@
 
 use afterimage::DepsQuery;
 use afterimage::check::{self, Needs};
-use afterimage_present::{DepsAlong, DepsDirection, render};
+use afterimage_present::{DepsAlong, DepsDirection};
 use anyhow::Result;
 
 use crate::arguments::{ReportArguments, formats};
 use crate::exit::Exit;
 use crate::lens;
-use crate::output::write;
 
 /// Show what one execution of a statement depends on
 ///
@@ -84,10 +83,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         DepsDirection::Backward => lens::answered(session, |session| session.deps(&query))?,
         DepsDirection::Forward => lens::with_values(session)?.deps(&query)?,
     };
-    let (output, style) = (arguments.report.output.as_deref(), arguments.report.style());
-    write(output, false, |out| {
-        Ok(render(out, &report, arguments.format, style)?)
-    })?;
+    arguments.report.to.show(&report, arguments.format)?;
     Ok(Exit::Success)
 }
 

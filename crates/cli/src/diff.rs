@@ -14,10 +14,10 @@ use afterimage::sources::{FirstOf, SourcePaths};
 use afterimage_present::{NextQuestion, PresentError, render};
 use anyhow::{Result, bail};
 
-use crate::arguments::{CodeArguments, SourceArguments, formats, rows};
+use crate::arguments::{CodeArguments, OutputArguments, SourceArguments, formats, rows};
 use crate::exit::Exit;
 use crate::lens::{self, session, traced};
-use crate::output::{Color, say, say_not_at_hand, write};
+use crate::output::{say, say_not_at_hand};
 
 /// Show where two executions first differ
 ///
@@ -59,12 +59,8 @@ pub(crate) struct Arguments {
     /// Output format
     #[arg(long, default_value = "text")]
     format: Format,
-    /// Write the report to this file [default: standard output]
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// When to use color
-    #[arg(long, default_value = "auto", value_name = "WHEN")]
-    color: Color,
+    #[command(flatten)]
+    to: OutputArguments,
     /// Recordings of correct executions
     #[arg(long, value_name = "FILE.aft", num_args = 1..)]
     pass: Vec<PathBuf>,
@@ -166,14 +162,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
 
 impl Arguments {
     fn compare(&self, sessions: [&Session; 2]) -> Result<()> {
-        let output = self.output.as_deref();
-        let style = self.color.style(output);
+        let style = self.to.style();
         let alike = match Programs::of(sessions) {
             Programs::Same => None,
             Programs::Alike(alike) => Some(alike),
             Programs::Versions => {
                 return versions(sessions, self.top, |view| {
-                    write(output, false, |out| {
+                    self.to.write(|out| {
                         render(out, view, self.format, style)?;
                         self.slices(out, sessions, || view.questions())
                     })
@@ -188,7 +183,7 @@ impl Arguments {
             style,
         };
         same(sessions, alike, &query, |view| {
-            write(output, false, |out| {
+            self.to.write(|out| {
                 render(out, view, self.format, style)?;
                 self.slices(out, sessions, || view.questions())
             })
@@ -215,12 +210,8 @@ impl Arguments {
             },
             sources: &sources,
         };
-        let output = self.output.as_deref();
-        let style = self.color.style(output);
         rank(&passing, &failing, &query, |report| {
-            write(output, false, |out| {
-                Ok(render(out, report, self.format, style)?)
-            })
+            self.to.show(report, self.format)
         })
     }
 
@@ -236,7 +227,7 @@ impl Arguments {
         }
         let shown = SlicesShown {
             limit: self.top.unwrap_or(LINES),
-            style: self.color.style(self.output.as_deref()),
+            style: self.to.style(),
             ensure_values: &|session| lens::values(session).map(|_| ()),
         };
         if !write_slices(out, sessions, &questions()?, &shown)? {

@@ -4,12 +4,11 @@ use std::path::PathBuf;
 
 use afterimage::files;
 use afterimage::info::info;
-use afterimage_present::render;
+
 use anyhow::{Context, Result, bail};
 
-use crate::arguments::formats;
+use crate::arguments::{OutputArguments, formats};
 use crate::exit::Exit;
-use crate::output::write;
 use crate::progress::Terminal;
 
 /// Show what a recording holds, and how the run ended
@@ -42,9 +41,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let wanted = (arguments.sizes, arguments.sources);
     let report = info(&arguments.file, &file, &loaded, wanted, &Terminal);
     let report = report.with_context(name)?;
-    write(None, false, |out| {
-        Ok(render(out, &report, arguments.format, Default::default())?)
-    })?;
+    OutputArguments::default().show(&report, arguments.format)?;
     // Everything that can be reported was reported.
     if !report.problems.is_empty() {
         bail!("{}: {}", name(), report.problems.join("; "));

@@ -4,13 +4,12 @@ use std::path::PathBuf;
 
 use afterimage::Session;
 use afterimage::diff::versions::{MatchQuery, matched};
-use afterimage_present::render;
 use anyhow::{Result, bail};
 
-use crate::arguments::{formats, rows};
+use crate::arguments::{OutputArguments, formats, rows};
 use crate::exit::Exit;
 use crate::lens::traced_whole;
-use crate::output::{Color, say, write};
+use crate::output::say;
 
 /// Match the statements of two versions of a program
 ///
@@ -48,12 +47,8 @@ pub(crate) struct Arguments {
     /// Output format; csv has one row per statement
     #[arg(long, default_value = "text")]
     format: Format,
-    /// Write the report to this file [default: standard output]
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// When to use color
-    #[arg(long, default_value = "auto", value_name = "WHEN")]
-    color: Color,
+    #[command(flatten)]
+    to: OutputArguments,
     /// The first version, such as the unoptimised one
     #[arg(value_name = "A.aft")]
     a: PathBuf,
@@ -89,13 +84,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
                 of_b.words(),
             ));
         },
-        |report| {
-            let output = arguments.output.as_deref();
-            let style = arguments.color.style(output);
-            write(output, false, |out| {
-                Ok(render(out, report, arguments.format, style)?)
-            })
-        },
+        |report| arguments.to.show(report, arguments.format),
     )?;
     Ok(Exit::Success)
 }

@@ -2,13 +2,11 @@
 
 use afterimage::memory::{MemoryBytes, MemoryQuery, addresses};
 use afterimage::rows::Form;
-use afterimage_present::{MemoryReport, render};
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries, formats};
 use crate::exit::Exit;
 use crate::lens;
-use crate::output::write;
 
 /// Show what memory held, who wrote it, and who uses it next
 ///
@@ -92,7 +90,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         true => Ok(None),
     };
     if let Some(report) = early.with_context(name)? {
-        return show(&arguments, &report);
+        arguments.report.to.show(&report, arguments.format)?;
+        return Ok(Exit::Success);
     }
     let traced = lens::with_whole_path(session)?;
     let ensure = || lens::values(&traced).map(|_| ());
@@ -101,19 +100,12 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             Format::Text => Form::Text,
             Format::Json => Form::Json,
         };
-        let rows = &arguments.report.rows(form, arguments.limit);
+        let rows = &arguments.report.to.rows(form, arguments.limit);
         let written = query.write_accesses(&traced, &ensure, rows);
         written.with_context(name)?;
         return Ok(Exit::Success);
     }
     let report = query.answer(&traced, &ensure).with_context(name)?;
-    show(&arguments, &report)
-}
-
-fn show(arguments: &Arguments, report: &MemoryReport) -> Result<Exit> {
-    let (out, style) = (arguments.report.output.as_deref(), arguments.report.style());
-    write(out, false, |out| {
-        Ok(render(out, report, arguments.format, style)?)
-    })?;
+    arguments.report.to.show(&report, arguments.format)?;
     Ok(Exit::Success)
 }

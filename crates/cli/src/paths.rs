@@ -5,12 +5,11 @@ use afterimage_present::{
     PathsJson, TraceForm, Whole, found_text, hot_text, paths_json, trace_counts_text, traces_text,
 };
 use afterimage_replay::paths::CountOrder;
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use crate::arguments::ReportArguments;
 use crate::exit::Exit;
 use crate::lens::finished;
-use crate::output::write;
 
 /// Show which paths a run took, and how often
 ///
@@ -99,7 +98,7 @@ const TEXT_ROWS: usize = 25;
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let session = finished(&arguments.report.file)?;
-    let (output, style) = (arguments.report.output.as_deref(), arguments.report.style());
+    let style = arguments.report.to.style();
     let form = match arguments.form {
         None | Some(Form::Blocks) => TraceForm::Blocks,
         Some(Form::Dbb) => TraceForm::Dynamic,
@@ -111,7 +110,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         Whole::Beginning
     };
     let found = arguments.query().answer(&session, |found, names| {
-        write(output, false, |out| {
+        arguments.report.to.write(|out| {
             match (arguments.format, found) {
                 (Format::Json, found) => paths_json(out, found, names)?,
                 (Format::Text, PathsJson::Found(found)) => found_text(out, found, names, style)?,
@@ -126,7 +125,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             Ok(())
         })
     });
-    found.with_context(|| arguments.report.file.display().to_string())?;
+    arguments.report.named(found)?;
     Ok(Exit::Success)
 }
 

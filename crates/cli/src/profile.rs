@@ -13,10 +13,12 @@ use afterimage_trace::TraceWriter;
 use anyhow::{Context, Result, bail};
 use clap::ArgMatches;
 
-use crate::arguments::{CodeArguments, RunArguments, SourceArguments, choices, formats};
+use crate::arguments::{
+    CodeArguments, OutputArguments, RunArguments, SourceArguments, choices, formats,
+};
 use crate::exit::Exit;
 use crate::lens;
-use crate::output::{Color, say, say_not_at_hand, write};
+use crate::output::{say, say_not_at_hand, write};
 use crate::progress::Terminal;
 use crate::record::execute;
 use crate::signals::{Watch, leave_scratch};
@@ -85,17 +87,8 @@ pub(crate) struct Arguments {
     /// Output format
     #[arg(long, default_value = "text", help_heading = "Report")]
     format: Format,
-    /// Write the report to this file [default: standard output]
-    #[arg(short, long, value_name = "FILE", help_heading = "Report")]
-    output: Option<PathBuf>,
-    /// When to use color
-    #[arg(
-        long,
-        default_value = "auto",
-        value_name = "WHEN",
-        help_heading = "Report"
-    )]
-    color: Color,
+    #[command(flatten, next_help_heading = "Report")]
+    to: OutputArguments,
     /// How to place counters, which changes no count [default: program, or feedback with
     /// --weights]; program uses the counts of an earlier long run of the program if the cache has
     /// them
@@ -330,17 +323,14 @@ impl Arguments {
             sort: self.sort.map(Sort::from),
             ..self.query()?
         };
-        let out = self.output.as_deref();
-        let style = self.color.style(out);
         compare([a, &b], &query, a.sources(), &Terminal, |view| {
-            write(out, false, |out| Ok(render(out, view, self.format, style)?))
+            self.to.show(view, self.format)
         })
     }
 
     fn report(&self, profiled: &Profiled<'_>) -> Result<()> {
         let options = self.query()?.options(profiled)?;
-        let out = self.output.as_deref();
-        let style = self.color.style(out);
+        let (out, style) = (self.to.output.as_deref(), self.to.style());
         profiled.refuse_format(self.format.into())?;
         profiled.note().into_iter().for_each(say);
         if self.by == Some(ByArgument::Line) || matches!(self.format, Format::Lcov | Format::Html) {

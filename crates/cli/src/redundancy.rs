@@ -3,13 +3,12 @@
 use afterimage::check::{self, Needs};
 use afterimage::named::{NamedProgram, with_names};
 use afterimage::redundancy::RedundancyQuery;
-use afterimage_present::{RedundancyOf, render};
-use anyhow::{Context, Result, bail};
+use afterimage_present::RedundancyOf;
+use anyhow::{Result, bail};
 
 use crate::arguments::{ReportArguments, entries, formats};
 use crate::exit::Exit;
 use crate::lens;
-use crate::output::write;
 
 /// Show redundant loads and expressions
 ///
@@ -76,13 +75,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     check::places(&session, Needs::Path, arguments.function.as_deref())?;
     let session = lens::with_path(session)?;
     let found = with_names(&session, |program| arguments.answer(program));
-    found.with_context(|| arguments.report.file.display().to_string())?;
+    arguments.report.named(found)?;
     Ok(Exit::Success)
 }
 
 impl Arguments {
     fn answer(&self, program: NamedProgram<'_>) -> Result<()> {
-        let screen = self.format == Format::Text && self.report.output.is_none();
+        let screen = self.format == Format::Text && self.report.to.output.is_none();
         let query = RedundancyQuery {
             of: if self.expressions {
                 RedundancyOf::Expressions
@@ -94,10 +93,7 @@ impl Arguments {
             ways: self.paths.unwrap_or(0),
             by_path: !self.exact_only,
         };
-        let style = self.report.style();
-        let view = query.shown(program, style)?;
-        write(self.report.output.as_deref(), false, |out| {
-            Ok(render(out, &view, self.format, style)?)
-        })
+        let view = query.shown(program, self.report.to.style())?;
+        self.report.to.show(&view, self.format)
     }
 }

@@ -8,14 +8,14 @@ use afterimage_analyses::simulate::{
     CacheSpec, LevelSpec, MissesBy, PredictorSpec, Spec, StoredSimulation, StoredSimulations,
     Summary, stored_simulations,
 };
-use afterimage_present::{HistoriesView, MissesView, Render, WorstView, render, shell_name};
+use afterimage_present::{HistoriesView, MissesView, Render, WorstView, shell_name};
 use afterimage_profile::location::{Place, Resolved};
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, choices, entries, formats};
 use crate::exit::Exit;
 use crate::lens::{self, traced_whole};
-use crate::output::{say, write};
+use crate::output::say;
 
 /// Simulate branch predictors and caches on a run
 ///
@@ -174,7 +174,7 @@ impl Arguments {
     /// Writes the results.
     fn shown(&self, program: NamedProgram<'_>, summaries: &[Summary]) -> Result<()> {
         let few = matches!(self.format, Format::Text).then_some(ROWS);
-        let scene = program.scene(self.report.style());
+        let scene = program.scene(self.report.to.style());
         missed(
             program,
             summaries,
@@ -185,10 +185,7 @@ impl Arguments {
     }
 
     fn rendered(&self, report: &impl Render) -> Result<()> {
-        let (output, style) = (self.report.output.as_deref(), self.report.style());
-        write(output, false, |out| {
-            Ok(render(out, report, self.format, style)?)
-        })
+        self.report.to.show(report, self.format)
     }
 
     /// The resolved place, if its history can be requested in this way.
@@ -219,7 +216,7 @@ impl Arguments {
         place: &str,
         resolved: &Resolved,
     ) -> Result<()> {
-        let scene = program.scene(self.report.style());
+        let scene = program.scene(self.report.to.style());
         let histories = simulate::histories(stored, &resolved.place, place)?;
         let Some(which) = resolved.occurrence else {
             return self.rendered(&HistoriesView {
@@ -228,7 +225,7 @@ impl Arguments {
                 limit: self.top.unwrap_or(LINES),
             });
         };
-        write(self.report.output.as_deref(), false, |out| {
+        self.report.to.write(|out| {
             if !matches!(self.format, Format::Text) {
                 bail!(
                     "the result of one execution is only written as text; {place} without # has \
@@ -244,7 +241,7 @@ impl Arguments {
         if matches!(self.format, Format::Csv) {
             bail!("--worst writes only text or JSON; --by instruction writes everything as CSV");
         }
-        let scene = program.scene(self.report.style());
+        let scene = program.scene(self.report.to.style());
         let values = lens::values_if_built(program.session)?;
         if values.is_none() {
             say(format_args!(

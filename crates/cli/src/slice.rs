@@ -267,7 +267,7 @@ impl Arguments {
 
     fn limit(&self) -> usize {
         let on_screen =
-            self.format == Format::Text && self.report.output.is_none() && !self.annotate;
+            self.format == Format::Text && self.report.to.output.is_none() && !self.annotate;
         let limit = self.limit.or(on_screen.then_some(ROWS));
         limit.map_or(usize::MAX, |limit| {
             usize::try_from(limit).unwrap_or(usize::MAX)
@@ -307,7 +307,7 @@ impl Arguments {
             sources: found.sources(),
             edges,
         };
-        let (output, style) = (self.report.output.as_deref(), self.report.style());
+        let (output, style) = (self.report.to.output.as_deref(), self.report.to.style());
         let written = write(output, false, |out| {
             render(out, &view, self.format, style)?;
             match found.scene.filter(|_| self.chain) {

@@ -3,13 +3,11 @@
 use afterimage::StateQuery;
 use afterimage::check::{self, Needs};
 use afterimage::files;
-use afterimage_present::render;
 use anyhow::Result;
 
 use crate::arguments::{CodeArguments, ReportArguments, SourceArguments, formats};
 use crate::exit::Exit;
 use crate::lens;
-use crate::output::write;
 
 /// Show the call stack and its variables at a moment
 ///
@@ -93,9 +91,6 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         Some(view) => view,
         None => lens::answered(session, |session| session.state(&query))?,
     };
-    let (output, style) = (arguments.report.output.as_deref(), arguments.report.style());
-    write(output, false, |out| {
-        Ok(render(out, &view, arguments.format, style)?)
-    })?;
+    arguments.report.to.show(&view, arguments.format)?;
     Ok(Exit::Success)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use afterimage::check::{self, Needs};
 use afterimage::rows::Form;
 use afterimage::trace::{Level as By, StepInto, TraceQuery};
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
 use crate::arguments::{
     CodeArguments, ReportArguments, SourceArguments, StretchArguments, entries,
@@ -134,7 +134,7 @@ impl Arguments {
     fn entries(&self) -> Option<u64> {
         let StretchArguments { from, to } = &self.stretch;
         let whole = self.last.is_some() || from.is_some() && to.is_some();
-        let is_long = self.format == Format::Text && !whole && self.report.output.is_none();
+        let is_long = self.format == Format::Text && !whole && self.report.to.output.is_none();
         match self.limit {
             Some(Limit::Entries(entries)) => Some(entries),
             None if is_long => Some(LINES),
@@ -178,7 +178,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let session = session(&arguments.report.file)?;
     let session = session.looking_at(code.clone()).reading(sources.clone());
     let is_stretch = query.use_words(&session)?;
-    let (output, style) = (arguments.report.output.as_deref(), arguments.report.style());
+    let (output, style) = (
+        arguments.report.to.output.as_deref(),
+        arguments.report.to.style(),
+    );
     let form = match arguments.format {
         Format::Text => Form::Text,
         Format::Json => Form::Json,
@@ -193,7 +196,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             query.write(session, false, form, shown, |tell| tell(&mut told))?;
             Ok(told)
         });
-        if let Some(told) = told.with_context(|| arguments.report.file.display().to_string())? {
+        if let Some(told) = arguments.report.named(told)? {
             write(output, arguments.format == Format::Bin, |out| {
                 Ok(out.write_all(&told)?)
             })?;
@@ -209,7 +212,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let written = query.write(&session, is_stretch, form, shown, |told| {
         write(output, arguments.format == Format::Bin, |out| told(out))
     });
-    written.with_context(|| arguments.report.file.display().to_string())?;
+    arguments.report.named(written)?;
     say_not_at_hand(&sources, &code);
     Ok(Exit::Success)
 }

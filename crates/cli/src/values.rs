@@ -6,13 +6,12 @@ use afterimage::values::{
     ConditionQuery, Detail, Instances, InstancesError, ValuesQuery, VariableQuery, Wanted,
     write_load_values, write_loaded,
 };
-use afterimage_present::{Render, render};
+use afterimage_present::Render;
 use anyhow::{Context, Result, anyhow, bail};
 
 use crate::arguments::{ReportArguments, entries};
 use crate::exit::Exit;
 use crate::lens;
-use crate::output::write;
 
 /// Show the values of a statement or a variable over the run
 ///
@@ -158,7 +157,7 @@ impl Arguments {
             Format::Json => Form::Json,
             Format::Bin => Form::Bin,
         };
-        self.report.rows(form, self.limit)
+        self.report.to.rows(form, self.limit)
     }
 
     fn query(&self) -> Result<ValuesQuery> {
@@ -183,9 +182,7 @@ impl Arguments {
             Format::Text => afterimage_present::Format::Text,
             Format::Json | Format::Bin => afterimage_present::Format::Json,
         };
-        write(self.report.output.as_deref(), false, |out| {
-            Ok(render(out, report, format, self.report.style())?)
-        })?;
+        self.report.to.show(report, format)?;
         Ok(Exit::Success)
     }
 }

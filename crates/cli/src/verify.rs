@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use afterimage::files;
 use afterimage::verify::{Execute, verify};
-use afterimage_present::{counted, render};
+use afterimage_present::counted;
 use afterimage_trace::{TraceError, repair};
 use anyhow::Result;
 
-use crate::arguments::formats;
+use crate::arguments::{OutputArguments, formats};
 use crate::exit::Exit;
-use crate::output::{say, write};
+use crate::output::say;
 use crate::progress::Terminal;
 
 /// Check a recording: every byte, and that the run repeats
@@ -92,9 +92,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<Exit> {
     };
     let module = || Ok(files::recorded_program(at, &file)?.module);
     let report = verify(at, &file, module, execute, &Terminal)?;
-    write(None, false, |out| {
-        Ok(render(out, &report, arguments.format, Default::default())?)
-    })?;
+    OutputArguments::default().show(&report, arguments.format)?;
     Ok(if report.sound {
         Exit::Success
     } else {

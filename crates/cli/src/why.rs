@@ -10,7 +10,7 @@ use clap::ArgGroup;
 use crate::arguments::{CodeArguments, ReportArguments, SourceArguments, entries};
 use crate::exit::Exit;
 use crate::lens;
-use crate::output::{say_not_at_hand, write};
+use crate::output::say_not_at_hand;
 
 /// Explain where a value came from, step by step
 ///
@@ -135,8 +135,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             found.with_context(|| file.display().to_string())?;
         }
     }
-    let (query, output) = (arguments.query(), arguments.report.output.as_deref());
-    let style = arguments.report.style();
+    let (query, style) = (arguments.query(), arguments.report.to.style());
     let form = match arguments.format {
         Format::Text if arguments.all => Form::Text(Rest::Shown, style),
         Format::Text => Form::Text(Rest::Hidden("--all shows them"), style),
@@ -154,15 +153,14 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     });
     let about = || file.display().to_string();
     if let Some(told) = early.with_context(about)? {
-        write(output, false, |out| Ok(out.write_all(&told)?))?;
+        arguments.report.to.write(|out| Ok(out.write_all(&told)?))?;
         say_not_at_hand(&sources, &code);
         return Ok(Exit::Success);
     }
     let found = lens::opened(&session, |scene| {
         let start = query.start(scene)?;
-        write(output, false, |out| {
-            start.show(out, scene, query.steps, form)
-        })
+        let to = &arguments.report.to;
+        to.write(|out| start.show(out, scene, query.steps, form))
     });
     found.with_context(about)?;
     say_not_at_hand(&sources, &code);

@@ -2,13 +2,13 @@
 
 use afterimage::WhyNotQuery;
 use afterimage::check::{self, Needs};
-use afterimage_present::{WhyNotView, render};
+use afterimage_present::WhyNotView;
 use anyhow::Result;
 
 use crate::arguments::{CodeArguments, ReportArguments, SourceArguments, entries, formats};
 use crate::exit::Exit;
 use crate::lens;
-use crate::output::{pasted, say_not_at_hand, write};
+use crate::output::{pasted, say_not_at_hand};
 
 /// Explain why a line did not run
 ///
@@ -65,10 +65,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         report: &session.why_not(&query)?,
         file: pasted(file),
     };
-    let (output, style) = (arguments.report.output.as_deref(), arguments.report.style());
-    write(output, false, |out| {
-        Ok(render(out, &view, arguments.format, style)?)
-    })?;
+    arguments.report.to.show(&view, arguments.format)?;
     say_not_at_hand(&sources, session.code());
     Ok(Exit::Success)
 }
