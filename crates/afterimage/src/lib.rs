@@ -66,6 +66,8 @@ mod debug_information;
 pub mod debugger;
 mod deps;
 #[doc(hidden)]
+pub mod destination;
+#[doc(hidden)]
 pub mod diff;
 mod early;
 #[doc(hidden)]
