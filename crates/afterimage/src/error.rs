@@ -129,6 +129,9 @@ pub enum Reason {
     /// Built data was removed as soon as it existed.
     #[error("the {0} that was just built is missing")]
     Gone(&'static str),
+    /// Removing parts of the recording was cancelled.
+    #[error("removing parts was interrupted; nothing is changed")]
+    NotRemoved,
     /// The work was cancelled.
     #[error("building the values was interrupted {how}")]
     Cancelled {

@@ -9,7 +9,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use afterimage_record::engine_description;
 use afterimage_trace::{Kind, TraceError, TraceFile, TraceWriter};
@@ -65,12 +65,16 @@ pub struct Stripped {
 ///
 /// # Errors
 /// If the recording was cut off or made with another engine, so that nothing can be rebuilt; if it
-/// is damaged or cannot be written, or the program is still running.
-pub fn strip(at: &Path, monitor: &dyn Monitor) -> Result<Stripped, SessionError> {
-    stripped(at, monitor).map_err(|why| SessionError::new(at, why))
+/// is damaged or cannot be written, the program is still running, or `stop` is set.
+pub fn strip(
+    at: &Path,
+    monitor: &dyn Monitor,
+    stop: &AtomicBool,
+) -> Result<Stripped, SessionError> {
+    stripped(at, monitor, stop).map_err(|why| SessionError::new(at, why))
 }
 
-fn stripped(at: &Path, monitor: &dyn Monitor) -> Result<Stripped, Reason> {
+fn stripped(at: &Path, monitor: &dyn Monitor, stop: &AtomicBool) -> Result<Stripped, Reason> {
     let file = TraceFile::open(at)?;
     if let Some(recorder) = recorder(at, &file) {
         return Err(Reason::StillRecorded(recorder));
@@ -91,9 +95,9 @@ fn stripped(at: &Path, monitor: &dyn Monitor) -> Result<Stripped, Reason> {
     rewritten(
         at,
         &file,
-        monitor,
+        (monitor, stop),
         |kind| !MADE.contains(&kind),
-        || TraceWriter::rewrite_without(at, &MADE),
+        || TraceWriter::rewrite_without(at, &MADE, stop),
     )
 }
 
@@ -112,12 +116,20 @@ pub struct Kept {
 ///
 /// # Errors
 /// If there are neither counts nor a path, the recording was cut off, is damaged or cannot be
-/// written, or the program is still running.
-pub fn strip_inputs(at: &Path, monitor: &dyn Monitor) -> Result<(Stripped, Kept), SessionError> {
-    without_inputs(at, monitor).map_err(|why| SessionError::new(at, why))
+/// written, the program is still running, or `stop` is set.
+pub fn strip_inputs(
+    at: &Path,
+    monitor: &dyn Monitor,
+    stop: &AtomicBool,
+) -> Result<(Stripped, Kept), SessionError> {
+    without_inputs(at, monitor, stop).map_err(|why| SessionError::new(at, why))
 }
 
-fn without_inputs(at: &Path, monitor: &dyn Monitor) -> Result<(Stripped, Kept), Reason> {
+fn without_inputs(
+    at: &Path,
+    monitor: &dyn Monitor,
+    stop: &AtomicBool,
+) -> Result<(Stripped, Kept), Reason> {
     let file = TraceFile::open(at)?;
     if let Some(recorder) = recorder(at, &file) {
         return Err(Reason::StillRecorded(recorder));
@@ -137,9 +149,9 @@ fn without_inputs(at: &Path, monitor: &dyn Monitor) -> Result<(Stripped, Kept), 
     let stripped = rewritten(
         at,
         &file,
-        monitor,
+        (monitor, stop),
         |kind| KEPT.contains(&kind),
-        || TraceWriter::rewrite_as(at, &meta, &KEPT),
+        || TraceWriter::rewrite_as(at, &meta, &KEPT, stop),
     )?;
     Ok((stripped, kept))
 }
@@ -149,7 +161,7 @@ fn without_inputs(at: &Path, monitor: &dyn Monitor) -> Result<(Stripped, Kept), 
 fn rewritten(
     at: &Path,
     file: &TraceFile,
-    monitor: &dyn Monitor,
+    (monitor, stop): (&dyn Monitor, &AtomicBool),
     stays: impl Fn(Kind) -> bool,
     rewrite: impl FnOnce() -> Result<(), TraceError>,
 ) -> Result<Stripped, Reason> {
@@ -159,20 +171,32 @@ fn rewritten(
             is_bare = false;
             continue;
         }
-        while section.advance()? {}
+        while section.advance()? {
+            if stop.load(Ordering::SeqCst) {
+                return Err(Reason::NotRemoved);
+            }
+        }
     }
     let length = || fs::metadata(at).map_or(0, |file| file.len());
     let before = length();
     if !is_bare || file.ignored_bytes() > 0 {
         // This fails if the file cannot be written, or unknown bytes follow the recording.
         let lost = "nothing can be removed from the recording";
-        append(at, file, lost, monitor, &AtomicBool::new(false))?;
+        append(at, file, lost, monitor, stop).map_err(not_removed)?;
     }
     if !is_bare {
-        rewrite()?;
+        rewrite().map_err(|error| not_removed(error.into()))?;
     }
     Ok(Stripped {
         before,
         after: length(),
     })
+}
+
+/// The same for all ways to be stopped.
+fn not_removed(why: Reason) -> Reason {
+    match why {
+        Reason::Cancelled { .. } | Reason::File(TraceError::Stopped) => Reason::NotRemoved,
+        why => why,
+    }
 }

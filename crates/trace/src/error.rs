@@ -67,6 +67,9 @@ pub enum TraceError {
         /// Its length.
         bytes: u64,
     },
+    /// The work was stopped.
+    #[error("rewriting the trace file was interrupted; it is unchanged")]
+    Stopped,
     /// The file has no bytes.
     #[error("the file is empty")]
     Empty,
