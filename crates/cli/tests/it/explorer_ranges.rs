@@ -270,6 +270,34 @@ fn the_control_flow_of_a_range_is_that_of_a_naive_trace() {
     );
 }
 
+#[test]
+fn a_moment_in_inlined_library_code_names_the_line_that_called_it() {
+    let sandbox = Sandbox::new();
+    sandbox.rust("sorts", SORTS);
+    sandbox.ok("record -o run.aft sorts.wasm");
+    let page = Page::of(&sandbox, "run.aft");
+    let length = number(&page.doc("moment", &[("at", "end")])["length"]);
+    let mut numbers = SplitMix64(3);
+    let mut called = 0;
+    for _ in 0..seeds(40) {
+        let at = format!("t={}", 1 + numbers.next() % length);
+        let named = page.doc("moment", &[("at", &at)]);
+        let Some(place) = named["around"].as_object() else {
+            continue;
+        };
+        assert!(
+            place["file"].as_str().unwrap().ends_with("sorts.rs"),
+            "{named}"
+        );
+        assert_ne!(named["around"], named["source"], "{named}");
+        // The state at the same place has the same line.
+        let state = page.doc("state", &[("at", named["at"].as_str().unwrap())]);
+        assert_eq!(named["around"], state["frames"][0]["around"], "{at}");
+        called += 1;
+    }
+    assert!(called > 0, "no moment is in inlined library code");
+}
+
 /// What a naive trace says of a function in a stretch.
 #[derive(Default)]
 struct Naive {
