@@ -5,7 +5,7 @@ use afterimage_present::document::WithRows;
 use afterimage_present::values::{ConditionReport, ValuesReport, VariableReport};
 use afterimage_present::{
     ActivationReport, AddressStatsHead, AddressesHead, CompareDocument, CurrencyDocument,
-    DataflowDocument, DepsDirection, DepsReport, ExecutionsDocument, FilesDocument,
+    DataflowDocument, DepsDirection, DepsReport, ExecutionsDocument, FilesDocument, FlowDocument,
     InfluenceDocument, MatchDocument, MemoryReport, MomentDocument, NoSources, OutputDocument,
     PathsDocument, ProfileDocument, RedundancyDocument, SimulateHead, SliceReport, SourceDocument,
     StateView, Style, WhyNotReport, paths_document,
@@ -27,7 +27,7 @@ use crate::early;
 use crate::error::QuestionError;
 use crate::explain::{Scene, explain};
 use crate::explore::{
-    ExecutionsQuery, InfluenceQuery, MomentQuery, OutputQuery, SourceQuery, files,
+    ExecutionsQuery, FlowQuery, InfluenceQuery, MomentQuery, OutputQuery, SourceQuery, files,
 };
 use crate::memory::MemoryQuery;
 use crate::named::{NamedProgram, with_names};
@@ -409,6 +409,15 @@ impl Session {
     /// # Errors
     /// If no code comes from the file, or as [`files`](Self::files).
     pub fn source(&self, query: &SourceQuery) -> Result<SourceDocument, QuestionError> {
+        self.about(|| query.answer(self))
+    }
+
+    /// How often were a function's blocks, edges and path traces executed in a stretch of the run?
+    /// Builds the path if it does not exist yet.
+    ///
+    /// # Errors
+    /// If there is no such function, or the recording is damaged.
+    pub fn flow(&self, query: &FlowQuery) -> Result<FlowDocument, QuestionError> {
         self.about(|| query.answer(self))
     }
 

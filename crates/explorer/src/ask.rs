@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use afterimage::check;
 use afterimage::explain::explain_with;
-use afterimage::explore::{ExecutionsQuery, InfluenceQuery, MomentQuery, OutputQuery, SourceQuery};
+use afterimage::explore::{
+    ExecutionsQuery, FlowQuery, InfluenceQuery, MomentQuery, OutputQuery, SourceQuery,
+};
 use afterimage::export::{ExportFormat, ExportQuery, Least};
 use afterimage::files::Loaded;
 use afterimage::info::info;
@@ -62,7 +64,7 @@ pub(crate) fn lane(command: &str, parameters: &Parameters) -> Option<Lane> {
         {
             Lane::Counts
         }
-        "source" | "cfg" | "calls" | "paths" | "export" => Lane::Path,
+        "source" | "cfg" | "flow" | "calls" | "paths" | "export" => Lane::Path,
         "executions" if !parameters.has_limit(ExecutionsQuery::FEW) => Lane::Path,
         "executions" | "moment" | "trace" | "state" | "why" | "why-not" | "deps" | "values"
         | "memory" | "output" | "influence" => Lane::Values,
@@ -82,6 +84,10 @@ pub(crate) fn as_command(command: &str, parameters: &Parameters, file: &str) -> 
             "{} --annotate",
             Parameters::default().command("profile", file)
         ),
+        "flow" => {
+            let function = parameters.clone().text("function").unwrap_or_default();
+            Parameters::of(&[("function", &function)]).command("paths", file)
+        }
         "output" => Parameters::default().command("info", file),
         // The answer knows where in memory the byte was.
         "influence" => Parameters::default().command("info", file),
@@ -129,6 +135,7 @@ pub(crate) fn answer(session: &Session, command: &str, parameters: Parameters) -
         }
         "source" => asked.source()?,
         "cfg" => asked.cfg()?,
+        "flow" => asked.flow()?,
         "calls" => asked.calls()?,
         "paths" => asked.paths()?,
         "export" => asked.export()?,
@@ -268,6 +275,16 @@ impl Asked<'_> {
         self.document(&document)
     }
 
+    fn flow(&mut self) -> Result<()> {
+        let query = FlowQuery {
+            function: self.parameters.needed("function")?,
+            bounds: self.bounds(),
+        };
+        self.parameters.finish()?;
+        let document = self.session.flow(&query)?;
+        self.document(&document)
+    }
+
     fn output(&mut self) -> Result<()> {
         let limit = self.parameters.number("limit")?;
         self.parameters.finish()?;
@@ -283,6 +300,7 @@ impl Asked<'_> {
                 .parameters
                 .parsed("byte", "a number from 0 on")?
                 .context("byte is missing")?,
+            thin: self.parameters.flag("thin")?,
         };
         self.parameters.finish()?;
         let document = self.session.influence(&query)?;
@@ -290,7 +308,8 @@ impl Asked<'_> {
             format!("t={}", document.t + 1),
             format!("{0:#x}..{0:#x}", document.address),
         );
-        let options = [("at", &*at), ("address", &*address), ("forward", "")];
+        let mut options = vec![("at", &*at), ("address", &*address), ("forward", "")];
+        options.extend(query.thin.then_some(("thin", "")));
         let file = self.session.at().display().to_string();
         self.command = Some(Parameters::of(&options).command("slice", &file));
         self.document(&document)

@@ -88,9 +88,10 @@ pub use dot::{calls_dot, cfg_dot, cfg_text};
 pub use dynamic_cfg::DynamicCfgView;
 pub use error::PresentError;
 pub use explore::{
-    ExecutionTime, ExecutionsDocument, FilesDocument, FilesEntry, InfluenceDocument,
-    InfluencedOutput, MomentDocument, OutputDocument, OutputTotals, OutputWrite, SourceBranch,
-    SourceDocument, SourceFunction, SourceRange, SourceRow, SourceWay,
+    ExecutionTime, ExecutionsDocument, FilesDocument, FilesEntry, FlowBlock, FlowDocument,
+    FlowEdge, FlowTrace, InfluenceDocument, InfluencedOutput, MomentDocument, OutputDocument,
+    OutputTotals, OutputWrite, SourceBranch, SourceDocument, SourceFunction, SourceRange,
+    SourceRow, SourceWay,
 };
 pub use json::{ProfileDocument, json, profile_document};
 pub use loads::{
