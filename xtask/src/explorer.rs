@@ -17,7 +17,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// What to do with the page.
+/// The task for the page.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Run this program instead of the one that the checkout builds
@@ -30,7 +30,7 @@ pub struct Arguments {
     /// docs/sessions/bzip2.md]
     #[arg(long, value_name = "FILE.aft", requires = "measure")]
     recording: Vec<PathBuf>,
-    /// How often each kind of click is measured
+    /// The number of measurements of each kind of click
     #[arg(
         long,
         value_name = "N",

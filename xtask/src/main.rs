@@ -163,7 +163,7 @@ struct DapArguments {
     /// The program afterimage [default: it is built]
     #[arg(long, value_name = "FILE")]
     tool: Option<PathBuf>,
-    /// Measure, on a run of a thousand million statements
+    /// Measure, on a run of a billion statements
     #[arg(long)]
     measure: bool,
 }
@@ -269,7 +269,7 @@ struct DatasetArguments {
     tool: Option<PathBuf>,
 }
 
-/// What to measure again.
+/// The measurement to repeat.
 #[derive(clap::Args)]
 struct PapersArguments {
     /// Tiny inputs, one run each, and of the corpus only bzip2

@@ -203,10 +203,10 @@ impl Session {
         self.first(|session| session.prepared(|scene| query.answer(scene)))
     }
 
-    /// Returns the state at a moment: the call stack and the values of variables. If the moment
-    /// is a time and the recording has no values, snapshots are taken by one re-execution if there
-    /// are none, and the run is followed from the snapshot before. Otherwise builds the path and
-    /// the values if they are not there yet.
+    /// Returns the state at a moment: the call stack and the values of variables. If the moment is
+    /// a time and the recording has no values, the run is followed from the preceding snapshot. If
+    /// there are no snapshots, one re-execution takes them. Otherwise builds the path and the
+    /// values if they are not there yet.
     ///
     /// # Errors
     /// If the run has no such moment, or the recording is damaged.

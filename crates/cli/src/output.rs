@@ -46,7 +46,7 @@ impl Color {
     }
 }
 
-/// Writes a remark to standard error. A remark that nobody can read is dropped.
+/// Writes a remark to standard error. If standard error is closed, the remark is dropped.
 pub(crate) fn say(remark: impl Display) {
     let _ = writeln!(stderr(), "afterimage: {}", harmless(&remark.to_string()));
 }
@@ -110,7 +110,7 @@ pub(crate) fn write_module(
     to_file(path, Replaces::Modules, true, module)
 }
 
-/// What a new file may replace. Nothing replaces a recording.
+/// The kinds of file that a new file may replace. Nothing replaces a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Replaces {
     /// All but modules.

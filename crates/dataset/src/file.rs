@@ -17,7 +17,7 @@ use parquet::schema::types::ColumnPath;
 
 use crate::schema::{Coding, Column, Table, Type, VERSION};
 
-/// How many rows are written together.
+/// The number of rows that are written together.
 const GROUP: usize = 1 << 20;
 
 /// The level of compression: higher ones take much longer for few bytes.

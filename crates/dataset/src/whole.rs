@@ -19,7 +19,7 @@ use crate::report::Written;
 use crate::schema::{self, Table};
 use crate::windows::Windows;
 
-/// What the tables about the whole run are made from.
+/// The source of the tables about the whole run.
 pub(crate) struct Whole<'a> {
     pub session: &'a Session,
     pub profile: &'a Profile<'a>,

@@ -205,7 +205,7 @@ impl Shared {
         }
         match asset(path) {
             Some(asset) => Response::of(asset.content_type, asset.bytes),
-            None => Response::refused(404, "the page has no such part; open it anew"),
+            None => Response::refused(404, "the page has no such part; reload it"),
         }
     }
 

@@ -147,7 +147,7 @@ Cross-Origin-Resource-Policy: same-origin\r\n\
 Cross-Origin-Opener-Policy: same-origin\r\n\
 Cache-Control: no-store\r\n";
 
-/// A connection, and what came of the next request already.
+/// A connection, and the bytes of the next request that have arrived.
 pub(crate) struct Connection {
     stream: TcpStream,
     ahead: Vec<u8>,

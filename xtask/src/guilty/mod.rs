@@ -108,7 +108,7 @@ impl Random {
     }
 }
 
-/// A bug and what came of asking about it.
+/// A bug and the outcome of asking about it.
 struct Asked {
     program: &'static str,
     place: String,

@@ -129,7 +129,7 @@ fn of_statements(scene: &Scene<'_, '_>, at: &str, operand: Option<&str>) -> Resu
     }
     if criteria.is_empty() {
         bail!(
-            "{at} only moves a value or jumps, so it has no slice; for what let it run: {}",
+            "{at} only moves a value or jumps, so it has no slice; for the decisions that led to it: {}",
             places::what_let_run(traced.at(), at)
         );
     }

@@ -1,10 +1,10 @@
 //! Slices of a few dependences, read from the stored values without following the run.
 //!
 //! The [slice](super::backward) of a given depth follows the run back to wherever a wanted value
-//! was made, however few steps away. Here each step is looked up by itself, so time depends only on
-//! the size of the slice. Three cases are left to the followers, because the stored values describe
-//! them in another way than slices do: bytes moved by `memory.copy`, tables that are written, and
-//! exceptions.
+//! was made, however few steps away. Here each step is looked up individually, so time depends only
+//! on the size of the slice. Three cases are left to the followers, because the stored values
+//! describe them in another way than slices do: bytes moved by `memory.copy`, tables that are
+//! written, and exceptions.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 

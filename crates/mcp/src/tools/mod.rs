@@ -54,7 +54,7 @@ trait Question: DeserializeOwned + JsonSchema {
     fn answer(&self, asked: &Asked<'_>) -> Result<Found>;
 }
 
-/// What a question is asked of.
+/// The recording or recordings that a question is about.
 struct Asked<'a> {
     sessions: &'a [&'a Session],
     cancel: &'a AtomicBool,

@@ -44,9 +44,9 @@ struct Source {
 struct SourceLine {
     /// Which.
     line: u32,
-    /// How often it was reached; `null` if it has no code.
+    /// The number of arrivals; `null` if the line has no code.
     times: Option<u64>,
-    /// Its text; `null` if the file is not at hand.
+    /// Its text; `null` if the file was not found.
     text: Option<String>,
 }
 
@@ -55,9 +55,9 @@ struct SourceLine {
 struct SourceFile {
     /// Its path.
     file: String,
-    /// How many lines have code.
+    /// The number of lines with code.
     lines: u64,
-    /// How many of them were reached.
+    /// The number of them that were reached.
     reached: u64,
 }
 
