@@ -1,6 +1,6 @@
-//! `cargo xtask explorer`: the explorer's page in a browser, clicked through view by view, the
-//! sessions of docs/sessions done in it, and its scripts' types. With `--measure`, how long clicks
-//! take.
+//! `cargo xtask explorer`: clicks through the explorer's page in a browser view by view, repeats
+//! the sessions of docs/sessions in it, and checks the types of its scripts. With `--measure`, how
+//! long clicks take.
 //!
 //! npm supplies the browser driver, the page's judge (axe-core) and the type checker; the browser
 //! is the machine's Chromium. Missing tools are named, and the checks that need them are skipped.
@@ -138,7 +138,7 @@ fn measure(browser: &Browser, tool: &Path, arguments: &Arguments) -> Result<bool
                 "\nmemory of the server beyond mapped files: at most {} MiB",
                 most.div_ceil(1 << 20)
             ),
-            None => println!("\nmemory of the server: this system does not tell"),
+            None => println!("\nmemory of the server: not known on this system"),
         }
     }
     Ok(is_well)

@@ -453,7 +453,7 @@ impl Session {
         Ok(self.named(added)? == Added::Here)
     }
 
-    /// Returns the executions of each block, counted by running the program once more if the file
+    /// Returns the executions of each block, counted by running the program again if the file
     /// does not have them. `None` if the recording was cut off before the end of the run was
     /// written.
     ///

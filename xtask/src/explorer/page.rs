@@ -19,7 +19,7 @@ pub struct Page {
     child: Child,
     /// Its address.
     pub url: String,
-    /// The most memory up to now, in bytes.
+    /// The peak memory up to now, in bytes.
     most: Arc<AtomicU64>,
     ended: Arc<AtomicBool>,
 }
@@ -69,7 +69,7 @@ impl Page {
         Ok(page)
     }
 
-    /// The most memory that the server took beyond mapped files, if the system tells.
+    /// The peak memory of the server without mapped files, if the system reports it.
     pub fn memory(&self) -> Option<u64> {
         let most = self.most.load(Ordering::SeqCst);
         (most > 0).then_some(most)

@@ -20,7 +20,7 @@ use crate::schemas;
 pub(super) struct Arguments {
     /// The recording.
     recording: String,
-    /// Functions whose names contain this text, with how often each was called.
+    /// Functions whose names contain this text, with the number of calls of each.
     name: Option<String>,
     /// When this condition about variables of the source holds: `fee < 0 && a->balance > 10`. Needs
     /// `at`.

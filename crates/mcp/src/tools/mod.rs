@@ -66,7 +66,7 @@ impl<'a> Asked<'a> {
         first.copied().context("no recording was named")
     }
 
-    /// Asks stretches of the run first, and builds all values only if these do not tell. That can
+    /// Asks stretches of the run first, and builds all values only if they have no answer. That can
     /// be cancelled.
     fn answered<R>(&self, ask: impl Fn(&Session) -> Result<R, QuestionError>) -> Result<R> {
         let session = self.session()?;

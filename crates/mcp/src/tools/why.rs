@@ -42,7 +42,7 @@ pub(super) struct Arguments {
     /// there.
     #[serde(default)]
     trap: bool,
-    /// Of a printed digit only the digit, not the number that it is part of.
+    /// Explain only a printed digit, not the number that it is part of.
     #[serde(default)]
     digit: bool,
     /// Skip this many steps, to continue an answer.

@@ -50,7 +50,7 @@ pub struct Rest {
 /// The owner of the code executed in a context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Frame {
-    /// The host's: the root of the tree.
+    /// The host's context, the root of the tree.
     Host,
     /// A function's of the module.
     Function(FuncId),

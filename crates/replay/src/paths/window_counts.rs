@@ -5,7 +5,7 @@
 //! window touches.
 //!
 //! An edge belongs to the time of the block that it leaves. So the edges out of a block add up to
-//! the block's count, but for edges to the exit and for where the run ended.
+//! the block's count, except for edges to the exit and the block in which the run ended.
 
 use std::collections::HashMap;
 use std::ops::Range;
