@@ -117,7 +117,7 @@ fn measure(recording: &Recording, options: &Options) -> Result<Row> {
             .least(export(recording, &tables, blocks, &parts(windows, 2))?);
         ensure!(
             size(&tables)? == (row.rows, row.bytes),
-            "two processes write other values than one"
+            "two processes and one write different values"
         );
     }
     Ok(row)

@@ -187,7 +187,7 @@ impl Cells {
             (ColumnWriter::ByteArrayColumnWriter(to), Data::Text(values)) => {
                 to.write_batch(values, levels, repeats)?
             }
-            _ => bail!("a column has another type than its table says"),
+            _ => bail!("the type of a column differs from that in its table"),
         };
         Ok(())
     }
@@ -221,7 +221,7 @@ impl TableFile {
     pub fn cells<const N: usize>(&mut self) -> Result<&mut [Cells; N]> {
         match self.columns.first_chunk_mut() {
             Some(cells) => Ok(cells),
-            None => bail!("a table has other columns than its rows"),
+            None => bail!("a table and its rows have different columns"),
         }
     }
 

@@ -122,7 +122,7 @@ impl Folder {
         }
     }
 
-    /// Refuses a folder that has other files than those of a data set that has just begun.
+    /// Refuses a folder that has files beyond those of a data set that has just begun.
     fn refuse_others(&self) -> io::Result<()> {
         let others = fs::read_dir(&self.at)?.map(|entry| Ok(entry?.file_name()));
         for name in others.collect::<io::Result<Vec<_>>>()? {

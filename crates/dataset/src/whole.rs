@@ -28,7 +28,7 @@ pub(crate) struct Whole<'a> {
     pub windows: Windows,
 }
 
-/// The tables, each with what writes its rows.
+/// The tables, each with the writer of its rows.
 type Writer<'a> = fn(&Whole<'a>, &mut TableFile) -> Result<()>;
 
 impl<'a> Whole<'a> {

@@ -224,7 +224,7 @@ pub fn written_text(written: Option<Written>) -> String {
     written.map_or(String::new(), |written| WrittenSince::from(written).text())
 }
 
-/// The writer to the place of a parameter since the call began.
+/// The last write to a parameter's place since the call began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WrittenSince {
     /// The time of the write.

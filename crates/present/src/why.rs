@@ -35,12 +35,12 @@ pub struct WhyPlace {
     #[serde(serialize_with = "position")]
     #[schemars(with = "Option<Position>")]
     pub source: Option<SourceLine>,
-    /// The line of the call that it was inlined for: if [`source`](Self::source) is a line of a
+    /// The line of the call that it was inlined for: if `source` is a line of a
     /// library and this one is the user's own code; or if only this one's text is available.
     #[serde(serialize_with = "position")]
     #[schemars(with = "Option<Position>")]
     pub around: Option<SourceLine>,
-    /// The text of the line, or of [`around`](Self::around) if there is one, if available.
+    /// The text of the line, or of `around` if there is one, if available.
     pub text: Option<String>,
     /// Its name in the text format.
     pub operator: String,
@@ -53,7 +53,7 @@ pub struct WhyPlace {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub library: bool,
     /// For a step in a library: the call in the user's own code during which it was executed, the
-    /// innermost one. Its [`at`](Self::at) names the operator, without an execution. Absent if
+    /// innermost one. Its `at` names the operator, without an execution. Absent if
     /// there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub called_from: Option<Box<WhyPlace>>,

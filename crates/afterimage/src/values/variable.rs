@@ -190,7 +190,7 @@ impl Subject<'_, '_> {
         }
     }
 
-    /// Numbers, each with whether its place may hold something else.
+    /// Numbers, each with a mark if its place may hold something else.
     pub(super) fn numbers(&self, occasions: &[Occasion]) -> Result<Vec<Evaluated<(Number, bool)>>> {
         match self {
             Self::Variable(traced, watch) => {

@@ -50,7 +50,7 @@ trait Question: DeserializeOwned + JsonSchema {
     /// The recordings that it is about.
     fn recordings(&self) -> Vec<&str>;
 
-    /// Asks.
+    /// Answers the question.
     fn answer(&self, asked: &Asked<'_>) -> Result<Found>;
 }
 

@@ -25,7 +25,7 @@ pub(super) struct Arguments {
     frame: Option<usize>,
     /// The number of functions of the stack to show, from the innermost one.
     depth: Option<usize>,
-    /// Show global variables, too.
+    /// Also show global variables.
     #[serde(default)]
     globals: bool,
 }
