@@ -50,7 +50,7 @@ const EACH: usize = 8;
 impl ActivationQuery {
     /// The default number of arrivals.
     pub const ARRIVALS: usize = 20_000;
-    /// The most times that variables are examined.
+    /// The maximum number of times that variables are examined.
     pub const VARIABLES: usize = 64;
 
     /// The execution that a moment is in.
@@ -594,7 +594,7 @@ const LONGEST: usize = 64;
 /// The length in bytes up to which a path is shown.
 const TOLD: usize = 1200;
 
-/// The lines of a path, what repeats told once: `4-6 (7 10 6)×3 12-15`.
+/// The lines of a path, with each repetition written once: `4-6 (7 10 6)×3 12-15`.
 fn folded(arrivals: &[Arrival], own: Option<&str>) -> String {
     // Lines of other files have numbers beyond all line numbers, which represent their names.
     let mut names: Vec<String> = Vec::new();

@@ -150,7 +150,7 @@ pub(crate) struct Replaced;
 #[error("{0}; copy the recording to a folder where it can be written, and ask the copy")]
 pub(crate) struct Unwritable(pub TraceError);
 
-/// Why a question has no answer, as one sentence.
+/// The reason why a question has no answer, in one sentence.
 pub struct QuestionError(anyhow::Error);
 
 impl From<anyhow::Error> for QuestionError {

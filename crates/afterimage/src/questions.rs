@@ -48,7 +48,7 @@ use crate::why_not::WhyNotQuery;
 /// followed again, or the recording is damaged.
 impl Session {
     /// How often were functions, lines, blocks, edges or instructions executed, in this run and in
-    /// those of `others` together? A run is executed once more if its recording has no counts yet.
+    /// those of `others` together? A run is executed again if its recording has no counts yet.
     ///
     /// # Errors
     /// If the recordings are of several programs, the end of a run is unknown, or there is no such
@@ -203,10 +203,10 @@ impl Session {
         self.first(|session| session.prepared(|scene| query.answer(scene)))
     }
 
-    /// Returns the state at a moment: the call stack and the values of variables. If the moment
-    /// is a time and the recording has no values, snapshots are taken by one re-execution if there
-    /// are none, and the run is followed from the snapshot before. Otherwise builds the path and
-    /// the values if they are not there yet.
+    /// Returns the state at a moment: the call stack and the values of variables. If the moment is
+    /// a time and the recording has no values, the run is followed from the preceding snapshot. If
+    /// there are no snapshots, one re-execution takes them. Otherwise builds the path and the
+    /// values if they are not there yet.
     ///
     /// # Errors
     /// If the run has no such moment, or the recording is damaged.
@@ -394,7 +394,7 @@ impl Session {
         })
     }
 
-    /// Which source files does the program's code come from? The run is executed once more if the
+    /// Which source files does the program's code come from? The run is executed again if the
     /// recording has no counts yet.
     ///
     /// # Errors
@@ -430,8 +430,8 @@ impl Session {
         self.ensured(|| explain(self, |scene| query.answer(scene)))
     }
 
-    /// What did the program print, and when? Of a long run whose values are not built, stretches of
-    /// it tell it, or nothing does.
+    /// What did the program print, and when? For a long run whose values are not built, only its
+    /// stretches can answer.
     ///
     /// # Errors
     /// If it is such a run and they do not, or the recording is damaged.
@@ -469,8 +469,7 @@ impl Session {
     }
 
     /// Returns the name of a moment. Asks stretches of the run first, and builds the path only if
-    /// these
-    /// do not tell.
+    /// they have no answer.
     ///
     /// # Errors
     /// If the run has no such moment, or the recording is damaged.

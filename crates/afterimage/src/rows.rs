@@ -35,7 +35,7 @@ pub struct Rows<'o> {
     pub output: Box<dyn Output + 'o>,
     pub form: Form,
     pub style: Style,
-    /// The most rows.
+    /// The maximum number of rows.
     pub limit: Option<u64>,
 }
 

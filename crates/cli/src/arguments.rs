@@ -154,7 +154,7 @@ impl CodeArguments {
     }
 }
 
-/// Where source files are.
+/// The locations of source files.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct SourceArguments {
     /// Look in NEW for source files whose path in the debug information begins with OLD; may be
@@ -194,7 +194,7 @@ impl StretchArguments {
     }
 }
 
-/// What a guest is run with.
+/// The grants and limits of a guest.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Running the program")]
 pub(crate) struct RunArguments {

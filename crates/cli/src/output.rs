@@ -42,7 +42,7 @@ impl Color {
     }
 }
 
-/// Writes a remark to standard error. A remark that nobody can read is dropped.
+/// Writes a remark to standard error. If standard error is closed, the remark is dropped.
 pub(crate) fn say(remark: impl Display) {
     let _ = writeln!(stderr(), "afterimage: {}", harmless(&remark.to_string()));
 }

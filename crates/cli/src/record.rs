@@ -121,7 +121,7 @@ fn embed(embedding: &Embedding, out: &TraceWriter) -> Result<()> {
     Ok(())
 }
 
-/// What can be made during the run.
+/// The lenses that can be built during the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Lens {
     /// Exact execution counts.

@@ -59,8 +59,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PLACE#K", allow_hyphen_values = true)]
     at: Option<String>,
     /// Slice what killed the program: the statement that trapped, or the call or throw that ended
-    /// it, with its operands and what let it run; not with --at, --var, --address, --operand,
-    /// --forward, --algorithm or --chain
+    /// it, with its operands and the decisions that led there; not with --at, --var, --address,
+    /// --operand, --forward, --algorithm or --chain
     #[arg(long, conflicts_with_all = ["at", "var", "address", "operand", "forward", "algorithm"])]
     trap: bool,
     /// Slice what a source variable holds, or an expression such as `total` or `p->next`

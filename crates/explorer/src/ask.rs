@@ -117,7 +117,7 @@ pub(crate) fn told(
 /// Answers a question.
 ///
 /// # Errors
-/// If the question has no answer, or `command` is no question.
+/// If the question has no answer, or `command` is not a question.
 pub(crate) fn answer(session: &Session, command: &str, parameters: Parameters) -> Result<Answer> {
     let mut asked = Asked {
         session,
@@ -711,7 +711,7 @@ impl Asked<'_> {
 
 /// The default number of rows of a trace.
 const ROWS: u64 = 1000;
-/// The most rows of one answer: a page shows no more.
+/// The maximum number of rows of one answer: a page shows no more.
 const MOST_ROWS: u64 = 100_000;
 
 /// The values of a recording, built if they are not there yet.

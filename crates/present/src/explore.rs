@@ -240,7 +240,7 @@ pub struct InfluenceDocument {
     pub thin: bool,
     /// Its value.
     pub value: u8,
-    /// Where in memory 0 it was put.
+    /// Its address in memory 0.
     pub address: u64,
     /// The time of the block that ends with the call that read it.
     pub t: u64,
@@ -248,9 +248,9 @@ pub struct InfluenceDocument {
     pub call: u64,
     /// The bytes of output that depend on it, in the order in which they were put out.
     pub outputs: Vec<InfluencedOutput>,
-    /// How many statements depend on it.
+    /// The number of statements that depend on it.
     pub statements: u64,
-    /// How many executions of these.
+    /// The number of executions of these statements.
     pub executions: u64,
     /// The lines with such statements.
     pub lines: Vec<SliceLine>,
@@ -273,7 +273,7 @@ pub struct InfluencedOutput {
     pub t: u64,
     /// The number of the first byte, from 0, as `why --stdout` takes it.
     pub first: u64,
-    /// How many they are.
+    /// Their number.
     pub bytes: u64,
 }
 
@@ -288,7 +288,7 @@ pub struct ExecutionsDocument {
     pub first: u64,
     /// The number of executions in it.
     pub within: u64,
-    /// Executions in it: all, or as many as the limit allows, evenly spread by number.
+    /// Executions in it: all, or a selection up to the limit, evenly spread by number.
     pub executions: Vec<ExecutionTime>,
     /// The number of executions up to the requested moment, its block included.
     pub by: Option<u64>,

@@ -130,7 +130,7 @@ pub struct Held {
     /// values that are not numbers, and if the condition [compares
     /// texts](Condition::compares_texts).
     pub text: String,
-    /// Whether it is no variable but a constant of an enumeration or a variant, with its name as
+    /// Whether it is not a variable but a constant of an enumeration or a variant, with its name as
     /// the text.
     pub is_constant: bool,
 }
@@ -357,7 +357,7 @@ impl Held {
         let is_single = self.number.is_none() || end == text.len();
         match (is_name && is_single, constant.number.zip(self.number)) {
             (true, _) => Some(Ok(name == constant.text)),
-            // An optional holds something, which is no constant.
+            // An optional holds something, which is not a constant.
             (false, None) if ["nullopt", "None"].contains(&&*constant.text) => Some(Ok(false)),
             (false, Some(_)) => None,
             (false, None) => Some(Err(format!("{} has no number", constant.text))),

@@ -19,7 +19,7 @@ use crate::explain::Scene;
 pub struct NearQuery {
     /// The execution: `parser.c:42#7`, `@0x1f3#last`.
     pub at: String,
-    /// How many lines are enough.
+    /// The number of lines that suffices.
     pub enough: usize,
 }
 
@@ -28,11 +28,12 @@ pub struct NearQuery {
 pub struct NearLine {
     /// Which.
     pub source: Position,
-    /// How far it is: the sum over the dependences between, those along data the shortest.
+    /// Its distance: the sum over the dependences on the way, where data dependences are the
+    /// shortest.
     pub distance: u32,
 }
 
-/// How many executions are looked at.
+/// The number of executions to examine.
 const EXECUTIONS: usize = 20_000;
 
 impl NearQuery {
@@ -102,7 +103,7 @@ fn lowers_stack(operators: &[OperatorPlace]) -> Option<OpId> {
     Some(OpId::from_u32((reads + lowers) as u32))
 }
 
-/// Whether a function of C's, C++'s or Rust's library gives room in memory. Where it lies says
+/// Whether a function of C's, C++'s or Rust's library gives room in memory. Its address says
 /// nothing about the data in it.
 fn allocates(name: &str) -> bool {
     const NAMES: [&str; 16] = [

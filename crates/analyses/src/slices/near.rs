@@ -1,9 +1,9 @@
 //! Slices of a few dependences, read from the stored values without following the run.
 //!
 //! The [slice](super::backward) of a given depth follows the run back to wherever a wanted value
-//! was made, however few steps away. Here each step is looked up by itself, so time depends only on
-//! the size of the slice. Three cases are left to the followers, because the stored values describe
-//! them in another way than slices do: bytes moved by `memory.copy`, tables that are written, and
+//! was made, however few steps away. Here each step is looked up individually, so time depends only
+//! on the size of the slice. Three cases are left to the followers, because slices describe them
+//! differently from the stored values: bytes moved by `memory.copy`, tables that are written, and
 //! exceptions.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -316,7 +316,7 @@ impl<'n, 'a> Steps<'n, 'a> {
         Ok(Some((compiled.code.function, op)))
     }
 
-    /// Whether the values that are stored describe a point in another way than slices do.
+    /// Whether the stored values describe a point differently from slices.
     fn is_left(&mut self, point: Point) -> Result<bool, Stop> {
         match point {
             Point::Inst(start, inst) => {

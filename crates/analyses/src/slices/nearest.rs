@@ -89,7 +89,7 @@ pub fn nearest<'v, 'a, L: Copy + Eq + Hash>(
     Ok(lines)
 }
 
-/// How far a dependence leads: `same` within a line.
+/// The length of a dependence: `same` within a line.
 fn weight(how: Dependence, same: bool) -> u32 {
     match (how, same) {
         (Dependence::Data, true) => 1,

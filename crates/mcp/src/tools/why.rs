@@ -42,10 +42,10 @@ pub(super) struct Arguments {
     /// there.
     #[serde(default)]
     trap: bool,
-    /// Of a printed digit only the digit, not the number that it is part of.
+    /// Explain only a printed digit, not the number that it is part of.
     #[serde(default)]
     digit: bool,
-    /// Leave out so many steps, to go on with an answer.
+    /// Skip this many steps, to continue an answer.
     #[serde(default)]
     offset: usize,
 }
@@ -70,9 +70,10 @@ fn text_or_number<'d, D: serde::Deserializer<'d>>(from: D) -> Result<Option<Stri
 struct Near {
     /// Which.
     source: Position,
-    /// Its text, of the nearest ones, if it is at hand.
+    /// Its text, if it is among the nearest lines and its source was found.
     text: Option<String>,
-    /// How far it is: the sum over the dependences between, those along data the shortest.
+    /// Its distance: the sum over the dependences on the way, where data dependences are the
+    /// shortest.
     distance: u32,
 }
 
@@ -284,8 +285,8 @@ impl Arguments {
         })
     }
 
-    /// What may be asked about moves in libraries, given the earliest first: the calls in the
-    /// user's own code, and from where was moved.
+    /// The questions that can follow moves in libraries, which are given earliest first: about the
+    /// calls in the user's own code, and about the origin of what was moved.
     fn behind<'p>(&self, moved: impl Iterator<Item = &'p WhyPlace>) -> Vec<Next> {
         let (mut all, mut calls) = (Vec::new(), BTreeSet::new());
         for place in moved.take(MOVES) {

@@ -1,4 +1,4 @@
-//! How often blocks, and the edges between them, were executed in a window.
+//! Execution counts of blocks, and of the edges between them, in a window.
 //!
 //! A window is a few symbols of each segment's grammar, and parts of at most two nodes. So rules
 //! are counted with multiplicities, and nothing is expanded: O(grammar) for each segment that the
@@ -17,7 +17,7 @@ use afterimage_wpp::{Kind, Node, PathError, Root, Segment, Segments, Symbol, Who
 use super::Window;
 use super::grammar::{checked, executions};
 
-/// How often blocks and the edges between them were executed.
+/// Execution counts of blocks and of the edges between them.
 #[derive(Debug, Default)]
 pub struct WindowCounts {
     blocks: HashMap<(FuncId, BlockId), u64>,
@@ -166,7 +166,7 @@ impl WindowCounts {
         Ok(())
     }
 
-    /// How often a block was executed.
+    /// Returns the number of executions of a block.
     pub fn block(&self, function: FuncId, block: BlockId) -> u64 {
         let found = self.blocks.get(&(function, block));
         found.copied().unwrap_or(0)
