@@ -42,12 +42,12 @@ pub struct NearLine {
 pub struct NearLines {
     /// The lines, the nearest first.
     pub lines: Vec<NearLine>,
-    /// Whether there may be further lines: enough were found, or 5,000 executions examined.
+    /// Whether there may be further lines: enough were found, or 20,000 executions examined.
     pub cut: bool,
 }
 
 /// The largest number of executions examined.
-const EXECUTIONS: usize = 5_000;
+const EXECUTIONS: usize = 20_000;
 
 impl NearQuery {
     pub(crate) fn answer(&self, scene: &Scene<'_, '_>) -> Result<NearLines> {
