@@ -35,7 +35,7 @@ use crate::paths::PathsQuery;
 use crate::redundancy::RedundancyQuery;
 use crate::session::Session;
 use crate::simulate::SimulateQuery;
-use crate::slice::{self, NearLine, NearQuery, Wanted};
+use crate::slice::{self, NearLines, NearQuery, Wanted};
 use crate::state::StateQuery;
 use crate::text::pasted;
 use crate::trace::{TraceQuery, TraceReport};
@@ -194,12 +194,12 @@ impl Session {
         }
     }
 
-    /// Which lines of the user's own code are nearest to an execution, among those that it depends
-    /// on? The nearest first. As [`slice`](Self::slice) with a depth.
+    /// Which lines of the user's own code are nearest to some executions, among those that they
+    /// depend on? The nearest first. As [`slice`](Self::slice) with a depth.
     ///
     /// # Errors
     /// As there.
-    pub fn near(&self, query: &NearQuery) -> Result<Vec<NearLine>, QuestionError> {
+    pub fn near(&self, query: &NearQuery) -> Result<NearLines, QuestionError> {
         self.first(|session| session.prepared(|scene| query.answer(scene)))
     }
 

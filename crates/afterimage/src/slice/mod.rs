@@ -22,7 +22,7 @@ use crate::explain::{Scene, explain};
 use crate::sources::SourceFiles;
 use crate::steps::follow_for;
 use made::made;
-pub use near::{NearLine, NearQuery};
+pub use near::{NearLine, NearLines, NearQuery};
 
 /// A requested slice.
 #[derive(Clone, Debug, PartialEq, Eq)]

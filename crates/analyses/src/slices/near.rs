@@ -304,15 +304,23 @@ impl<'n, 'a> Steps<'n, 'a> {
         Ok(std::mem::take(&mut self.found))
     }
 
-    /// The operator of a point, unless it is only a block.
+    /// The operator of a point, unless it is only a block, or an end that is no statement.
     pub(super) fn operator(&mut self, point: Point) -> Result<Option<(FuncId, OpId)>, Stop> {
         let instance = self.instance(point.start())?;
         let compiled = self.values.compiled(instance.node)?;
         let op = match point {
             Point::Inst(_, inst) => compiled.code.insts.get(inst).ok_or(Left)?.op,
+            Point::End(..) if matches!(compiled.code.end, NodeEnd::Next | NodeEnd::Trap) => {
+                return Ok(None);
+            }
             Point::End(..) => end_of(self.values, instance)?,
             Point::Block(..) => return Ok(None),
         };
+        // A function may end after an instruction.
+        let is_end = matches!(point, Point::End(..));
+        if is_end && compiled.code.insts.iter().any(|inst| inst.op == op) {
+            return Ok(None);
+        }
         Ok(Some((compiled.code.function, op)))
     }
 
