@@ -11,7 +11,7 @@ use anyhow::{Context, Error, Result, bail};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 
-/// What a report consists of.
+/// The kind of a report's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     /// Any bytes.
@@ -22,10 +22,10 @@ pub enum Content {
     ColoredText,
 }
 
-/// What a new file may replace. Nothing replaces a recording.
+/// The files that a new one may replace. Nothing replaces a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replaces {
-    /// All but modules.
+    /// Any file but a module.
     Files,
     /// Modules, too.
     Modules,

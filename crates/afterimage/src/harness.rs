@@ -13,7 +13,7 @@ use crate::text::pasted;
 /// The exit code of a recorder whose time limit ended the run.
 pub const TIMED_OUT: i32 = 124;
 
-/// What a harness needs of the command line.
+/// Records, explains and prints for a [`Harness`].
 pub trait Runner {
     /// Records the program with these arguments, and captures its output.
     fn record(&self, recording: &Path, args: &[String]) -> Result<Output>;
@@ -29,7 +29,7 @@ pub trait Runner {
 pub struct Harness<'t> {
     /// The program.
     pub program: &'t Path,
-    /// What the names of its recordings begin with.
+    /// The beginning of the names of its recordings.
     pub stem: &'t str,
     /// The folder for them.
     pub folder: &'t Path,

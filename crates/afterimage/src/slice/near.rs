@@ -33,7 +33,7 @@ pub struct NearLine {
     /// Its distance: the sum over the dependences on the way, where data dependences are the
     /// shortest.
     pub distance: u32,
-    /// What the dependences of the shortest way are: `values`; `addresses` if a value is an address
+    /// The kind of the shortest way: `values`; `addresses` if a value is an address
     /// that is read or written; `control` if a branch or call decided that something was executed.
     pub through: &'static str,
 }
@@ -43,7 +43,7 @@ pub struct NearLine {
 pub struct NearLines {
     /// The lines, the nearest first.
     pub lines: Vec<NearLine>,
-    /// Whether there may be further lines: enough were found, or 20,000 executions examined.
+    /// There may be further lines: enough were found, or 20,000 executions were examined.
     pub cut: bool,
 }
 

@@ -21,7 +21,7 @@ pub enum Place<L> {
     Origin,
 }
 
-/// What the dependences between two executions are.
+/// The kind of a way of dependences from one execution to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Through {
     /// Each takes the value of the next.
@@ -39,7 +39,7 @@ pub struct Nearby<L> {
     pub line: L,
     /// The sum over the dependences between.
     pub distance: u32,
-    /// What these are on the shortest way.
+    /// The kind of the shortest way.
     pub through: Through,
 }
 
@@ -48,7 +48,7 @@ pub struct Nearby<L> {
 pub struct Nearest<L> {
     /// Which.
     pub lines: Vec<Nearby<L>>,
-    /// Whether executions were left out, because enough were examined.
+    /// Executions were left out, because enough were examined.
     pub cut: bool,
 }
 

@@ -75,7 +75,7 @@ struct Near {
     /// Its distance: the sum over the dependences on the way, where data dependences are the
     /// shortest.
     distance: u32,
-    /// What the dependences between are: `values`; `addresses` if a value is an address that is
+    /// The kind of the shortest way: `values`; `addresses` if a value is an address that is
     /// read or written; `control` if a branch or call decided that something was executed.
     through: &'static str,
 }
