@@ -212,9 +212,10 @@ impl Asked<'_, '_> {
             first: call.entered,
             last,
         };
-        let nested = match last > call.entered {
-            true => nested(session, call, last)?,
-            false => Vec::new(),
+        let nested = if last > call.entered {
+            nested(session, call, last)?
+        } else {
+            Vec::new()
         };
         let is_own = |time: u64| {
             let at = nested.partition_point(|(first, _)| *first <= time);
@@ -602,12 +603,13 @@ fn folded(arrivals: &[Arrival], own: Option<&str>) -> String {
     let mut places = Vec::new();
     for arrival in arrivals {
         let (path, line) = (arrival.line.path.as_str(), arrival.line.line);
-        places.push(match Some(path) == own {
-            true => u64::from(line),
-            false => *numbers.entry((path, line)).or_insert_with(|| {
+        places.push(if Some(path) == own {
+            u64::from(line)
+        } else {
+            *numbers.entry((path, line)).or_insert_with(|| {
                 names.push(arrival.line.to_string());
                 OTHERS + names.len() as u64 - 1
-            }),
+            })
         });
     }
     let mut text = String::new();

@@ -150,9 +150,10 @@ impl ExportQuery {
                 functions: self.inlined,
                 lines: self.format == ExportFormat::Callgrind,
             };
-            let inlining = match wanted.functions || wanted.lines {
-                true => Inlining::new(path, program, session.bytes(), source, wanted)?,
-                false => Inlining::default(),
+            let inlining = if wanted.functions || wanted.lines {
+                Inlining::new(path, program, session.bytes(), source, wanted)?
+            } else {
+                Inlining::default()
             };
             let tree = ContextTree::new(path, window, limits, &inlining)?;
             let frames = Frames {

@@ -90,9 +90,10 @@ impl<'l, 'p> Lines<'l, 'p> {
                 while kept.len() < last
                     && let Some(step) = all.next()?
                 {
-                    match wanted.reverse {
-                        true => kept.push_back(step),
-                        false => kept.push_front(step),
+                    if wanted.reverse {
+                        kept.push_back(step)
+                    } else {
+                        kept.push_front(step)
                     }
                 }
                 Steps::Kept(kept)

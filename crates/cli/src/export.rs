@@ -130,9 +130,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         depth: arguments.depth,
         least: arguments.min,
         // Formats for other tools are complete by default.
-        code: match arguments.code.is_given() {
-            true => arguments.code.filter()?,
-            false => CodeFilter::All,
+        code: if arguments.code.is_given() {
+            arguments.code.filter()?
+        } else {
+            CodeFilter::All
         },
         inlined: !arguments.no_inlined,
     };

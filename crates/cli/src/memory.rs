@@ -85,9 +85,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         bytes,
         at: arguments.at.clone(),
     };
-    let early = match arguments.all {
-        false => session.ask_stretches(|session| query.answer(session, &|| Ok(()))),
-        true => Ok(None),
+    let early = if arguments.all {
+        Ok(None)
+    } else {
+        session.ask_stretches(|session| query.answer(session, &|| Ok(())))
     };
     if let Some(report) = early.with_context(name)? {
         arguments.report.to.show(&report, arguments.format)?;

@@ -237,9 +237,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             counted.with_whole_lines(&session, whole)
         }
     };
-    match arguments.compare.is_empty() {
-        true => counted.ask(&Terminal, |profiled| arguments.report(profiled))?,
-        false => arguments.compare_with(&counted, open)?,
+    if arguments.compare.is_empty() {
+        counted.ask(&Terminal, |profiled| arguments.report(profiled))?
+    } else {
+        arguments.compare_with(&counted, open)?
     }
     // Annotated source lists them itself, and lcov leaves them out.
     if !arguments.annotate && arguments.format != Format::Lcov {
@@ -299,13 +300,14 @@ impl Arguments {
             top: self.top,
             functions: self.function.clone(),
             // Formats for programs are complete, and so is a table about named functions.
-            code: match for_people && self.function.is_empty()
+            code: if for_people && self.function.is_empty()
                 || self.format == Format::Html
                 || self.code.is_given()
                 || self.path.is_some()
             {
-                true => Some(self.filter()?),
-                false => None,
+                Some(self.filter()?)
+            } else {
+                None
             },
         };
         Ok(if for_people {

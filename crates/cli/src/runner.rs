@@ -72,9 +72,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             runner: &ByThis { program, run },
         };
         // As libtest.
-        return Ok(match harness.run(&args)? {
-            true => Exit::Success,
-            false => Exit::Guest(101),
+        return Ok(if harness.run(&args)? {
+            Exit::Success
+        } else {
+            Exit::Guest(101)
         });
     }
     let recording = folder.join(stem).with_extension("aft");

@@ -74,12 +74,11 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
 }
 
 fn stripped(at: &Path, inputs: bool) -> Result<Exit> {
-    let (Stripped { before, after }, kept) = match inputs {
-        true => {
-            let (stripped, kept) = strip_inputs(at, &Terminal)?;
-            (stripped, Some(kept))
-        }
-        false => (strip(at, &Terminal)?, None),
+    let (Stripped { before, after }, kept) = if inputs {
+        let (stripped, kept) = strip_inputs(at, &Terminal)?;
+        (stripped, Some(kept))
+    } else {
+        (strip(at, &Terminal)?, None)
     };
     let file = at.display();
     if let Some(kept) = kept {
@@ -93,13 +92,14 @@ fn stripped(at: &Path, inputs: bool) -> Result<Exit> {
              be repeated"
         ));
     }
-    match before == after {
-        true => tell(format_args!("{file}: there is nothing to remove")),
-        false => tell(format_args!(
+    if before == after {
+        tell(format_args!("{file}: there is nothing to remove"))
+    } else {
+        tell(format_args!(
             "{file}: now {}, was {}",
             size(after),
             size(before)
-        )),
+        ))
     }
     Ok(Exit::Success)
 }

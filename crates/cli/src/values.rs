@@ -107,9 +107,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         // The values of loads are found by following the run, however far that is.
         let traced = lens::traced_whole(file)?;
         let rows = &arguments.rows();
-        let written = match arguments.each {
-            true => write_loaded(&traced, rows),
-            false => write_load_values(&traced, rows),
+        let written = if arguments.each {
+            write_loaded(&traced, rows)
+        } else {
+            write_load_values(&traced, rows)
         };
         written.with_context(|| file.display().to_string())?;
         return Ok(Exit::Success);

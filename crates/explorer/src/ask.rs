@@ -502,9 +502,10 @@ impl Asked<'_> {
                 tell(&mut self.out)
             })
         };
-        let answered = match check::is_built(session, check::Needs::Path) {
-            true => None,
-            false => session.ask_stretches(&mut write)?,
+        let answered = if check::is_built(session, check::Needs::Path) {
+            None
+        } else {
+            session.ask_stretches(&mut write)?
         };
         if answered.is_none() {
             session.ensure_path()?;
@@ -589,9 +590,10 @@ impl Asked<'_> {
         let parameters = &mut self.parameters;
         let query = DepsQuery {
             at: parameters.needed("at")?,
-            direction: match parameters.flag("forward")? {
-                true => DepsDirection::Forward,
-                false => DepsDirection::Backward,
+            direction: if parameters.flag("forward")? {
+                DepsDirection::Forward
+            } else {
+                DepsDirection::Backward
             },
             along: match (parameters.flag("data")?, parameters.flag("control")?) {
                 (true, _) => DepsAlong::Data,

@@ -87,12 +87,13 @@ impl Explorer {
     /// # Errors
     /// If it is no recording, is damaged, or no port is free.
     pub fn open(at: &Path, options: Options) -> Result<Self> {
-        let beside = at
-            .parent()
-            .map(|folder| match folder.as_os_str().is_empty() {
-                true => PathBuf::from("."),
-                false => folder.to_owned(),
-            });
+        let beside = at.parent().map(|folder| {
+            if folder.as_os_str().is_empty() {
+                PathBuf::from(".")
+            } else {
+                folder.to_owned()
+            }
+        });
         let roots = std::env::current_dir().into_iter().chain(beside);
         let desk = Desk::open(at, options.code, options.sources.within(roots))?;
         let listener = listener(options.port)?;

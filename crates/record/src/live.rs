@@ -296,10 +296,13 @@ pub fn record(
         export_start: true,
         ..Options::default()
     };
-    let path_plan = match options.paths {
-        true if the_plan.is_some() => return Err(RecordError::OneLens),
-        true => Some(PathPlan::new(program, None, Cuts::default())?),
-        false => None,
+    if options.paths && the_plan.is_some() {
+        return Err(RecordError::OneLens);
+    }
+    let path_plan = if options.paths {
+        Some(PathPlan::new(program, None, Cuts::default())?)
+    } else {
+        None
     };
     let probes = match &path_plan {
         Some(plan) => Probes::Paths(PathProbes {

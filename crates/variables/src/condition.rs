@@ -397,10 +397,10 @@ impl Value {
         match self {
             Self::Held(held) => {
                 let number = held.number;
-                let kind = match held.text.starts_with('"') {
-                    true => "a text",
-                    false if held.text == "nullopt" => "an empty optional",
-                    false => "a structure",
+                let kind = match held.text.as_str() {
+                    text if text.starts_with('"') => "a text",
+                    "nullopt" => "an empty optional",
+                    _ => "a structure",
                 };
                 number.ok_or_else(|| format!("{kind} is not a number"))
             }
@@ -512,10 +512,14 @@ impl Value {
             }
             (Self::Held(a), Self::Held(b)) if a.is_constant => Ok(a.text == b.text),
             (Self::Held(a), Self::Held(b)) if a.number.is_none() && b.number.is_none() => {
-                let whole = |held: &Held| match held.text.starts_with('"') {
-                    true if held.text.ends_with('"') => Ok(()),
-                    true => Err("a text is not known in full".to_owned()),
-                    false => Err("a structure is neither a number nor a text".to_owned()),
+                let whole = |held: &Held| {
+                    if !held.text.starts_with('"') {
+                        Err("a structure is neither a number nor a text".to_owned())
+                    } else if held.text.ends_with('"') {
+                        Ok(())
+                    } else {
+                        Err("a text is not known in full".to_owned())
+                    }
                 };
                 whole(a).and(whole(b)).map(|()| a.text == b.text)
             }
@@ -538,9 +542,10 @@ impl Value {
             None => &held.text,
         };
         if own.starts_with('"') {
-            return match own.ends_with('"') {
-                true => Ok(own == quoted(text.as_bytes())),
-                false => Err("a text is not known in full".to_owned()),
+            return if own.ends_with('"') {
+                Ok(own == quoted(text.as_bytes()))
+            } else {
+                Err("a text is not known in full".to_owned())
             };
         }
         // The name of a constant or of flags, and nothing with contents.
@@ -689,21 +694,20 @@ impl Reader<'_> {
         let word = &rest[..end.map_or(rest.len(), |(at, _)| at)];
         let plain = word.replace('_', "");
         let integer = plain.trim_end_matches(['u', 'U', 'l', 'L']);
-        let found = match is_hex {
-            true => i128::from_str_radix(&integer[2..], 16)
+        let found = if is_hex {
+            i128::from_str_radix(&integer[2..], 16)
                 .ok()
-                .map(Number::Integer),
-            false => {
-                let whole = integer.parse().ok().map(Number::Integer);
-                let float = || {
-                    plain
-                        .trim_end_matches(['f', 'F'])
-                        .parse()
-                        .ok()
-                        .map(Number::Float)
-                };
-                whole.or_else(float)
-            }
+                .map(Number::Integer)
+        } else {
+            let whole = integer.parse().ok().map(Number::Integer);
+            let float = || {
+                plain
+                    .trim_end_matches(['f', 'F'])
+                    .parse()
+                    .ok()
+                    .map(Number::Float)
+            };
+            whole.or_else(float)
         };
         // In C, 010 is 8; in other languages it is 10.
         let is_octal = word.len() > 1 && word.starts_with('0') && !is_hex && !word.contains('.');

@@ -562,9 +562,10 @@ impl<'a> Inspection<'_, 'a> {
         let (mut low, mut high) = (0, count);
         while low < high {
             let middle = high - (high - low) / 2;
-            match self.contents.memory(address, &mut bytes[..middle]) {
-                true => low = middle,
-                false => high = middle - 1,
+            if self.contents.memory(address, &mut bytes[..middle]) {
+                low = middle
+            } else {
+                high = middle - 1
             }
         }
         bytes.truncate(low);

@@ -228,9 +228,10 @@ impl<'a> Debugger<'a> {
                     let op = from.op + 1;
                     return Ok(Some(Position { op, ..from }));
                 }
-                match from.time < self.length() {
-                    true => self.first_of(from.time + 1).map(Some),
-                    false => Ok(None),
+                if from.time < self.length() {
+                    self.first_of(from.time + 1).map(Some)
+                } else {
+                    Ok(None)
                 }
             }
             Direction::Backward => {
@@ -295,9 +296,10 @@ impl<'a> Debugger<'a> {
                 self.check()?;
             }
             let position = self.arrived(&step)?;
-            let is_beyond = match reverse {
-                false => position > from,
-                true => position < from,
+            let is_beyond = if reverse {
+                position < from
+            } else {
+                position > from
             };
             if !is_beyond {
                 continue;
@@ -322,9 +324,10 @@ impl<'a> Debugger<'a> {
                 }
                 None => return Ok(passed.found.or(Some(position))),
             };
-            let line = match Some(Self::op(position)) == step.op {
-                true => step.line,
-                false => self.located(position)?.map_or(step.line, Line::from),
+            let line = if Some(Self::op(position)) == step.op {
+                step.line
+            } else {
+                self.located(position)?.map_or(step.line, Line::from)
             };
             let innermost = open.chain(level)?;
             if passed.is_over(position, (line, depth), arrived, innermost.as_ref()) {
@@ -352,9 +355,10 @@ impl<'a> Debugger<'a> {
                 return Ok(Some(found));
             }
         }
-        match reverse {
-            false => self.returned(&mut cursor, level),
-            true => self.called(&mut cursor, level),
+        if reverse {
+            self.called(&mut cursor, level)
+        } else {
+            self.returned(&mut cursor, level)
         }
     }
 
@@ -432,9 +436,10 @@ impl<'a> Debugger<'a> {
         reverse: bool,
         enter: Enter,
     ) -> Result<LineSteps<'_, FileSegments>> {
-        let (first, last) = match reverse {
-            false => (from.time, self.length()),
-            true => (1, from.time),
+        let (first, last) = if reverse {
+            (1, from.time)
+        } else {
+            (from.time, self.length())
         };
         let wanted = WantedLines {
             window: Window { first, last },
@@ -458,9 +463,10 @@ impl<'a> Debugger<'a> {
         let mut steps = self.lines(from, reverse, Enter::Calls)?;
         while let Some(step) = steps.next()? {
             let position = self.arrived(&step)?;
-            let is_beyond = match reverse {
-                false => position > from,
-                true => position < from,
+            let is_beyond = if reverse {
+                position < from
+            } else {
+                position > from
             };
             if is_beyond {
                 return Ok(Some(position));

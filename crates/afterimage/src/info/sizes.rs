@@ -66,11 +66,13 @@ pub(super) fn streams(
     let windows = epochs.windows().map(|index| (index.first, index.length));
     let windows = Vec::from_iter(windows);
     let is_whole = windows == [(1, path.length())];
-    let original = match epochs.windows().all(|index| index.left_out.is_nothing()) {
-        true if is_whole => Some(Original::of(values)?),
-        true => Some(Original::of_windows(values, &windows)?),
-        // If functions were left out, the size of the rest is unknown.
-        false => None,
+    let original = if epochs.windows().any(|index| !index.left_out.is_nothing()) {
+        // The size of the functions left out is unknown.
+        None
+    } else if is_whole {
+        Some(Original::of(values)?)
+    } else {
+        Some(Original::of_windows(values, &windows)?)
     };
     // Data about the whole run counts in proportion to the part's blocks.
     let part = match &original {

@@ -64,11 +64,12 @@ pub(super) fn keep(traced: &Session, name: &str, saved: &SavedSlice) -> Result<(
         let all = saved_slices(&file, traced.program())?;
         let known = all.get(name).and_then(|known| known.as_ref().ok());
         if let Some(known) = known {
-            match known.question == saved.question && known.path == saved.path {
-                // The words may differ.
-                true if known.slice == saved.slice => return Ok(()),
-                true => {}
-                false => return Err(is_taken(name, known)),
+            if known.question != saved.question || known.path != saved.path {
+                return Err(is_taken(name, known));
+            }
+            // The words may differ.
+            if known.slice == saved.slice {
+                return Ok(());
             }
         }
         let lost = "the slice cannot be kept in the recording";

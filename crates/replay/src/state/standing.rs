@@ -32,9 +32,10 @@ impl Standing {
         let calls = all.map(|(depth, (open, function))| Call {
             function,
             entered: open.times.entered,
-            time: match depth == last {
-                true => innermost.time,
-                false => open.times.called,
+            time: if depth == last {
+                innermost.time
+            } else {
+                open.times.called
             },
         });
         let mut calls = Vec::from_iter(calls);
@@ -178,9 +179,12 @@ impl Contents for OnMachine<'_> {
         if found.is_none() {
             self.lacks.set(true);
         }
-        found.map(|(low, high)| match activation.is_vector(variable) {
-            true => (low, high),
-            false => (low, 0),
+        found.map(|(low, high)| {
+            if activation.is_vector(variable) {
+                (low, high)
+            } else {
+                (low, 0)
+            }
         })
     }
 
