@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use afterimage::Session;
 use afterimage::grants::Grants;
 use afterimage::launch::{LiveLens, RecordQuery};
 use afterimage::rows::{Form, Rows};
@@ -105,7 +106,8 @@ impl OutputArguments {
 
     /// Returns the destination of rows, and their number. The default for text on standard output
     /// is a few.
-    pub(crate) fn rows(&self, form: Form, limit: Option<u64>) -> Rows<'_> {
+    pub(crate) fn rows(&self, form: impl Into<Form>, limit: Option<u64>) -> Rows<'_> {
+        let form = form.into();
         let on_screen = form == Form::Text && self.output.is_none();
         Rows {
             output: Box::new(ToFile(self.output.as_deref())),
@@ -173,6 +175,26 @@ impl SourceArguments {
     /// The places of source files: first as requested, then as in the user's settings.
     pub(crate) fn paths(&self) -> Result<SourcePaths> {
         Settings::read()?.source_paths(&self.source_path)
+    }
+}
+
+/// A report that shows source code: of which recording, whose code, and where the sources are.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ViewArguments {
+    #[command(flatten)]
+    pub code: CodeArguments,
+    #[command(flatten)]
+    sources: SourceArguments,
+    #[command(flatten)]
+    pub report: ReportArguments,
+}
+
+impl ViewArguments {
+    /// Opens the recording. Wrong options are refused first.
+    pub(crate) fn session(&self, open: impl FnOnce(&Path) -> Result<Session>) -> Result<Session> {
+        let (code, sources) = (self.code.filter()?, self.sources.paths()?);
+        let session = open(&self.report.file)?;
+        Ok(session.looking_at(code).reading(sources))
     }
 }
 

@@ -11,8 +11,7 @@ use anyhow::{Context, Result};
 
 use crate::arguments::{ReportArguments, SourceArguments, formats, occurrence};
 use crate::exit::Exit;
-use crate::lens::traced;
-use crate::output::say_not_at_hand;
+use crate::lens;
 
 /// Show who called whom, and single calls
 ///
@@ -55,15 +54,15 @@ formats!(Text, Json, Csv);
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let sources = arguments.sources.paths()?;
-    let session = traced(&arguments.report.file)?.reading(sources.clone());
+    let session = lens::traced(&arguments.report.file)?.reading(sources);
     if arguments.lines {
         arguments.whole(&session)?;
-        say_not_at_hand(&sources, session.code());
+        lens::say_not_at_hand(&session);
         return Ok(Exit::Success);
     }
     let found = with_names(&session, |program| arguments.answer(program));
     arguments.report.named(found)?;
-    say_not_at_hand(&sources, session.code());
+    lens::say_not_at_hand(&session);
     Ok(Exit::Success)
 }
 

@@ -66,14 +66,14 @@ pub(crate) struct Arguments {
 
 formats!(Text, Dot, Json);
 
-/// The nodes of a dynamic graph.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum NodesArgument {
+// The nodes of a dynamic graph.
+choices! { NodesArgument => GraphNodes {
     /// Dynamic basic blocks: chains that execute as a whole
-    Dbb,
+    #[value(name = "dbb")]
+    Dynamic,
     /// Single blocks
     Blocks,
-}
+}}
 
 // Placements of counters that need no earlier run.
 choices!(CountersArgument => Mode { Quick, Slow, Program });
@@ -140,10 +140,7 @@ fn dynamic(arguments: &Arguments, function: &Function, name: &str) -> Result<()>
     }
     let session = finished(at)?;
     let path = session.ensure_path()?;
-    let nodes = match arguments.nodes {
-        None | Some(NodesArgument::Dbb) => GraphNodes::Dynamic,
-        Some(NodesArgument::Blocks) => GraphNodes::Blocks,
-    };
+    let nodes = arguments.nodes.unwrap_or(NodesArgument::Dynamic).into();
     let whose = match (arguments.trace, arguments.call) {
         (Some(trace), _) => GraphOf::Trace(trace),
         (None, call) => GraphOf::Call(call.unwrap_or(Occurrence::Kth(1))),

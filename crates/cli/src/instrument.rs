@@ -8,6 +8,7 @@ use afterimage_present::document::begin;
 use afterimage_present::{InstrumentDocument, counted};
 use anyhow::{Result, bail};
 
+use crate::arguments::{choices, formats};
 use crate::exit::{Exit, Failed};
 use crate::output::{say, write, write_module};
 use crate::record::same_file;
@@ -45,23 +46,18 @@ pub(crate) struct Arguments {
     program: PathBuf,
 }
 
-/// How counters are placed. (Placement by feedback cannot be had here: a dump does not hold the
-/// earlier counts that it came from.)
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Placement {
+// Placement by feedback is not offered: a dump does not hold the earlier counts that it used.
+choices! { Placement => Mode {
     /// In each function, where they are executed least
     Quick,
     /// Over the whole program at once, which needs the fewest
     Program,
     /// On every edge
-    Slow,
-}
+    #[value(name = "slow")]
+    Edges,
+}}
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Format {
-    Text,
-    Json,
-}
+formats!(Text, Json);
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if same_file(&arguments.output, &arguments.program) {
@@ -74,12 +70,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         bail!("--standalone works only with --mode quick");
     }
     let loaded = files::program(&arguments.program)?;
-    let mode = match arguments.mode {
-        Placement::Quick => Mode::Quick,
-        Placement::Program => Mode::Program,
-        Placement::Slow => Mode::Edges,
-    };
-    let made = instrument(&loaded, mode, arguments.standalone);
+    let made = instrument(&loaded, arguments.mode.into(), arguments.standalone);
     let Instrumented { module, counters } = made.map_err(|error| Failed {
         exit: Exit::CannotRun,
         error: error.context(arguments.program.display().to_string()),

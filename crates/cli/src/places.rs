@@ -42,7 +42,7 @@ Examples:
 pub(crate) struct Arguments {}
 
 /// Prints the page, which is this command's own help.
-pub(crate) fn run(_: &Arguments) -> Result<Exit> {
+pub(crate) fn run(_: Arguments) -> Result<Exit> {
     let mut command = Cli::command();
     let page = command.find_subcommand_mut("places");
     let page = page.map(|page| page.render_long_help().to_string());

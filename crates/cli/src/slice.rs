@@ -12,14 +12,12 @@ use afterimage::why::show::chain;
 use afterimage::{SliceAbout, SliceAlong, SliceQuery};
 use afterimage_analyses::slices::{Algorithm as Exactness, Direction};
 use afterimage_present::{SliceRows, SliceView, grouped, render, shell_word};
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
-use crate::arguments::{
-    CodeArguments, ReportArguments, SourceArguments, choices, entries, formats,
-};
+use crate::arguments::{ViewArguments, choices, entries, formats};
 use crate::exit::Exit;
 use crate::lens;
-use crate::output::{pasted, say, say_not_at_hand, write};
+use crate::output::{pasted, say, write};
 
 /// Show everything an execution depends on, or that depends on it
 ///
@@ -119,11 +117,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "text")]
     format: Format,
     #[command(flatten)]
-    code: CodeArguments,
-    #[command(flatten)]
-    sources: SourceArguments,
-    #[command(flatten)]
-    report: ReportArguments,
+    view: ViewArguments,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -161,10 +155,8 @@ const MANY_EDGES: usize = 20_000;
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let wanted = arguments.wanted()?;
-    let file = &arguments.report.file;
-    let (code, sources) = (arguments.code.filter()?, arguments.sources.paths()?);
-    let session = lens::finished(file)?;
-    let session = session.looking_at(code).reading(sources.clone());
+    let report = &arguments.view.report;
+    let session = arguments.view.session(lens::finished)?;
     let places = [arguments.at.as_deref(), arguments.chop.as_deref()];
     check::places(&session, Needs::Values, places.into_iter().flatten())?;
     if arguments.trap {
@@ -175,8 +167,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         let early = session.ask_stretches(|session| {
             slice::find(session, &wanted, None, |found| arguments.shown(found))
         });
-        if early.with_context(|| file.display().to_string())?.is_some() {
-            say_not_at_hand(&sources, session.code());
+        if report.named(early)?.is_some() {
+            lens::say_not_at_hand(&session);
             return Ok(Exit::Success);
         }
     }
@@ -186,8 +178,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     };
     let save = arguments.save.as_deref();
     let shown = slice::find(&session, &wanted, save, |found| arguments.shown(found));
-    shown.with_context(|| file.display().to_string())?;
-    say_not_at_hand(&sources, session.code());
+    report.named(shown)?;
+    lens::say_not_at_hand(&session);
     Ok(Exit::Success)
 }
 
@@ -267,7 +259,7 @@ impl Arguments {
 
     fn limit(&self) -> usize {
         let on_screen =
-            self.format == Format::Text && self.report.to.output.is_none() && !self.annotate;
+            self.format == Format::Text && self.view.report.to.output.is_none() && !self.annotate;
         let limit = self.limit.or(on_screen.then_some(ROWS));
         limit.map_or(usize::MAX, |limit| {
             usize::try_from(limit).unwrap_or(usize::MAX)
@@ -307,7 +299,10 @@ impl Arguments {
             sources: found.sources(),
             edges,
         };
-        let (output, style) = (self.report.to.output.as_deref(), self.report.to.style());
+        let (output, style) = (
+            self.view.report.to.output.as_deref(),
+            self.view.report.to.style(),
+        );
         let written = write(output, false, |out| {
             render(out, &view, self.format, style)?;
             match found.scene.filter(|_| self.chain) {
@@ -322,7 +317,7 @@ impl Arguments {
                 "kept as {name:?}: {} statements; show it again with: afterimage slice {} \
                  --saved {}",
                 grouped(report.statements.len() as u64),
-                pasted(&self.report.file),
+                pasted(&self.view.report.file),
                 shell_word(name)
             ));
         }
@@ -330,7 +325,7 @@ impl Arguments {
     }
 
     fn chain(&self, scene: &Scene<'_, '_>, out: &mut dyn Write) -> Result<()> {
-        let file = &self.report.file;
+        let file = &self.view.report.file;
         let at = self.at.as_deref().unwrap_or_default();
         let about = (self.var.as_deref(), self.operand.as_deref());
         writeln!(out)?;

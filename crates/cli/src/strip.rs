@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
     file: PathBuf,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<Exit> {
+pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     files::open(&arguments.file)?;
     let Some(output) = &arguments.output else {
         return stripped(&arguments.file, arguments.inputs);

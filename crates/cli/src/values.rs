@@ -9,7 +9,7 @@ use afterimage::values::{
 use afterimage_present::Render;
 use anyhow::{Context, Result, anyhow, bail};
 
-use crate::arguments::{ReportArguments, entries};
+use crate::arguments::{ReportArguments, choices, entries};
 use crate::exit::Exit;
 use crate::lens;
 
@@ -90,13 +90,12 @@ pub(crate) struct Arguments {
     report: ReportArguments,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+choices! { Format => Form {
     Text,
     Json,
     /// Values from --loads --each for other programs; see docs/TRACE.md
     Bin,
-}
+}}
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let file = &arguments.report.file;
@@ -153,12 +152,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
 
 impl Arguments {
     fn rows(&self) -> Rows<'_> {
-        let form = match self.format {
-            Format::Text => Form::Text,
-            Format::Json => Form::Json,
-            Format::Bin => Form::Bin,
-        };
-        self.report.to.rows(form, self.limit)
+        self.report.to.rows(self.format, self.limit)
     }
 
     fn query(&self) -> Result<ValuesQuery> {
