@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use afterimage::calls::{show_call, show_calls};
 use afterimage::check;
 use afterimage::explain::explain_with;
 use afterimage::explore::{ExecutionsQuery, InfluenceQuery, MomentQuery, OutputQuery, SourceQuery};
@@ -9,12 +10,12 @@ use afterimage::export::{ExportFormat, ExportQuery, Least};
 use afterimage::files::Loaded;
 use afterimage::info::info;
 use afterimage::memory::{MemoryBytes, MemoryQuery, addresses};
-use afterimage::named::{NamedProgram, with_names};
-use afterimage::path::{GraphOf, dynamic_graph, numbering, which_call};
+use afterimage::named::with_names;
+use afterimage::path::{GraphOf, dynamic_graph};
 use afterimage::present::document::{Document, begin};
 use afterimage::present::{
-    CallReport, CallView, CfgView, DepsAlong, DepsDirection, DynamicCfgView, Format,
-    ProfileDocument, Render, Scene, Style, Whole, WhyNotView, render,
+    CfgView, DepsAlong, DepsDirection, DynamicCfgView, Format, ProfileDocument, Render, Style,
+    Whole, WhyNotView, render,
 };
 use afterimage::profile::location::{Occurrence, number};
 use afterimage::profile::{By, CodeFilter, Sort};
@@ -27,7 +28,7 @@ use afterimage::{
     DepsQuery, PathsAbout, PathsQuery, ProfileQuery, Session, StateQuery, ValuesQuery,
     VariableQuery, WhyNotQuery,
 };
-use afterimage_replay::paths::{CountOrder, GraphNodes, Places, kth_call};
+use afterimage_replay::paths::{CountOrder, GraphNodes};
 use anyhow::{Context, Result, anyhow, bail};
 
 use crate::parameters::Parameters;
@@ -374,51 +375,16 @@ impl Asked<'_> {
                 .map(|text| program.function(text))
                 .transpose()?;
             match (function, call) {
-                (Some(function), Some(which)) => self.one_call(program, function, which),
-                (None, Some(_)) => bail!("call needs a function"),
-                (only, None) => {
-                    let path = session.path()?;
-                    let graph = path.call_graph()?;
-                    let totals = graph.totals();
-                    let totals = totals.context("there are more calls than can be counted")?;
-                    self.report(&CallReport {
-                        graph: &graph,
-                        totals: &totals,
-                        length: path.length(),
-                        names: program.names,
-                        left_out: &path.segments().directory().left_out,
-                        only,
-                        top: usize::MAX,
+                (Some(function), Some(which)) => {
+                    show_call(program, function, which, Style::default(), |call| {
+                        self.report(call)
                     })
                 }
+                (None, Some(_)) => bail!("call needs a function"),
+                (only, None) => show_calls(program, only, usize::MAX, |calls| self.report(calls)),
             }
         });
         found.with_context(|| session.at().display().to_string())
-    }
-
-    fn one_call(
-        &mut self,
-        program: NamedProgram<'_>,
-        function: afterimage_ids::FuncId,
-        which: Occurrence,
-    ) -> Result<()> {
-        let session = self.session;
-        let path = session.path()?;
-        let name = program.names.function(function);
-        let (kept, _) = which_call(path, function, name, which)?;
-        let number = numbering(path).of_kept(function, kept).unwrap_or(kept);
-        self.report(&CallView {
-            calls: kth_call(path, function, kept)?,
-            number,
-            scene: Scene {
-                path,
-                names: program.names,
-                places: &Places::new(session.program(), session.bytes(), program.source),
-                sources: &**session.sources(),
-                left_out: &path.segments().directory().left_out,
-                style: Style::default(),
-            },
-        })
     }
 
     fn paths(&mut self) -> Result<()> {
