@@ -14,7 +14,7 @@ use afterimage_replay::state::{
     variables,
 };
 use afterimage_replay::steps::{
-    Enter, LineStep, LineSteps, Open, Opened, Paused, Run, WantedLines, Within, activation_of,
+    Enter, LineStep, LineSteps, Opened, Paused, Run, WantedLines, Within, activation_of,
 };
 use afterimage_replay::values::Bits;
 use afterimage_trace::LogReader;
@@ -279,17 +279,10 @@ impl<'l, 'p> Lines<'l, 'p> {
                     let activation = &activations[number];
                     let entered = moments[number].entered;
                     let entry = Activation::beginning(&self.bodies, activation.function, entered)?;
-                    let times = Opened {
+                    let standing = Standing::of(Opened {
                         entered,
                         called: activation.time,
-                    };
-                    let standing = Standing {
-                        open: vec![Open {
-                            times,
-                            arguments: None,
-                        }],
-                        waiting: Vec::new(),
-                    };
+                    });
                     let contents = OnMachine {
                         paused,
                         first_result,

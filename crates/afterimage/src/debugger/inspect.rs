@@ -11,7 +11,7 @@ use afterimage_replay::state::{
     calls, follow_standing, follow_to, global_objects, objects,
 };
 use afterimage_replay::steps::{
-    Open, Opened, Paused, Run, SnapshotBuilder, Snapshots, take_snapshots_between,
+    Opened, Paused, Run, SnapshotBuilder, Snapshots, take_snapshots_between,
 };
 use afterimage_replay::values::Bits;
 use afterimage_wpp::Visit;
@@ -276,17 +276,10 @@ impl<'a> Debugger<'a> {
                     return;
                 }
                 let activation = &activations[number];
-                let times = Opened {
+                let standing = Standing::of(Opened {
                     entered: activation.instance.time,
                     called: activation.time,
-                };
-                let standing = Standing {
-                    open: vec![Open {
-                        times,
-                        arguments: None,
-                    }],
-                    waiting: Vec::new(),
-                };
+                });
                 let contents = OnMachine {
                     paused,
                     first_result,

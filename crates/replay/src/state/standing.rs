@@ -10,7 +10,7 @@ use afterimage_wpp::Segments;
 
 use super::activation::Stands;
 use super::{Activation, Call, Contents, Halt};
-use crate::steps::{Follower, Open, OpenActivations, Paused, Run, StepsError};
+use crate::steps::{Follower, Open, OpenActivations, Opened, Paused, Run, StepsError};
 use crate::values::Bits;
 
 /// The open activations at a moment.
@@ -23,6 +23,17 @@ pub struct Standing {
 }
 
 impl Standing {
+    /// Only this activation, with unknown arguments.
+    pub fn of(times: Opened) -> Self {
+        Self {
+            open: vec![Open {
+                times,
+                arguments: None,
+            }],
+            waiting: Vec::new(),
+        }
+    }
+
     /// The innermost `most` activations, the innermost first, while this one executes block T.
     pub fn calls(&self, innermost: &Activation<'_>, most: usize) -> Vec<Call> {
         let waiting = self.waiting.iter().map(|waits| waits.function);
