@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use afterimage_present::Contents;
 use afterimage_present::context_dot;
 use afterimage_present::export::{
     Frames, TimelineHead, callgrind_calls, collapsed, firefox, perfetto, pprof_stacks, speedscope,
@@ -132,7 +133,7 @@ impl ExportQuery {
                     limits,
                 };
                 let mut timeline = Timeline::new(path, window, limits);
-                return output.write(false, &mut |out| match self.format {
+                return output.write(Contents::Text, &mut |out| match self.format {
                     ExportFormat::Firefox => Ok(firefox(out, &head, &mut timeline)?),
                     _ => Ok(perfetto(out, &head, &mut timeline)?),
                 });
@@ -172,8 +173,11 @@ impl ExportQuery {
                 _ if !folded.shows_any() => tree,
                 _ => tree.folding(|frame| !is_own(frame)),
             };
-            let is_binary = self.format == ExportFormat::Pprof;
-            output.write(is_binary, &mut |out| match self.format {
+            let contents = match self.format {
+                ExportFormat::Pprof => Contents::Binary,
+                _ => Contents::Text,
+            };
+            output.write(contents, &mut |out| match self.format {
                 ExportFormat::Speedscope => Ok(speedscope(out, &tree, &frames, &run)?),
                 ExportFormat::Pprof => Ok(pprof_stacks(out, &tree, &frames)?),
                 ExportFormat::Dot => Ok(context_dot(out, &tree, &frames)?),

@@ -7,12 +7,14 @@
 //! place of the input was rejected, because answers would be wrong. The sections that stay are
 //! listed, so that unknown sections of a later version go.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use afterimage_record::engine_description;
 use afterimage_trace::{Kind, TraceError, TraceFile, TraceWriter};
+use anyhow::Context as _;
 
 use crate::append::append;
 use crate::error::{Reason, SessionError};
@@ -57,6 +59,32 @@ pub struct Stripped {
     pub before: u64,
     /// After.
     pub after: u64,
+}
+
+/// Strips a copy of a recording. If that fails, no copy remains, because everything would be in it.
+///
+/// # Errors
+/// If the copy exists or cannot be written, or `strip` fails.
+pub fn strip_copy<R>(
+    from: &Path,
+    to: &Path,
+    strip: impl FnOnce(&Path) -> anyhow::Result<R>,
+) -> anyhow::Result<R> {
+    let cannot = || {
+        format!(
+            "{}: cannot be written; choose another name with -o",
+            to.display()
+        )
+    };
+    let mut copy = File::create_new(to).with_context(cannot)?;
+    let done = File::open(from)
+        .with_context(|| from.display().to_string())
+        .and_then(|mut recording| io::copy(&mut recording, &mut copy).with_context(cannot))
+        .and_then(|_| strip(to));
+    if done.is_err() {
+        let _ = fs::remove_file(to);
+    }
+    done
 }
 
 /// Drops the parts of a recording that can be rebuilt. Checks the rest first and writes it to a new

@@ -12,7 +12,7 @@ use afterimage::rows::{Form, Rows};
 use afterimage::settings::Settings;
 use afterimage::sources::{Moved, SourcePaths};
 use afterimage::trace::Bounds;
-use afterimage_present::{Format, Render, Style, render};
+use afterimage_present::{Contents, Format, Render, Style, render};
 use afterimage_profile::CodeFilter;
 use afterimage_profile::location::{Occurrence, number};
 use anyhow::{Context, Result, bail};
@@ -89,6 +89,21 @@ pub(crate) struct ReportArguments {
     pub file: PathBuf,
 }
 
+/// The arguments of a guest.
+pub(crate) fn guest_arguments(args: &[OsString]) -> Result<Vec<String>> {
+    let args = args.iter().map(|arg| {
+        let text = arg.to_str().map(str::to_owned);
+        text.with_context(|| format!("argument {arg:?}: not UTF-8, which WASI requires"))
+    });
+    args.collect()
+}
+
+/// The first option that was given, if any.
+pub(crate) fn first_given(options: &[(&'static str, bool)]) -> Option<&'static str> {
+    let given = options.iter().find(|(_, is_given)| *is_given);
+    given.map(|(name, _)| *name)
+}
+
 /// The default number of lines of text on standard output.
 const LINES: u64 = 100;
 
@@ -101,7 +116,7 @@ impl OutputArguments {
 
     /// Writes text.
     pub(crate) fn write(&self, text: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
-        write(self.output.as_deref(), false, text)
+        write(self.output.as_deref(), Contents::Text, text)
     }
 
     /// Returns the destination of rows, and their number. The default for text on standard output
@@ -306,7 +321,7 @@ impl RunArguments {
 
     /// The first option that was given, if any.
     pub(crate) fn given(&self) -> Option<&'static str> {
-        let given = [
+        first_given(&[
             ("--dir", !self.dir.is_empty()),
             ("--env", !self.env.is_empty()),
             ("--stdin", self.stdin.is_some()),
@@ -315,11 +330,7 @@ impl RunArguments {
             ("--timeout", self.timeout.is_some()),
             ("--no-clock", self.no_clock),
             ("--stack", self.stack != DEFAULT_STACK),
-        ];
-        given
-            .into_iter()
-            .find(|option| option.1)
-            .map(|option| option.0)
+        ])
     }
 
     /// The time limit.

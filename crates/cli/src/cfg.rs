@@ -14,7 +14,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use crate::arguments::{choices, formats, occurrence};
 use crate::exit::Exit;
 use crate::lens::finished;
-use crate::output::{Color, pasted, write};
+use crate::output::{Color, pasted, print};
 use crate::progress::Terminal;
 
 /// Show a function's control-flow graph, or one call in it
@@ -123,9 +123,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
 
 fn show(arguments: &Arguments, view: &impl Render) -> Result<()> {
     let style = Color::default().style(None);
-    write(None, false, |out| {
-        Ok(render(out, view, arguments.format, style)?)
-    })
+    print(|out| Ok(render(out, view, arguments.format, style)?))
 }
 
 /// The graph of one call.

@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 
 use crate::arguments::{CodeArguments, SourceArguments};
 use crate::exit::Exit;
-use crate::output::{say, write};
+use crate::output::{print, say};
 
 /// Walk through a run in the browser
 ///
@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         Some(at) => format!("{}#at={}", explorer.url(), encoded(at)),
         None => explorer.url(),
     };
-    write(None, false, |out| Ok(writeln!(out, "{url}")?))?;
+    print(|out| Ok(writeln!(out, "{url}")?))?;
     if !arguments.no_open && !opened(&url) {
         say("no browser could be started; open the address above");
     }

@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 
 use crate::arguments::{choices, formats};
 use crate::exit::{Exit, Failed};
-use crate::output::{say, write, write_module};
+use crate::output::{print, say, write_module};
 use crate::record::same_file;
 
 /// Write the instrumented module for other engines and browsers
@@ -82,7 +82,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             arguments.output.display(),
             counted(u64::from(counters), "counter"),
         )),
-        Format::Json => write(None, false, |out| {
+        Format::Json => print(|out| {
             let document = InstrumentDocument {
                 output: arguments.output.display().to_string(),
                 bytes: module.len(),

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use afterimage::rows::Output;
 use afterimage::sources::SourcePaths;
 pub(crate) use afterimage::text::{harmless, pasted};
-use afterimage_present::{Style, Visible};
+use afterimage_present::{Contents, Style, Visible};
 use afterimage_profile::CodeFilter;
 use afterimage_program::{BEGINNING, is_module};
 use anyhow::{Context, Error, Result, bail};
@@ -73,20 +73,25 @@ pub(crate) fn tell(remark: impl Display) {
 /// A file appears when it is complete; an older one stays until then.
 pub(crate) fn write(
     out: Option<&Path>,
-    binary: bool,
+    contents: Contents,
     report: impl FnOnce(&mut dyn Write) -> Result<()>,
 ) -> Result<()> {
     match out {
-        Some(path) => to_file(path, Replaces::Files, binary, report),
+        Some(path) => to_file(path, Replaces::Files, contents, report),
         None => {
             let terminal = stdout();
-            if binary && terminal.is_terminal() {
+            if contents == Contents::Binary && terminal.is_terminal() {
                 bail!("this format is binary: write it to a file with -o, or pipe it");
             }
             let place = || "cannot write to standard output".to_owned();
-            fill(terminal.lock(), binary, report, place).map(drop)
+            fill(terminal.lock(), contents, report, place).map(drop)
         }
     }
+}
+
+/// Writes text to standard output.
+pub(crate) fn print(text: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    write(None, Contents::Text, text)
 }
 
 /// Sends a report to this file, or to standard output.
@@ -95,10 +100,10 @@ pub(crate) struct ToFile<'p>(pub(crate) Option<&'p Path>);
 impl Output for ToFile<'_> {
     fn write(
         &self,
-        is_binary: bool,
+        contents: Contents,
         report: &mut dyn FnMut(&mut dyn Write) -> Result<()>,
     ) -> Result<()> {
-        write(self.0, is_binary, report)
+        write(self.0, contents, report)
     }
 }
 
@@ -107,7 +112,7 @@ pub(crate) fn write_module(
     path: &Path,
     module: impl FnOnce(&mut dyn Write) -> Result<()>,
 ) -> Result<()> {
-    to_file(path, Replaces::Modules, true, module)
+    to_file(path, Replaces::Modules, Contents::Binary, module)
 }
 
 /// What a new file may replace. Nothing replaces a recording.
@@ -119,17 +124,17 @@ enum Replaces {
     Modules,
 }
 
-/// Writes a report through a buffer, as text without hidden characters unless `binary`. If writing
+/// Writes a report through a buffer, as text without hidden characters. If writing
 /// fails, returns that error with its place, whatever error the report returned.
 fn fill<W: Write>(
     to: W,
-    binary: bool,
+    contents: Contents,
     report: impl FnOnce(&mut dyn Write) -> Result<()>,
     place: impl FnOnce() -> String,
 ) -> Result<W> {
     let colored = COLORED.load(Ordering::Relaxed);
     let watched = Watched { to, failure: None };
-    let mut writer = BufWriter::new(Visible::new(watched, binary, colored));
+    let mut writer = BufWriter::new(Visible::new(watched, contents, colored));
     let result = report(&mut writer).and_then(|()| {
         writer.flush()?;
         writer.get_mut().finish()?;
@@ -177,7 +182,7 @@ impl<W: Write> Write for Watched<W> {
 fn to_file(
     path: &Path,
     replaces: Replaces,
-    binary: bool,
+    contents: Contents,
     report: impl FnOnce(&mut dyn Write) -> Result<()>,
 ) -> Result<()> {
     let cannot = || format!("cannot write {}", path.display());
@@ -186,7 +191,7 @@ fn to_file(
         // A pipe or a device cannot be replaced.
         Ok(data) if !data.is_file() => {
             let device = device(path).with_context(cannot)?;
-            return fill(device, binary, report, cannot).map(drop);
+            return fill(device, contents, report, cannot).map(drop);
         }
         _ => {}
     }
@@ -218,7 +223,7 @@ fn to_file(
         .tempfile_in(folder)
         .map_err(reason)
         .with_context(cannot)?;
-    fill(file.as_file(), binary, report, cannot)?;
+    fill(file.as_file(), contents, report, cannot)?;
     file.persist(&target)
         .map_err(|e| e.error)
         .with_context(cannot)?;

@@ -7,9 +7,9 @@ use afterimage::counted::{Counted, Profiled, nothing_runs, recordings, refuse_wi
 use afterimage::files::{self, Kind};
 use afterimage::launch::RecordQuery;
 use afterimage::{CounterPlacement, Counting, ProfileQuery, Session};
-use afterimage_present::{ProfileView, render};
+use afterimage_present::{Contents, ProfileView, render};
 use afterimage_profile::{By, CodeFilter, Sort};
-use afterimage_trace::TraceWriter;
+use afterimage_trace::{Existing, TraceWriter};
 use anyhow::{Context, Result, bail};
 use clap::ArgMatches;
 
@@ -223,7 +223,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
             leave_scratch(folder.path().to_owned());
             let recording = folder.path().join("run.aft");
-            let out = TraceWriter::create(&recording, false)
+            let out = TraceWriter::create(&recording, Existing::Kept)
                 .context("cannot make a temporary recording")?;
             let recorded = execute(&loaded, &query, watch, &out)?;
             drop(out);
@@ -339,6 +339,10 @@ impl Arguments {
             let without = profiled.without_lines(&options.scope);
             without.into_iter().for_each(say);
         }
+        let contents = match self.format {
+            Format::Pprof => Contents::Binary,
+            _ => Contents::Text,
+        };
         let view = ProfileView {
             profile: &profiled.profile,
             options,
@@ -347,7 +351,7 @@ impl Arguments {
             title: profiled.title(),
             sources: profiled.sources(),
         };
-        write(out, self.format == Format::Pprof, |out| {
+        write(out, contents, |out| {
             let written = render(out, &view, self.format, style);
             written.with_context(|| self.file.display().to_string())
         })?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use afterimage::files::{self, Loaded};
-use afterimage::launch::{self, LiveLens, RecordQuery};
+use afterimage::launch::{self, Existing, LiveLens, RecordQuery};
 use afterimage::recorded::{literal, remark};
 use afterimage::sources::{Embedding, SourceFiles};
 use afterimage_present::{counted, size};
@@ -14,11 +14,11 @@ use afterimage_trace::{Ending, Interrupter, TraceWriter};
 use anyhow::{Result, anyhow, bail};
 use clap::Args as _;
 
-use crate::arguments::{RunArguments, SourceArguments};
+use crate::arguments::{RunArguments, SourceArguments, guest_arguments};
 use crate::build;
 use crate::exit::{Exit, Failed};
 use crate::filters::FilterArguments;
-use crate::output::{be_quiet, pasted, say, tell, write};
+use crate::output::{be_quiet, pasted, print, say, tell};
 use crate::progress::{Bar, Terminal};
 use crate::signals::{Watch, leave_last_words};
 
@@ -155,11 +155,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             args
         }
     };
-    let args = args.iter().map(|arg| {
-        let text = arg.to_str().map(str::to_owned);
-        text.ok_or_else(|| anyhow!("argument {arg:?}: not UTF-8, which WASI requires"))
-    });
-    let args = args.collect::<Result<Vec<_>>>()?;
+    let args = guest_arguments(args)?;
     let loaded = files::program(program)?;
     let filter = arguments.filters.path(&loaded)?;
     if let (Some(option), None | Some(Lens::Counts)) = (arguments.filters.given(), arguments.lens) {
@@ -200,7 +196,12 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     }
     // Before there is a file: a signal leaves none without an end.
     let watch = Watch::start(query.has_clock())?;
-    let out = launch::create(&path, arguments.force)?;
+    let existing = if arguments.force {
+        Existing::Replaced
+    } else {
+        Existing::Kept
+    };
+    let out = launch::create(&path, existing)?;
     if let Some(embedding) = &embedding
         && let Err(error) = embed(embedding, &out)
     {
@@ -222,7 +223,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         }
     };
     if arguments.run.invoke.is_some() {
-        write(None, false, |out| {
+        print(|out| {
             for result in &recorded.results {
                 writeln!(out, "{}", literal(result))?;
             }

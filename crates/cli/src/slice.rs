@@ -11,7 +11,7 @@ use afterimage::slice::{self, FoundSlice, Wanted};
 use afterimage::why::show::chain;
 use afterimage::{SliceAbout, SliceAlong, SliceQuery};
 use afterimage_analyses::slices::{Algorithm as Exactness, Direction};
-use afterimage_present::{SliceRows, SliceView, grouped, render, shell_word};
+use afterimage_present::{Contents, SliceRows, SliceView, grouped, render, shell_word};
 use anyhow::{Result, bail};
 
 use crate::arguments::{ViewArguments, choices, entries, formats};
@@ -303,7 +303,7 @@ impl Arguments {
             self.view.report.to.output.as_deref(),
             self.view.report.to.style(),
         );
-        let written = write(output, false, |out| {
+        let written = write(output, Contents::Text, |out| {
             render(out, &view, self.format, style)?;
             match found.scene.filter(|_| self.chain) {
                 Some(scene) => self.chain(scene, out),

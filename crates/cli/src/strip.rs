@@ -1,13 +1,11 @@
 //! `afterimage strip`
 
-use std::fs::{self, File};
-use std::io;
 use std::path::{Path, PathBuf};
 
 use afterimage::files;
-use afterimage::strip::{Stripped, strip, strip_inputs};
+use afterimage::strip::{Stripped, strip, strip_copy, strip_inputs};
 use afterimage_present::size;
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use crate::exit::Exit;
 use crate::output::tell;
@@ -46,31 +44,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let Some(output) = &arguments.output else {
         return stripped(&arguments.file, arguments.inputs);
     };
-    copy(&arguments.file, output)?;
-    let done = stripped(output, arguments.inputs);
-    if done.is_err() {
-        // It would be a copy with everything in it.
-        let _ = fs::remove_file(output);
-    }
-    done
-}
-
-/// Copies a recording to a file that does not exist yet.
-fn copy(from: &Path, to: &Path) -> Result<()> {
-    let cannot = || {
-        format!(
-            "{}: cannot be written; choose another name with -o",
-            to.display()
-        )
-    };
-    let mut copy = File::create_new(to).with_context(cannot)?;
-    let mut recording = File::open(from).with_context(|| from.display().to_string())?;
-    let copied = io::copy(&mut recording, &mut copy);
-    if copied.is_err() {
-        let _ = fs::remove_file(to);
-    }
-    copied.with_context(cannot)?;
-    Ok(())
+    strip_copy(&arguments.file, output, |copy| {
+        stripped(copy, arguments.inputs)
+    })
 }
 
 fn stripped(at: &Path, inputs: bool) -> Result<Exit> {

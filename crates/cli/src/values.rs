@@ -131,22 +131,20 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         let report = lens::answered(session, |session| session.condition(&query))?;
         return arguments.show(&report);
     }
+    // A summary is about all executions.
+    let session = match query.detail {
+        Detail::Each => session,
+        _ => lens::with_values(session)?,
+    };
     let Some(name) = &arguments.var else {
-        let report = match query.detail {
-            Detail::Each => lens::answered(session, |session| session.statement_values(&query))?,
-            // All executions count.
-            _ => lens::with_values(session)?.statement_values(&query)?,
-        };
+        let report = lens::answered(session, |session| session.statement_values(&query))?;
         return arguments.show(&report);
     };
     let query = VariableQuery {
         name: name.clone(),
         values: query,
     };
-    let report = match query.values.detail {
-        Detail::Each => lens::answered(session, |session| session.variable_values(&query))?,
-        _ => lens::with_values(session)?.variable_values(&query)?,
-    };
+    let report = lens::answered(session, |session| session.variable_values(&query))?;
     arguments.show(&report)
 }
 

@@ -14,8 +14,8 @@ use afterimage::named::with_names;
 use afterimage::path::{GraphOf, dynamic_graph};
 use afterimage::present::document::{Document, begin};
 use afterimage::present::{
-    CfgView, DepsAlong, DepsDirection, DynamicCfgView, Format, ProfileDocument, Render, Style,
-    Whole, WhyNotView, render,
+    CfgView, Contents, DepsAlong, DepsDirection, DynamicCfgView, Format, ProfileDocument, Render,
+    Style, Whole, WhyNotView, render,
 };
 use afterimage::profile::location::{Occurrence, number};
 use afterimage::profile::{By, CodeFilter, Sort};
@@ -172,7 +172,7 @@ struct InMemory<'o>(&'o std::sync::Mutex<Vec<u8>>);
 impl Output for InMemory<'_> {
     fn write(
         &self,
-        _: bool,
+        _: Contents,
         report: &mut dyn FnMut(&mut dyn std::io::Write) -> Result<()>,
     ) -> Result<()> {
         let mut out = self

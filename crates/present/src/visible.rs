@@ -19,6 +19,15 @@ pub struct Visible<W> {
     begun: Vec<u8>,
 }
 
+/// What a report consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contents {
+    /// Text, in which hidden characters are made visible.
+    Text,
+    /// Bytes for other programs.
+    Binary,
+}
+
 /// The form of escapes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
@@ -33,12 +42,15 @@ enum Form {
 }
 
 impl<W: Write> Visible<W> {
-    /// A gate before `to`. With `binary`, everything passes.
-    pub fn new(to: W, binary: bool, colored: bool) -> Self {
+    /// A gate before `to`. Binary contents pass unchanged.
+    pub fn new(to: W, contents: Contents, colored: bool) -> Self {
         Self {
             to,
             colored,
-            form: if binary { Form::Binary } else { Form::Unknown },
+            form: match contents {
+                Contents::Text => Form::Unknown,
+                Contents::Binary => Form::Binary,
+            },
             begun: Vec::new(),
         }
     }
@@ -158,7 +170,7 @@ mod tests {
 
     /// The result for text that is written in pieces of this length.
     fn written(bytes: &[u8], length: usize, colored: bool) -> String {
-        let mut out = Visible::new(Vec::new(), false, colored);
+        let mut out = Visible::new(Vec::new(), Contents::Text, colored);
         for piece in bytes.chunks(length) {
             out.write_all(piece).unwrap();
         }
@@ -203,7 +215,7 @@ mod tests {
 
     #[test]
     fn what_is_no_text_stays() {
-        let mut out = Visible::new(Vec::new(), true, false);
+        let mut out = Visible::new(Vec::new(), Contents::Binary, false);
         out.write_all(b"\0asm\xe2\x80").unwrap();
         out.finish().unwrap();
         assert_eq!(out.into_inner(), b"\0asm\xe2\x80");

@@ -304,7 +304,7 @@ mod tests {
             let chosen = Embedding::choose(&roots, &map, &sources).unwrap();
             change();
             let at = folder.path().join(format!("{number}.aft"));
-            let out = TraceWriter::create(&at, false).unwrap();
+            let out = TraceWriter::create(&at, afterimage_trace::Existing::Kept).unwrap();
             let lost = chosen.write(&out).unwrap();
             out.commit().unwrap();
             let file = afterimage_trace::TraceFile::open(&at).unwrap();
