@@ -1,6 +1,6 @@
 //! Arguments shared by several commands.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -287,50 +287,36 @@ impl RunArguments {
         })
     }
 
+    /// The options that were given, each with its value.
+    fn options(&self) -> Vec<(&'static str, Option<OsString>)> {
+        let stack = Some(self.stack).filter(|stack| *stack != DEFAULT_STACK);
+        let dirs = self.dir.iter().map(|dir| ("--dir", Some(dir.into())));
+        let env = self.env.iter().map(|set| ("--env", Some(set.into())));
+        let others = [
+            ("--stdin", self.stdin.clone().map(OsString::from)),
+            ("--invoke", self.invoke.clone().map(OsString::from)),
+            ("--seed", self.seed.map(|seed| seed.to_string().into())),
+            (
+                "--timeout",
+                self.timeout.map(|limit| limit.to_string().into()),
+            ),
+            ("--stack", stack.map(|stack| stack.to_string().into())),
+        ];
+        let others = others.into_iter().filter(|(_, value)| value.is_some());
+        let clock = self.no_clock.then_some(("--no-clock", None));
+        dirs.chain(env).chain(others).chain(clock).collect()
+    }
+
     /// The same options as command-line arguments.
     pub(crate) fn words(&self) -> Vec<OsString> {
-        let mut words = Vec::new();
-        let mut option = |name: &str, value: &OsStr| {
-            words.push(OsString::from(name));
-            words.push(value.to_owned());
-        };
-        for dir in &self.dir {
-            option("--dir", dir.as_ref());
-        }
-        for variable in &self.env {
-            option("--env", variable.as_ref());
-        }
-        if let Some(stdin) = &self.stdin {
-            option("--stdin", stdin.as_ref());
-        }
-        if let Some(export) = &self.invoke {
-            option("--invoke", export.as_ref());
-        }
-        if let Some(seed) = self.seed {
-            option("--seed", seed.to_string().as_ref());
-        }
-        if let Some(timeout) = self.timeout {
-            option("--timeout", timeout.to_string().as_ref());
-        }
-        option("--stack", self.stack.to_string().as_ref());
-        if self.no_clock {
-            words.push("--no-clock".into());
-        }
-        words
+        let options = self.options().into_iter();
+        let words = options.flat_map(|(name, value)| [Some(name.into()), value]);
+        words.flatten().collect()
     }
 
     /// The first option that was given, if any.
     pub(crate) fn given(&self) -> Option<&'static str> {
-        first_given(&[
-            ("--dir", !self.dir.is_empty()),
-            ("--env", !self.env.is_empty()),
-            ("--stdin", self.stdin.is_some()),
-            ("--invoke", self.invoke.is_some()),
-            ("--seed", self.seed.is_some()),
-            ("--timeout", self.timeout.is_some()),
-            ("--no-clock", self.no_clock),
-            ("--stack", self.stack != DEFAULT_STACK),
-        ])
+        self.options().first().map(|(name, _)| *name)
     }
 
     /// The time limit.

@@ -9,7 +9,7 @@ use afterimage_present::{CfgView, DynamicCfgView, Render, Whole, render};
 use afterimage_profile::location::Occurrence;
 use afterimage_program::Function;
 use afterimage_replay::paths::GraphNodes;
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 
 use crate::arguments::{choices, formats, occurrence};
 use crate::exit::Exit;
@@ -79,20 +79,14 @@ choices! { NodesArgument => GraphNodes {
 choices!(CountersArgument => Mode { Quick, Slow, Program });
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
-    let loaded = match files::kind(&arguments.program)? {
-        Kind::Program => files::program(&arguments.program)?,
-        Kind::Recording => {
-            let file = files::recording(&arguments.program)?;
-            files::recorded_program(&arguments.program, &file)?
-        }
-    };
+    let loaded = files::program_of(&arguments.program)?;
     let source = loaded.source_map(&Terminal);
     let names = loaded.names(&source);
     let id = names
         .find(&arguments.function, &source)
         .with_context(|| arguments.program.display().to_string())?;
-    let function = loaded.program.function(id).ok_or_else(|| {
-        anyhow!(
+    let function = loaded.program.function(id).with_context(|| {
+        format!(
             "{}: {} is imported, so it has no graph",
             arguments.program.display(),
             names.function(id)
@@ -110,14 +104,12 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if counters.is_some() && matches!(arguments.format, Format::Dot) {
         bail!("--counters works only with --format text and json");
     }
-    show(
-        &arguments,
-        &CfgView {
-            function,
-            name,
-            counters,
-        },
-    )?;
+    let view = CfgView {
+        function,
+        name,
+        counters,
+    };
+    show(&arguments, &view)?;
     Ok(Exit::Success)
 }
 

@@ -235,7 +235,7 @@ impl Arguments {
         let shown = SlicesShown {
             limit: self.top.unwrap_or(LINES),
             style: self.to.style(),
-            ensure_values: &|session| lens::values(session).map(|_| ()),
+            ensure_values: &lens::ensure_values,
         };
         if !write_slices(out, sessions, questions, &shown)? {
             say("--slice: the executions differ in nothing that can be sliced");

@@ -11,7 +11,6 @@ use anyhow::{Result, bail};
 use crate::arguments::{choices, formats};
 use crate::exit::{Exit, Failed};
 use crate::output::{print, say, write_module};
-use crate::record::same_file;
 
 /// Write the instrumented module for other engines and browsers
 ///
@@ -60,7 +59,7 @@ choices! { Placement => Mode {
 formats!(Text, Json);
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
-    if same_file(&arguments.output, &arguments.program) {
+    if files::are_same(&arguments.output, &arguments.program) {
         bail!(
             "{} is the program itself; choose another name with -o",
             arguments.output.display()

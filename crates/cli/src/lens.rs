@@ -110,6 +110,11 @@ pub(crate) fn values_if_built(recording: &Recording) -> Result<Option<RecordedVa
     }
 }
 
+/// Builds the values of a recording that lacks them.
+pub(crate) fn ensure_values(session: &Session) -> Result<()> {
+    values(session).map(drop)
+}
+
 /// Reports which requested sources were not found, and which are damaged.
 pub(crate) fn say_not_at_hand(session: &Session) {
     output::say_not_at_hand(session.sources().paths(), session.code());

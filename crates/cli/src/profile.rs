@@ -136,18 +136,17 @@ choices! { SortArgument => Sort {
     Program,
 }}
 
-/// How counters are placed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum ModeArgument {
+choices! { ModeArgument => CounterPlacement {
     /// In each function, where they are executed least
     Quick,
     /// Like program, and also in every block, to check the derived counts
-    Slow,
+    #[value(name = "slow")]
+    Checked,
     /// Where the counts of an earlier run suggest
     Feedback,
     /// Over the whole program at once, which needs the fewest
     Program,
-}
+}}
 
 formats! {
     Text,
@@ -268,10 +267,7 @@ impl Arguments {
                     --weights FILE.aft"
                 )
             }
-            (None | Some(ModeArgument::Feedback), Some(_)) => CounterPlacement::Feedback,
-            (Some(ModeArgument::Quick), _) => CounterPlacement::Quick,
-            (Some(ModeArgument::Slow), _) => CounterPlacement::Checked,
-            (Some(ModeArgument::Program), _) => CounterPlacement::Program,
+            (mode, _) => mode.map_or(CounterPlacement::Feedback, CounterPlacement::from),
         };
         let earlier = self.weights.as_deref().map(files::recording).transpose()?;
         let weights = self.weights.as_deref().zip(earlier.as_ref());
@@ -294,21 +290,17 @@ impl Arguments {
 
     fn query(&self) -> Result<ProfileQuery> {
         let for_people = self.format == Format::Text;
+        // Formats for programs are complete, and so is a table about named functions.
+        let is_filtered = for_people && self.function.is_empty()
+            || self.format == Format::Html
+            || self.code.is_given()
+            || self.path.is_some();
         let query = ProfileQuery {
             by: self.by.map(By::from).unwrap_or_default(),
             sort: self.sort.map(Sort::from),
             top: self.top,
             functions: self.function.clone(),
-            // Formats for programs are complete, and so is a table about named functions.
-            code: if for_people && self.function.is_empty()
-                || self.format == Format::Html
-                || self.code.is_given()
-                || self.path.is_some()
-            {
-                Some(self.filter()?)
-            } else {
-                None
-            },
+            code: is_filtered.then(|| self.filter()).transpose()?,
         };
         Ok(if for_people {
             query.for_people()
@@ -339,6 +331,7 @@ impl Arguments {
             let without = profiled.without_lines(&options.scope);
             without.into_iter().for_each(say);
         }
+        let about = || self.file.display().to_string();
         let contents = match self.format {
             Format::Pprof => Contents::Binary,
             _ => Contents::Text,
@@ -352,18 +345,12 @@ impl Arguments {
             sources: profiled.sources(),
         };
         write(out, contents, |out| {
-            let written = render(out, &view, self.format, style);
-            written.with_context(|| self.file.display().to_string())
+            render(out, &view, self.format, style).with_context(about)
         })?;
         if self.format == Format::Lcov {
-            let files = view
-                .files()
-                .with_context(|| self.file.display().to_string())?;
-            profiled
-                .sources()
-                .left_out(&files)
-                .into_iter()
-                .for_each(say);
+            let files = view.files().with_context(about)?;
+            let left_out = profiled.sources().left_out(&files);
+            left_out.into_iter().for_each(say);
         }
         Ok(())
     }

@@ -14,7 +14,7 @@ use afterimage_analyses::slices::{Algorithm as Exactness, Direction};
 use afterimage_present::{Contents, SliceRows, SliceView, grouped, render, shell_word};
 use anyhow::{Result, bail};
 
-use crate::arguments::{ViewArguments, choices, entries, formats};
+use crate::arguments::{ViewArguments, choices, formats, rows};
 use crate::exit::Exit;
 use crate::lens;
 use crate::output::{pasted, say, write};
@@ -94,7 +94,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=SliceQuery::DEEPEST.into()), conflicts_with = "chop")]
     depth: Option<u8>,
     /// Keep the slice in the recording under this name; the same question is then answered at once
-    #[arg(long, value_name = "NAME", value_parser = name)]
+    #[arg(long, value_name = "NAME", value_parser = slice::name)]
     save: Option<String>,
     /// Show the slice kept under this name; not with options that select a slice, nor with --save
     /// or --chain
@@ -111,8 +111,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     annotate: bool,
     /// Show at most N rows of text [default: 200 on standard output]; not with --annotate
-    #[arg(long, value_name = "N", value_parser = entries, conflicts_with = "annotate")]
-    limit: Option<u64>,
+    #[arg(long, value_name = "N", value_parser = rows, conflicts_with = "annotate")]
+    limit: Option<usize>,
     /// Output format
     #[arg(long, default_value = "text")]
     format: Format,
@@ -148,7 +148,7 @@ choices! { Algorithm => Exactness {
 }}
 
 /// The default number of rows of text on standard output.
-const ROWS: u64 = 200;
+const ROWS: usize = 200;
 
 /// The number of edges that Graphviz lays out within seconds.
 const MANY_EDGES: usize = 20_000;
@@ -261,9 +261,7 @@ impl Arguments {
         let on_screen =
             self.format == Format::Text && self.view.report.to.output.is_none() && !self.annotate;
         let limit = self.limit.or(on_screen.then_some(ROWS));
-        limit.map_or(usize::MAX, |limit| {
-            usize::try_from(limit).unwrap_or(usize::MAX)
-        })
+        limit.unwrap_or(usize::MAX)
     }
 
     /// Shows a slice, and stores it if requested.
@@ -330,15 +328,6 @@ impl Arguments {
         let about = (self.var.as_deref(), self.operand.as_deref());
         writeln!(out)?;
         chain(out, scene, at, about).map_err(|error| and_why_not(error, file, at))
-    }
-}
-
-/// Parses a name for a stored slice.
-fn name(text: &str) -> Result<String, String> {
-    if text.chars().any(char::is_control) || text.is_empty() || text.len() > 255 {
-        Err("a name must have 1 to 255 bytes, and no control characters".to_owned())
-    } else {
-        Ok(text.to_owned())
     }
 }
 

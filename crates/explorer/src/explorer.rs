@@ -115,6 +115,11 @@ impl Explorer {
         self.shared.guard.url()
     }
 
+    /// Returns the page's address at a position of the run.
+    pub fn url_at(&self, position: &str) -> String {
+        format!("{}#at={}", self.url(), encoded(position))
+    }
+
     /// Answers until the process ends.
     pub fn serve(self) {
         for stream in self.listener.incoming() {
@@ -246,4 +251,18 @@ impl Shared {
             Err(error) => Response::refused(422, afterimage::text::sentence(&error)),
         }
     }
+}
+
+/// A text in an address, after `#`.
+fn encoded(text: &str) -> String {
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                encoded.push(char::from(byte));
+            }
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
 }

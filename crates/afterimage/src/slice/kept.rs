@@ -8,6 +8,18 @@ use anyhow::{Context, Error, Result, anyhow, bail};
 use crate::Session;
 use crate::append::append_to;
 
+/// Parses a name for a stored slice.
+///
+/// # Errors
+/// If no slice can have it.
+pub fn name(text: &str) -> Result<String, String> {
+    if text.chars().any(char::is_control) || text.is_empty() || text.len() > 255 {
+        Err("a name must have 1 to 255 bytes, and no control characters".to_owned())
+    } else {
+        Ok(text.to_owned())
+    }
+}
+
 /// Identifies the path of a run: stored questions refer to its nodes.
 pub(super) fn identity(path: &RecordedPath) -> (u64, u64) {
     (path.length(), path.nodes().len() as u64)
