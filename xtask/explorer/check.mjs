@@ -99,6 +99,18 @@ async function walk(theme, width, height) {
   await look(page, name("why-not-range"));
   await page.goBack();
   await settled(page);
+  // The graph and the paths of that range, and Back to the source.
+  await nav("function");
+  await page.waitForSelector(".cfg");
+  if (!await page.locator(".note", { hasText: "Counts from t=" }).count()) wrong.push(`${name("function-range")}: the graph does not say which range it counts`);
+  await look(page, name("function-range"));
+  await page.locator(".title .choice button", { hasText: "Paths" }).click();
+  await page.waitForSelector("code.way, .empty");
+  await look(page, name("paths-range"));
+  await page.locator(".title .choice button", { hasText: "Control flow" }).click();
+  await settled(page);
+  await nav("source");
+  await page.waitForSelector(".under > button");
   await page.locator(".under > button").click();
 
   // A function.

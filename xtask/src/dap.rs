@@ -1,6 +1,6 @@
 //! `cargo xtask dap`: the debugger's server with a client that others wrote, npm's
 //! `@vscode/debugadapter-testsupport`, on three programs; each message is checked against the
-//! protocol's types. With `--measure`, how long a client waits, on a run of a thousand million
+//! protocol's types. With `--measure`, measures how long a client waits, on a run of a billion
 //! statements.
 
 use crate::{DapArguments, corpus, tool, toolchain};
@@ -25,7 +25,7 @@ const PROGRAMS: [(&str, &str, &str); 3] = [
     ("xtask/dap/words.rs", "0", "*seen += 1;"),
 ];
 
-/// Rounds of the ledger: nearly two thousand million instructions, half of which are statements.
+/// Rounds of the ledger: nearly two billion instructions, half of which are statements.
 const ROUNDS: &str = "1000000";
 
 /// Checks, or measures.

@@ -2,8 +2,8 @@
 //! engines for SQL.
 //!
 //! The engines are PyPI's `duckdb` and `datafusion`; `pyarrow` reads all tables, too. Two processes
-//! of PyPI's `pyspark` answer the same questions if there is a Java runtime. What cannot be
-//! installed here is named as SKIPPED.
+//! of PyPI's `pyspark` answer the same questions if there is a Java runtime. A check whose tools
+//! cannot be installed prints SKIPPED.
 
 use crate::corpus::workspace;
 use crate::{DatasetArguments, tool, toolchain};
@@ -16,7 +16,7 @@ use std::process::{Command, ExitCode, Stdio};
 const ENGINES: [&str; 3] = ["duckdb==2.0.1", "datafusion==55.0.0", "pyarrow==26.0.1"];
 const SPARK: &str = "pyspark==4.3.0";
 
-/// How many blocks each window has: few, so that there are several.
+/// The number of blocks of each window: small, so that there are several windows.
 const WINDOW: &str = "2048";
 
 /// Does what the arguments say.

@@ -89,7 +89,7 @@ fn succeed(command: &mut Command) -> Result<()> {
     output(command).map(drop)
 }
 
-/// What a command prints.
+/// Returns the output of a command.
 fn output(command: &mut Command) -> Result<String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let ran = command

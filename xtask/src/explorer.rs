@@ -1,6 +1,6 @@
-//! `cargo xtask explorer`: the explorer's page in a browser, clicked through view by view, the
-//! sessions of docs/sessions done in it, and its scripts' types. With `--measure`, how long clicks
-//! take.
+//! `cargo xtask explorer`: clicks through the explorer's page in a browser view by view, repeats
+//! the sessions of docs/sessions in it, and checks the types of its scripts. With `--measure`, how
+//! long clicks take.
 //!
 //! npm supplies the browser driver, the page's judge (axe-core) and the type checker; the browser
 //! is the machine's Chromium. Missing tools are named, and the checks that need them are skipped.
@@ -17,7 +17,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// What to do with the page.
+/// The task for the page.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Run this program instead of the one that the checkout builds
@@ -30,7 +30,7 @@ pub struct Arguments {
     /// docs/sessions/bzip2.md]
     #[arg(long, value_name = "FILE.aft", requires = "measure")]
     recording: Vec<PathBuf>,
-    /// How often each kind of click is measured
+    /// The number of measurements of each kind of click
     #[arg(
         long,
         value_name = "N",
@@ -138,7 +138,7 @@ fn measure(browser: &Browser, tool: &Path, arguments: &Arguments) -> Result<bool
                 "\nmemory of the server beyond mapped files: at most {} MiB",
                 most.div_ceil(1 << 20)
             ),
-            None => println!("\nmemory of the server: this system does not tell"),
+            None => println!("\nmemory of the server: not known on this system"),
         }
     }
     Ok(is_well)

@@ -76,7 +76,7 @@ pub fn run(arguments: &FreezeArguments) -> Result<ExitCode> {
     })
 }
 
-/// Makes the recordings anew in an empty folder.
+/// Makes the recordings again in an empty folder.
 fn made(tool: &Path, folder: &Path) -> Result<Vec<Recording>> {
     if folder.exists() {
         fs::remove_dir_all(folder)

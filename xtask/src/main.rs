@@ -134,6 +134,12 @@ enum Task {
         /// The number of longest sentences to list
         #[arg(long, value_name = "N", default_value_t = 20)]
         limit: usize,
+        /// Print N random sentences of documents, doc comments, help and messages instead
+        #[arg(long, value_name = "N")]
+        draw: Option<usize>,
+        /// The same seed draws the same sentences
+        #[arg(long, value_name = "N", default_value_t = 1, requires = "draw")]
+        seed: u64,
     },
     /// Debug three programs with a client of the Debug Adapter Protocol from npm, or measure how
     /// long it waits
@@ -157,7 +163,7 @@ struct DapArguments {
     /// The program afterimage [default: it is built]
     #[arg(long, value_name = "FILE")]
     tool: Option<PathBuf>,
-    /// Measure, on a run of a thousand million statements
+    /// Measure, on a run of a billion statements
     #[arg(long)]
     measure: bool,
 }
@@ -263,7 +269,7 @@ struct DatasetArguments {
     tool: Option<PathBuf>,
 }
 
-/// What to measure again.
+/// The measurement to repeat.
 #[derive(clap::Args)]
 struct PapersArguments {
     /// Tiny inputs, one run each, and of the corpus only bzip2
@@ -331,7 +337,12 @@ fn main() -> ExitCode {
         Task::Guide(arguments) => guide::run(&arguments),
         Task::Book => book::run(),
         Task::Dist => dist::run(),
-        Task::Prose { limit } => prose::run(limit),
+        Task::Prose {
+            draw: Some(count),
+            seed,
+            ..
+        } => prose::draw(count, seed),
+        Task::Prose { limit, .. } => prose::run(limit),
         Task::Dap(arguments) => dap::run(&arguments),
         Task::Explorer(arguments) => explorer::run(&arguments),
         Task::Formats { tool } => formats::run(tool.as_deref()),

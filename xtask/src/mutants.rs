@@ -152,7 +152,7 @@ impl Mutants<'_> {
             *bytes.get_mut(site.offset).context("no such place")? = opcode;
             fs::write(&wasm, &bytes).with_context(|| format!("cannot write {}", wasm.display()))?;
             let ran = self.record(self.entry, Some(&wasm), &aft)?;
-            // 124: it may run for ever.
+            // 124: it may run forever.
             if ran.status.code() == Some(124)
                 || (ran.status, &ran.stdout) == (expected.status, &expected.stdout)
             {

@@ -4,14 +4,20 @@
 //! one of its sentences has more than [`LONGEST`] words. The doc comments of a crate have their own
 //! limits, [`COMMENTS`]. Code, tables, headings and generated parts are left out; a piece of code
 //! within a sentence is one word.
+//!
+//! `--draw` prints random sentences instead, for a reviewer to judge: of pages, doc comments, help
+//! and messages.
 
 mod sentences;
 
 use crate::architecture::files;
 use crate::corpus::workspace;
+use crate::inputs::rng::Rng;
 use anyhow::{Context, Result};
-use sentences::{Sentence, of_comments, of_page};
+use sentences::{Sentence, of_comments, of_messages, of_page};
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -33,6 +39,42 @@ const GENERATED_FROM_HERE: &str = "<!-- What follows is made by";
 /// # Errors
 /// If a file cannot be read.
 pub fn run(show: usize) -> Result<ExitCode> {
+    let (text, code) = report(&groups()?, show);
+    print(&text)?;
+    Ok(code)
+}
+
+/// Prints `count` random sentences, each with its file and line. The same seed draws the same
+/// sentences.
+///
+/// # Errors
+/// If a file cannot be read.
+pub fn draw(count: usize, seed: u64) -> Result<ExitCode> {
+    let mut all: Vec<Sentence> = groups()?.into_values().flat_map(|g| g.sentences).collect();
+    for (name, text) in sources()? {
+        let own = text.split("#[cfg(test)]").next().unwrap_or_default();
+        all.extend(of_messages(&name, own));
+    }
+    let mut random = Rng::new(seed);
+    let mut text = String::new();
+    for _ in 0..count.min(all.len()) {
+        let one = all.swap_remove(random.below(all.len()));
+        writeln!(text, "{}:{}  {}", one.file, one.line, one.text)?;
+    }
+    print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the text, and ends quietly if nobody reads on.
+fn print(text: &str) -> Result<()> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// The sentences of each page and of each crate's doc comments.
+fn groups() -> Result<BTreeMap<String, Group>> {
     let root = workspace();
     let mut groups: BTreeMap<String, Group> = BTreeMap::new();
     for path in files(&root, "md")? {
@@ -47,23 +89,31 @@ pub fn run(show: usize) -> Result<ExitCode> {
             Group::new(MEAN, LONGEST, of_page(&name, written)),
         );
     }
+    for (name, text) in sources()? {
+        let group = name.split("/src/").next().unwrap_or(&name).to_owned();
+        let comments = || Group::new(COMMENTS.0, COMMENTS.1, Vec::new());
+        groups
+            .entry(group)
+            .or_insert_with(comments)
+            .sentences
+            .extend(of_comments(&name, &text));
+    }
+    Ok(groups)
+}
+
+/// The names and texts of the crates' sources, without integration tests.
+fn sources() -> Result<Vec<(String, String)>> {
+    let root = workspace();
+    let mut found = Vec::new();
     for folder in ["crates", "xtask"] {
         for path in files(&root.join(folder), "rs")? {
             let name = short(&root, &path);
-            let group = name.split("/src/").next().unwrap_or(&name).to_owned();
-            if name.contains("/tests/") || group == name {
-                continue;
+            if name.contains("/src/") && !name.contains("/tests/") {
+                found.push((name, read(&path)?));
             }
-            let sentences = of_comments(&name, &read(&path)?);
-            let comments = || Group::new(COMMENTS.0, COMMENTS.1, Vec::new());
-            groups
-                .entry(group)
-                .or_insert_with(comments)
-                .sentences
-                .extend(sentences);
         }
     }
-    Ok(report(&groups, show))
+    Ok(found)
 }
 
 fn short(root: &Path, path: &Path) -> String {
@@ -109,14 +159,17 @@ impl Group {
     }
 }
 
-/// Prints the report. Fails if a limit is passed.
-fn report(groups: &BTreeMap<String, Group>, show: usize) -> ExitCode {
+/// Writes the report. The code is a failure if a limit is passed.
+fn report(groups: &BTreeMap<String, Group>, show: usize) -> (String, ExitCode) {
     let mut failed = Vec::new();
-    println!("sentences    mean  longest  page, or doc comments of a crate");
+    let mut lines = vec!["sentences    mean  longest  page, or doc comments of a crate".to_owned()];
     for (name, group) in groups {
         let longest = group.sentences.iter().map(|sentence| sentence.words).max();
         let (count, mean) = (group.sentences.len(), group.mean());
-        println!("{count:9}  {mean:6.1}  {:7}  {name}", longest.unwrap_or(0));
+        lines.push(format!(
+            "{count:9}  {mean:6.1}  {:7}  {name}",
+            longest.unwrap_or(0)
+        ));
         if mean > group.mean {
             failed.push(format!(
                 "{name}: {mean:.1} words a sentence on average, at most {}",
@@ -126,23 +179,32 @@ fn report(groups: &BTreeMap<String, Group>, show: usize) -> ExitCode {
         for sentence in group.too_long() {
             failed.push(format!(
                 "{}:{}: {} words, at most {}: {}",
-                sentence.file, sentence.line, sentence.words, group.longest, sentence.beginning
+                sentence.file,
+                sentence.line,
+                sentence.words,
+                group.longest,
+                sentence.beginning()
             ));
         }
     }
     let mut all: Vec<&Sentence> = groups.values().flat_map(|group| &group.sentences).collect();
     all.sort_by_key(|sentence| std::cmp::Reverse(sentence.words));
-    println!("\nthe longest sentences");
-    for sentence in all.iter().take(show) {
-        println!(
+    lines.push("\nthe longest sentences".to_owned());
+    lines.extend(all.iter().take(show).map(|sentence| {
+        format!(
             "{:4}  {}:{}  {}",
-            sentence.words, sentence.file, sentence.line, sentence.beginning
-        );
-    }
-    if failed.is_empty() {
-        return ExitCode::SUCCESS;
-    }
-    println!("\nabove the limits of xtask/src/prose.rs: shorten these");
-    failed.iter().for_each(|line| println!("{line}"));
-    ExitCode::FAILURE
+            sentence.words,
+            sentence.file,
+            sentence.line,
+            sentence.beginning()
+        )
+    }));
+    let code = if failed.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        lines.push("\nabove the limits of xtask/src/prose.rs: shorten these".to_owned());
+        ExitCode::FAILURE
+    };
+    lines.append(&mut failed);
+    (lines.join("\n") + "\n", code)
 }

@@ -53,7 +53,7 @@ const EACH: usize = 8;
 impl ActivationQuery {
     /// The default number of arrivals.
     pub const ARRIVALS: usize = 20_000;
-    /// The most times that variables are examined.
+    /// The maximum number of times that variables are examined.
     pub const VARIABLES: usize = 64;
 
     /// The execution that a moment is in.

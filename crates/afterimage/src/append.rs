@@ -11,7 +11,7 @@ use afterimage_trace::{TraceError, TraceFile, TraceWriter, writer};
 use crate::error::{Reason, Replaced, SessionError, Unwritable};
 use crate::monitor::{Monitor, Note};
 
-/// How often to check whether another process is done.
+/// The interval at which to check whether another process is done.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Opens the file in order to add something to it. `lost` says what cannot be added if that fails.

@@ -39,7 +39,7 @@ pub enum CounterPlacement {
 }
 
 /// Returns the executions of each block. They come from the file; otherwise they are counted by
-/// running the program once more, and then stored. `None` if the end of the run is unknown.
+/// running the program again, and then stored. `None` if the end of the run is unknown.
 pub(crate) fn ensure_counts(session: &Session) -> Result<Option<Counts>, Reason> {
     match session.newest().counts()? {
         Some(lens) => Ok(Some(lens.counts)),
@@ -47,7 +47,7 @@ pub(crate) fn ensure_counts(session: &Session) -> Result<Option<Counts>, Reason>
     }
 }
 
-/// Runs the program once more to count its blocks. Stores the counts, or compares them with those
+/// Runs the program again to count its blocks. Stores the counts, or compares them with those
 /// in the file. `None` if the end of the run is unknown.
 pub(crate) fn made(session: &Session, counting: &Counting<'_>) -> Result<Option<Counts>, Reason> {
     let (file, monitor) = (session.newest(), session.monitor());

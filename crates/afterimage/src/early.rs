@@ -260,8 +260,8 @@ pub(crate) fn is_long(session: &Session) -> Result<bool> {
     Ok(clock.is_some_and(|polls| polls >= LONG))
 }
 
-/// Opens the recording with stretches of the path and the values, of which no more than one in
-/// `share` is built; as many as are needed if it is 0.
+/// Opens the recording with stretches of the path and the values. Builds at most one stretch in
+/// `share`, or as many as needed if `share` is 0.
 ///
 /// # Errors
 /// If the run cannot be executed again, or the recording is damaged.

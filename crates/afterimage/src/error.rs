@@ -129,6 +129,9 @@ pub enum Reason {
     /// Built data was removed as soon as it existed.
     #[error("the {0} that was just built is missing")]
     Gone(&'static str),
+    /// Removing parts of the recording was cancelled.
+    #[error("removing parts was interrupted; nothing is changed")]
+    NotRemoved,
     /// The work was cancelled.
     #[error("building the values was interrupted {how}")]
     Cancelled {
@@ -147,7 +150,7 @@ pub(crate) struct Replaced;
 #[error("{0}; copy the recording to a folder where it can be written, and ask the copy")]
 pub(crate) struct Unwritable(pub TraceError);
 
-/// Why a question has no answer, as one sentence.
+/// The reason why a question has no answer, in one sentence.
 pub struct QuestionError(anyhow::Error);
 
 impl From<anyhow::Error> for QuestionError {

@@ -41,7 +41,7 @@ pub struct Scene<'s, 'a> {
     called: RefCell<HashMap<u64, Option<WhyPlace>>>,
 }
 
-/// How many activations to search for one of the user's own code.
+/// The number of activations to search for one of the user's own code.
 const STACK: usize = 64;
 
 /// Opens what a question about a recording needs, and asks. The values must exist.

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use afterimage_present::Contents;
+use afterimage_present::Content;
 use afterimage_present::context_dot;
 use afterimage_present::export::{
     Frames, TimelineHead, callgrind_calls, collapsed, firefox, perfetto, pprof_stacks, speedscope,
@@ -133,7 +133,7 @@ impl ExportQuery {
                     limits,
                 };
                 let mut timeline = Timeline::new(path, window, limits);
-                return output.write(Contents::Text, &mut |out| match self.format {
+                return output.write(Content::Text, &mut |out| match self.format {
                     ExportFormat::Firefox => Ok(firefox(out, &head, &mut timeline)?),
                     _ => Ok(perfetto(out, &head, &mut timeline)?),
                 });
@@ -173,11 +173,11 @@ impl ExportQuery {
                 _ if !folded.shows_any() => tree,
                 _ => tree.folding(|frame| !is_own(frame)),
             };
-            let contents = match self.format {
-                ExportFormat::Pprof => Contents::Binary,
-                _ => Contents::Text,
+            let content = match self.format {
+                ExportFormat::Pprof => Content::Binary,
+                _ => Content::Text,
             };
-            output.write(contents, &mut |out| match self.format {
+            output.write(content, &mut |out| match self.format {
                 ExportFormat::Speedscope => Ok(speedscope(out, &tree, &frames, &run)?),
                 ExportFormat::Pprof => Ok(pprof_stacks(out, &tree, &frames)?),
                 ExportFormat::Dot => Ok(context_dot(out, &tree, &frames)?),

@@ -78,8 +78,8 @@ pub struct Instrumented {
     pub counters: u32,
 }
 
-/// Adds counters to a module. With `standalone`, there are enough of them that a dump taken inside
-/// host calls, or after an exit from one, is exact.
+/// Adds counters to a module. With `standalone`, there are more of them, so that a dump taken
+/// inside a host call, or after an exit from one, is exact.
 ///
 /// # Errors
 /// If there is no such placement, or the module exceeds the limits of engines.

@@ -68,6 +68,8 @@ mod debug_information;
 pub mod debugger;
 mod deps;
 #[doc(hidden)]
+pub mod destination;
+#[doc(hidden)]
 pub mod diff;
 mod early;
 #[doc(hidden)]
@@ -173,7 +175,7 @@ pub use paths::{PathsAbout, PathsQuery};
 pub use redundancy::RedundancyQuery;
 pub use session::Session;
 pub use simulate::SimulateQuery;
-pub use slice::{NearLine, NearQuery};
+pub use slice::{NearLine, NearLines, NearQuery};
 pub use source::{parse_module, source_map, without_lines};
 pub use state::StateQuery;
 pub use trace::{Bounds, Level, TraceQuery, TraceReport};

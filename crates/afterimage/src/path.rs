@@ -181,7 +181,8 @@ pub(crate) fn drop_words(at: &Path, monitor: &dyn Monitor) -> Result<(), Reason>
     if !is_built || file.last_begun(Kind::PATH_WORDS).is_none() {
         return Ok(());
     }
-    match TraceWriter::rewrite_without(at, &[Kind::PATH_WORDS]) {
+    let stop = AtomicBool::new(false);
+    match TraceWriter::rewrite_without(at, &[Kind::PATH_WORDS], &stop) {
         // Another question is already using the recording, and adds the data that it needs.
         Ok(()) | Err(TraceError::BeingWritten(_)) => {}
         Err(error) => {

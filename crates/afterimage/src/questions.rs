@@ -5,7 +5,7 @@ use afterimage_present::document::WithRows;
 use afterimage_present::values::{ConditionReport, ValuesReport, VariableReport};
 use afterimage_present::{
     ActivationReport, AddressStatsHead, AddressesHead, CompareDocument, CurrencyDocument,
-    DataflowDocument, DepsDirection, DepsReport, ExecutionsDocument, FilesDocument,
+    DataflowDocument, DepsDirection, DepsReport, ExecutionsDocument, FilesDocument, FlowDocument,
     InfluenceDocument, MatchDocument, MemoryReport, MomentDocument, NoSources, OutputDocument,
     PathsDocument, ProfileDocument, RedundancyDocument, SimulateHead, SliceReport, SourceDocument,
     StateView, Style, WhyNotReport, paths_document,
@@ -27,7 +27,7 @@ use crate::early;
 use crate::error::QuestionError;
 use crate::explain::{Scene, explain};
 use crate::explore::{
-    ExecutionsQuery, InfluenceQuery, MomentQuery, OutputQuery, SourceQuery, files,
+    ExecutionsQuery, FlowQuery, InfluenceQuery, MomentQuery, OutputQuery, SourceQuery, files,
 };
 use crate::memory::MemoryQuery;
 use crate::named::{NamedProgram, with_names};
@@ -35,7 +35,7 @@ use crate::paths::PathsQuery;
 use crate::redundancy::RedundancyQuery;
 use crate::session::Session;
 use crate::simulate::SimulateQuery;
-use crate::slice::{self, NearLine, NearQuery, Wanted};
+use crate::slice::{self, NearLines, NearQuery, Wanted};
 use crate::state::StateQuery;
 use crate::text::pasted;
 use crate::trace::{TraceQuery, TraceReport};
@@ -48,7 +48,7 @@ use crate::why_not::WhyNotQuery;
 /// followed again, or the recording is damaged.
 impl Session {
     /// How often were functions, lines, blocks, edges or instructions executed, in this run and in
-    /// those of `others` together? A run is executed once more if its recording has no counts yet.
+    /// those of `others` together? A run is executed again if its recording has no counts yet.
     ///
     /// # Errors
     /// If the recordings are of several programs, the end of a run is unknown, or there is no such
@@ -194,19 +194,19 @@ impl Session {
         }
     }
 
-    /// Which lines of the user's own code are nearest to an execution, among those that it depends
-    /// on? The nearest first. As [`slice`](Self::slice) with a depth.
+    /// Which lines of the user's own code are nearest to some executions, among those that they
+    /// depend on? The nearest first. As [`slice`](Self::slice) with a depth.
     ///
     /// # Errors
     /// As there.
-    pub fn near(&self, query: &NearQuery) -> Result<Vec<NearLine>, QuestionError> {
+    pub fn near(&self, query: &NearQuery) -> Result<NearLines, QuestionError> {
         self.first(|session| session.prepared(|scene| query.answer(scene)))
     }
 
-    /// Returns the state at a moment: the call stack and the values of variables. If the moment
-    /// is a time and the recording has no values, snapshots are taken by one re-execution if there
-    /// are none, and the run is followed from the snapshot before. Otherwise builds the path and
-    /// the values if they are not there yet.
+    /// Returns the state at a moment: the call stack and the values of variables. If the moment is
+    /// a time and the recording has no values, the run is followed from the preceding snapshot. If
+    /// there are no snapshots, one re-execution takes them. Otherwise builds the path and the
+    /// values if they are not there yet.
     ///
     /// # Errors
     /// If the run has no such moment, or the recording is damaged.
@@ -394,7 +394,7 @@ impl Session {
         })
     }
 
-    /// Which source files does the program's code come from? The run is executed once more if the
+    /// Which source files does the program's code come from? The run is executed again if the
     /// recording has no counts yet.
     ///
     /// # Errors
@@ -412,6 +412,15 @@ impl Session {
         self.about(|| query.answer(self))
     }
 
+    /// How often were a function's blocks, edges and path traces executed in a stretch of the run?
+    /// Builds the path if it does not exist yet.
+    ///
+    /// # Errors
+    /// If there is no such function, or the recording is damaged.
+    pub fn flow(&self, query: &FlowQuery) -> Result<FlowDocument, QuestionError> {
+        self.about(|| query.answer(self))
+    }
+
     /// Which statements, and which bytes of output, depend on a byte of input? Builds the path and
     /// the values if they do not exist yet; then follows the run once, from the read on.
     ///
@@ -421,8 +430,8 @@ impl Session {
         self.ensured(|| explain(self, |scene| query.answer(scene)))
     }
 
-    /// What did the program print, and when? Of a long run whose values are not built, stretches of
-    /// it tell it, or nothing does.
+    /// What did the program print, and when? For a long run whose values are not built, only its
+    /// stretches can answer.
     ///
     /// # Errors
     /// If it is such a run and they do not, or the recording is damaged.
@@ -461,8 +470,7 @@ impl Session {
     }
 
     /// Returns the name of a moment. Asks stretches of the run first, and builds the path only if
-    /// these
-    /// do not tell.
+    /// they have no answer.
     ///
     /// # Errors
     /// If the run has no such moment, or the recording is damaged.

@@ -58,7 +58,7 @@ impl StopRequests {
         self.0.map(|request| request.first)
     }
 
-    /// Other work begins. An earlier request is thereby completed.
+    /// Other work begins. This also completes an earlier request.
     pub fn complete(&mut self) {
         if let Some(request) = &mut self.0 {
             request.met = true;

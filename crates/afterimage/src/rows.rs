@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::io::Write;
 
-use afterimage_present::{Contents, PresentError, Style};
+use afterimage_present::{Content, PresentError, Style};
 use anyhow::Result;
 
 /// The form of rows.
@@ -19,10 +19,10 @@ pub enum Form {
 
 impl Form {
     /// What rows of this form consist of.
-    pub fn contents(self) -> Contents {
+    pub fn content(self) -> Content {
         match self {
-            Self::Text | Self::Json => Contents::Text,
-            Self::Bin => Contents::Binary,
+            Self::Text | Self::Json => Content::Text,
+            Self::Bin => Content::Binary,
         }
     }
 }
@@ -35,7 +35,7 @@ pub trait Output {
     /// If `report` fails, or its output cannot be written.
     fn write(
         &self,
-        contents: Contents,
+        content: Content,
         report: &mut dyn FnMut(&mut dyn Write) -> Result<()>,
     ) -> Result<()>;
 }
@@ -45,7 +45,7 @@ pub struct Rows<'o> {
     pub output: Box<dyn Output + 'o>,
     pub form: Form,
     pub style: Style,
-    /// The most rows.
+    /// The maximum number of rows.
     pub limit: Option<u64>,
 }
 
@@ -67,7 +67,7 @@ impl Rows<'_> {
         more: &str,
         mut report: impl FnMut(&mut dyn Write) -> Result<bool, PresentError>,
     ) -> Result<()> {
-        self.output.write(self.form.contents(), &mut |out| {
+        self.output.write(self.form.content(), &mut |out| {
             if report(out)? {
                 writeln!(out, "… and more: see them with {more}")?;
             }

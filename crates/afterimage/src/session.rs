@@ -212,8 +212,8 @@ impl Session {
         Ok(self.stretched.get_or_init(|| found).as_deref())
     }
 
-    /// Does the same with no more than one in `share` stretches built; as many as are needed if it
-    /// is 0.
+    /// Does the same, but builds at most one stretch in `share`, or as many as needed if `share` is
+    /// 0.
     ///
     /// # Errors
     /// As for [`stretched`](Self::stretched).
@@ -455,7 +455,7 @@ impl Session {
         Ok(self.named(added)? == Added::Here)
     }
 
-    /// Returns the executions of each block, counted by running the program once more if the file
+    /// Returns the executions of each block, counted by running the program again if the file
     /// does not have them. `None` if the recording was cut off before the end of the run was
     /// written.
     ///

@@ -62,7 +62,7 @@ pub fn source_map_with<'a>(
     map
 }
 
-/// The most functions that a message names.
+/// The maximum number of functions that a message names.
 const NAMED: usize = 3;
 
 /// The first of these names, and the number of further ones.

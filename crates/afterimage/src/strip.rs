@@ -7,14 +7,12 @@
 //! place of the input was rejected, because answers would be wrong. The sections that stay are
 //! listed, so that unknown sections of a later version go.
 
-use std::fs::{self, File};
-use std::io;
+use std::fs;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use afterimage_record::engine_description;
 use afterimage_trace::{Kind, TraceError, TraceFile, TraceWriter};
-use anyhow::Context as _;
 
 use crate::append::append;
 use crate::error::{Reason, SessionError};
@@ -61,44 +59,22 @@ pub struct Stripped {
     pub after: u64,
 }
 
-/// Strips a copy of a recording. If that fails, no copy remains, because everything would be in it.
-///
-/// # Errors
-/// If the copy exists or cannot be written, or `strip` fails.
-pub fn strip_copy<R>(
-    from: &Path,
-    to: &Path,
-    strip: impl FnOnce(&Path) -> anyhow::Result<R>,
-) -> anyhow::Result<R> {
-    let cannot = || {
-        format!(
-            "{}: cannot be written; choose another name with -o",
-            to.display()
-        )
-    };
-    let mut copy = File::create_new(to).with_context(cannot)?;
-    let done = File::open(from)
-        .with_context(|| from.display().to_string())
-        .and_then(|mut recording| io::copy(&mut recording, &mut copy).with_context(cannot))
-        .and_then(|_| strip(to));
-    if done.is_err() {
-        let _ = fs::remove_file(to);
-    }
-    done
-}
-
 /// Drops the parts of a recording that can be rebuilt. Checks the rest first and writes it to a new
 /// file, which then replaces the old one. Leaves a recording alone that has nothing to drop. Linear
 /// in the kept data.
 ///
 /// # Errors
 /// If the recording was cut off or made with another engine, so that nothing can be rebuilt; if it
-/// is damaged or cannot be written, or the program is still running.
-pub fn strip(at: &Path, monitor: &dyn Monitor) -> Result<Stripped, SessionError> {
-    stripped(at, monitor).map_err(|why| SessionError::new(at, why))
+/// is damaged or cannot be written, the program is still running, or `stop` is set.
+pub fn strip(
+    at: &Path,
+    monitor: &dyn Monitor,
+    stop: &AtomicBool,
+) -> Result<Stripped, SessionError> {
+    stripped(at, monitor, stop).map_err(|why| SessionError::new(at, why))
 }
 
-fn stripped(at: &Path, monitor: &dyn Monitor) -> Result<Stripped, Reason> {
+fn stripped(at: &Path, monitor: &dyn Monitor, stop: &AtomicBool) -> Result<Stripped, Reason> {
     let file = TraceFile::open(at)?;
     if let Some(recorder) = recorder(at, &file) {
         return Err(Reason::StillRecorded(recorder));
@@ -119,9 +95,9 @@ fn stripped(at: &Path, monitor: &dyn Monitor) -> Result<Stripped, Reason> {
     rewritten(
         at,
         &file,
-        monitor,
+        (monitor, stop),
         |kind| !MADE.contains(&kind),
-        || TraceWriter::rewrite_without(at, &MADE),
+        || TraceWriter::rewrite_without(at, &MADE, stop),
     )
 }
 
@@ -140,12 +116,20 @@ pub struct Kept {
 ///
 /// # Errors
 /// If there are neither counts nor a path, the recording was cut off, is damaged or cannot be
-/// written, or the program is still running.
-pub fn strip_inputs(at: &Path, monitor: &dyn Monitor) -> Result<(Stripped, Kept), SessionError> {
-    without_inputs(at, monitor).map_err(|why| SessionError::new(at, why))
+/// written, the program is still running, or `stop` is set.
+pub fn strip_inputs(
+    at: &Path,
+    monitor: &dyn Monitor,
+    stop: &AtomicBool,
+) -> Result<(Stripped, Kept), SessionError> {
+    without_inputs(at, monitor, stop).map_err(|why| SessionError::new(at, why))
 }
 
-fn without_inputs(at: &Path, monitor: &dyn Monitor) -> Result<(Stripped, Kept), Reason> {
+fn without_inputs(
+    at: &Path,
+    monitor: &dyn Monitor,
+    stop: &AtomicBool,
+) -> Result<(Stripped, Kept), Reason> {
     let file = TraceFile::open(at)?;
     if let Some(recorder) = recorder(at, &file) {
         return Err(Reason::StillRecorded(recorder));
@@ -165,9 +149,9 @@ fn without_inputs(at: &Path, monitor: &dyn Monitor) -> Result<(Stripped, Kept), 
     let stripped = rewritten(
         at,
         &file,
-        monitor,
+        (monitor, stop),
         |kind| KEPT.contains(&kind),
-        || TraceWriter::rewrite_as(at, &meta, &KEPT),
+        || TraceWriter::rewrite_as(at, &meta, &KEPT, stop),
     )?;
     Ok((stripped, kept))
 }
@@ -177,7 +161,7 @@ fn without_inputs(at: &Path, monitor: &dyn Monitor) -> Result<(Stripped, Kept), 
 fn rewritten(
     at: &Path,
     file: &TraceFile,
-    monitor: &dyn Monitor,
+    (monitor, stop): (&dyn Monitor, &AtomicBool),
     stays: impl Fn(Kind) -> bool,
     rewrite: impl FnOnce() -> Result<(), TraceError>,
 ) -> Result<Stripped, Reason> {
@@ -187,20 +171,32 @@ fn rewritten(
             is_bare = false;
             continue;
         }
-        while section.advance()? {}
+        while section.advance()? {
+            if stop.load(Ordering::SeqCst) {
+                return Err(Reason::NotRemoved);
+            }
+        }
     }
     let length = || fs::metadata(at).map_or(0, |file| file.len());
     let before = length();
     if !is_bare || file.ignored_bytes() > 0 {
         // This fails if the file cannot be written, or unknown bytes follow the recording.
         let lost = "nothing can be removed from the recording";
-        append(at, file, lost, monitor, &AtomicBool::new(false))?;
+        append(at, file, lost, monitor, stop).map_err(not_removed)?;
     }
     if !is_bare {
-        rewrite()?;
+        rewrite().map_err(|error| not_removed(error.into()))?;
     }
     Ok(Stripped {
         before,
         after: length(),
     })
+}
+
+/// The same for all ways to be stopped.
+fn not_removed(why: Reason) -> Reason {
+    match why {
+        Reason::Cancelled { .. } | Reason::File(TraceError::Stopped) => Reason::NotRemoved,
+        why => why,
+    }
 }

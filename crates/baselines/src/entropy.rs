@@ -112,7 +112,7 @@ mod tests {
         stream
     }
 
-    /// −Σ log₂ p(symbol), where each probability is counted anew over the whole sequence.
+    /// −Σ log₂ p(symbol), where each probability is its frequency in the whole sequence.
     fn order0_by_definition(symbols: &[u32]) -> f64 {
         symbols
             .iter()

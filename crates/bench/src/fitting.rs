@@ -30,7 +30,7 @@ pub(crate) struct Options {
     /// How strongly the weights of a kind are drawn towards the common ones
     #[arg(long, default_value_t = 0.01)]
     pull: f32,
-    /// Match each program by weights that were fitted to the others only, too
+    /// Also match each program by weights that were fitted only to the others
     #[arg(long)]
     leave_out: bool,
 }

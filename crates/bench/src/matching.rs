@@ -33,7 +33,7 @@ pub(crate) struct Options {
     /// --versions), which are recorded]
     #[arg(value_name = "FILE.aft")]
     recordings: Vec<PathBuf>,
-    /// Match each statement once more, given correct matches of all others; takes twice the time
+    /// Match each statement again, given correct matches of all others; takes twice the time
     #[arg(long)]
     others: bool,
 }

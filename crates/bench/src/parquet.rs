@@ -18,10 +18,10 @@ use crate::paths::columns::{Column, table};
 use crate::publish::publish;
 use crate::recorded;
 
-/// What to measure.
+/// The measurement.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Where the results go; none are kept without it
+    /// The file for the results; none are kept without it
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     /// The blocks of a window
@@ -46,7 +46,7 @@ struct Row {
     two: Seconds,
 }
 
-/// How long an export takes: by the clock, and processor time of all its processes.
+/// The duration of an export: by the clock, and processor time of all its processes.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Seconds {
     clock: f64,
@@ -117,7 +117,7 @@ fn measure(recording: &Recording, options: &Options) -> Result<Row> {
             .least(export(recording, &tables, blocks, &parts(windows, 2))?);
         ensure!(
             size(&tables)? == (row.rows, row.bytes),
-            "two processes write other values than one"
+            "two processes and one write different values"
         );
     }
     Ok(row)

@@ -153,7 +153,7 @@ fn truth(bytes: &[u8], program: &Program, command: &Command, folder: &Path) -> R
     for (name, lens) in &others {
         ensure!(
             lens.counts == counts,
-            "mode {name} gives other counts than mode quick"
+            "modes {name} and quick give different counts"
         );
         counters.push((name, lens.counters));
         increments.push((name, lens.increments));

@@ -15,7 +15,7 @@ use crate::lens::{session, with_whole_path};
 /// `afterimage trace --level memory` shows bulk operations and accesses by the host. The run is
 /// followed from its beginning. For --instances and #K it is followed only where these execute,
 /// from the last checkpoint or snapshot before them. Up to 4,096 different addresses and strides
-/// are told apart. An access that trapped is listed and marked, but is not part of summaries and
+/// are distinguished. An access that trapped is listed and marked, but is not part of summaries and
 /// --each.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true).args(["at", "all"]))]

@@ -12,7 +12,7 @@ use afterimage::rows::{Form, Rows};
 use afterimage::settings::Settings;
 use afterimage::sources::{Moved, SourcePaths};
 use afterimage::trace::Bounds;
-use afterimage_present::{Contents, Format, Render, Style, render};
+use afterimage_present::{Content, Format, Render, Style, render};
 use afterimage_profile::CodeFilter;
 use afterimage_profile::location::{Occurrence, number};
 use anyhow::{Context, Result, bail};
@@ -116,7 +116,7 @@ impl OutputArguments {
 
     /// Writes text.
     pub(crate) fn write(&self, text: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
-        write(self.output.as_deref(), Contents::Text, text)
+        write(self.output.as_deref(), Content::Text, text)
     }
 
     /// Returns the destination of rows, and their number. The default for text on standard output
@@ -171,7 +171,7 @@ impl CodeArguments {
     }
 }
 
-/// Where source files are.
+/// The locations of source files.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct SourceArguments {
     /// Look in NEW for source files whose path in the debug information begins with OLD; may be
@@ -231,7 +231,7 @@ impl StretchArguments {
     }
 }
 
-/// What a guest is run with.
+/// The grants and limits of a guest.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Running the program")]
 pub(crate) struct RunArguments {

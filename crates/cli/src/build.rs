@@ -44,7 +44,7 @@ pub(crate) struct Arguments {
     filters: FilterArguments,
 }
 
-/// What can be added to a recording.
+/// The data that can be added to a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Lens {
     /// The whole path of the run: which blocks ran, in order

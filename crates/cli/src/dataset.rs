@@ -11,7 +11,7 @@ use crate::lens::{traced_whole, values};
 use crate::output::tell;
 use crate::signals::leave_last_words;
 
-/// What only tables have.
+/// Options that only tables have.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Write only these windows of parquet, by number from 0, for example 0..8; several processes

@@ -13,14 +13,14 @@ use crate::lens;
 ///
 /// It shows what computed the operands, what wrote the bytes that were read, and what let the
 /// statement run. Operands are traced through all copies: locals, the operand stack, arguments and
-/// results. The bytes that a load or memory.copy reads may come from several writers. Where
-/// branches select an operand from several values, as an `if` with a result does, those branches
-/// are listed as what moved it.
+/// results. The bytes that a load or memory.copy reads may come from several writers. Branches may
+/// select an operand from several values, as an `if` with a result does. Such branches are listed
+/// as what moved the value.
 ///
-/// With --forward it shows the reverse: what used the result, in order of time, and what the
-/// execution let run, if it decides or calls. These are exactly the executions that list it when
-/// you ask backward, except for what moved their operands. For a call, they are the uses of its
-/// results, whoever computed these, and of what the host wrote during it.
+/// With --forward it shows the reverse: what used the result, in order of time, and what ran
+/// because of the execution, if it is a branch or a call. These are exactly the executions that
+/// list it when you ask backward, except for what moved their operands. For a call, they are the
+/// uses of its results, whoever computed these, and of what the host wrote during it.
 ///
 /// Both directions include memory that the host reads: for a call of fd_write, what wrote the bytes
 /// that it printed; for a store, the host calls that read its bytes before something overwrote
@@ -45,7 +45,7 @@ pub(crate) struct Arguments {
     /// Show what it depends on; this is the default
     #[arg(long, conflicts_with = "forward")]
     backward: bool,
-    /// Show what depends on it: what used its result, what it let run
+    /// Show what depends on it: uses of its result, and what ran because of it
     #[arg(long)]
     forward: bool,
     /// Show data dependences only

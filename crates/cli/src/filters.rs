@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::arguments::first_given;
 use crate::progress::Terminal;
 
-/// What of a path, or of values, is kept.
+/// The part of a path, or of the values, to keep.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(
     next_help_heading = "Filters, which leave out parts of the path or the values (times do not change)"

@@ -92,14 +92,19 @@ pub(crate) fn stoppable<T>(
     build: impl FnOnce(&AtomicBool) -> Result<T, SessionError>,
 ) -> Result<T> {
     let stop = StopFlag::watch()?;
-    build(stop.flag()).map_err(|error| match *error.why {
-        Reason::Cancelled { .. } => Failed {
+    build(stop.flag()).map_err(|error| if_stopped(&stop, error))
+}
+
+/// Adds the exit code to the error of cancelled work.
+pub(crate) fn if_stopped(stop: &StopFlag, error: SessionError) -> anyhow::Error {
+    match *error.why {
+        Reason::Cancelled { .. } | Reason::NotRemoved => Failed {
             exit: stop.exit(),
             error: error.into(),
         }
         .into(),
         _ => error.into(),
-    })
+    }
 }
 
 /// The values of a recording, if they were built.

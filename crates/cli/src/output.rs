@@ -1,21 +1,17 @@
 //! Destinations of reports and remarks.
 
 use std::fmt::Display;
-use std::fs::{File, Permissions};
-use std::io::{self, BufWriter, ErrorKind, IsTerminal, Read as _, Write, stderr, stdout};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::io::{IsTerminal, Write, stderr, stdout};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use afterimage::destination::{Replaces, fill, to_file};
 use afterimage::rows::Output;
 use afterimage::sources::SourcePaths;
 pub(crate) use afterimage::text::{harmless, pasted};
-use afterimage_present::{Contents, Style, Visible};
+use afterimage_present::{Content, Style};
 use afterimage_profile::CodeFilter;
-use afterimage_program::{BEGINNING, is_module};
-use anyhow::{Context, Error, Result, bail};
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-use rustix::io::Errno;
+use anyhow::{Result, bail};
 
 /// When to use color.
 #[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
@@ -46,7 +42,7 @@ impl Color {
     }
 }
 
-/// Writes a remark to standard error. A remark that nobody can read is dropped.
+/// Writes a remark to standard error. If standard error is closed, the remark is dropped.
 pub(crate) fn say(remark: impl Display) {
     let _ = writeln!(stderr(), "afterimage: {}", harmless(&remark.to_string()));
 }
@@ -73,25 +69,29 @@ pub(crate) fn tell(remark: impl Display) {
 /// A file appears when it is complete; an older one stays until then.
 pub(crate) fn write(
     out: Option<&Path>,
-    contents: Contents,
+    content: Content,
     report: impl FnOnce(&mut dyn Write) -> Result<()>,
 ) -> Result<()> {
+    let content = match content {
+        Content::Text if COLORED.load(Ordering::Relaxed) => Content::ColoredText,
+        content => content,
+    };
     match out {
-        Some(path) => to_file(path, Replaces::Files, contents, report),
+        Some(path) => to_file(path, Replaces::Files, content, report),
         None => {
             let terminal = stdout();
-            if contents == Contents::Binary && terminal.is_terminal() {
+            if content == Content::Binary && terminal.is_terminal() {
                 bail!("this format is binary: write it to a file with -o, or pipe it");
             }
             let place = || "cannot write to standard output".to_owned();
-            fill(terminal.lock(), contents, report, place).map(drop)
+            fill(terminal.lock(), content, report, place).map(drop)
         }
     }
 }
 
 /// Writes text to standard output.
 pub(crate) fn print(text: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
-    write(None, Contents::Text, text)
+    write(None, Content::Text, text)
 }
 
 /// Sends a report to this file, or to standard output.
@@ -100,10 +100,10 @@ pub(crate) struct ToFile<'p>(pub(crate) Option<&'p Path>);
 impl Output for ToFile<'_> {
     fn write(
         &self,
-        contents: Contents,
+        content: Content,
         report: &mut dyn FnMut(&mut dyn Write) -> Result<()>,
     ) -> Result<()> {
-        write(self.0, contents, report)
+        write(self.0, content, report)
     }
 }
 
@@ -112,151 +112,7 @@ pub(crate) fn write_module(
     path: &Path,
     module: impl FnOnce(&mut dyn Write) -> Result<()>,
 ) -> Result<()> {
-    to_file(path, Replaces::Modules, Contents::Binary, module)
-}
-
-/// What a new file may replace. Nothing replaces a recording.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Replaces {
-    /// All but modules.
-    Files,
-    /// Modules, too.
-    Modules,
-}
-
-/// Writes a report through a buffer, as text without hidden characters. If writing
-/// fails, returns that error with its place, whatever error the report returned.
-fn fill<W: Write>(
-    to: W,
-    contents: Contents,
-    report: impl FnOnce(&mut dyn Write) -> Result<()>,
-    place: impl FnOnce() -> String,
-) -> Result<W> {
-    let colored = COLORED.load(Ordering::Relaxed);
-    let watched = Watched { to, failure: None };
-    let mut writer = BufWriter::new(Visible::new(watched, contents, colored));
-    let result = report(&mut writer).and_then(|()| {
-        writer.flush()?;
-        writer.get_mut().finish()?;
-        Ok(writer.flush()?)
-    });
-    // Buffered data is not written again after a failure.
-    let Watched { to, failure } = writer.into_parts().0.into_inner();
-    match failure {
-        Some(failure) => Err(Error::new(failure).context(place())),
-        None => result.map(|()| to),
-    }
-}
-
-/// Remembers the first failure.
-struct Watched<W> {
-    to: W,
-    failure: Option<io::Error>,
-}
-
-impl<W: Write> Watched<W> {
-    fn watch<T>(&mut self, result: io::Result<T>) -> io::Result<T> {
-        if let Err(error) = &result
-            && error.kind() != ErrorKind::Interrupted
-            && self.failure.is_none()
-        {
-            let copy = error.raw_os_error().map(io::Error::from_raw_os_error);
-            self.failure = Some(copy.unwrap_or_else(|| error.kind().into()));
-        }
-        result
-    }
-}
-
-impl<W: Write> Write for Watched<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let result = self.to.write(bytes);
-        self.watch(result)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        let result = self.to.flush();
-        self.watch(result)
-    }
-}
-
-fn to_file(
-    path: &Path,
-    replaces: Replaces,
-    contents: Contents,
-    report: impl FnOnce(&mut dyn Write) -> Result<()>,
-) -> Result<()> {
-    let cannot = || format!("cannot write {}", path.display());
-    match std::fs::metadata(path) {
-        Ok(data) if data.is_dir() => bail!("{} is a folder; name a file with -o", path.display()),
-        // A pipe or a device cannot be replaced.
-        Ok(data) if !data.is_file() => {
-            let device = device(path).with_context(cannot)?;
-            return fill(device, contents, report, cannot).map(drop);
-        }
-        _ => {}
-    }
-    let first = beginning(path);
-    if first.starts_with(&afterimage_trace::LABEL) {
-        bail!(
-            "{} is a recording, which no report may replace; name another file with -o",
-            path.display()
-        );
-    }
-    if replaces == Replaces::Files && is_module(&first) {
-        bail!(
-            "{} is a module, which no report may replace; name another file with -o",
-            path.display()
-        );
-    }
-    // Replaces the target of a symbolic link, not the link.
-    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let folder = target
-        .parent()
-        .filter(|p| !p.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    if !std::fs::metadata(folder).with_context(cannot)?.is_dir() {
-        bail!("{}: {} is not a folder", cannot(), folder.display());
-    }
-    let file = tempfile::Builder::new()
-        .prefix(".afterimage-")
-        .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(folder)
-        .map_err(reason)
-        .with_context(cannot)?;
-    fill(file.as_file(), contents, report, cannot)?;
-    file.persist(&target)
-        .map_err(|e| e.error)
-        .with_context(cannot)?;
-    Ok(())
-}
-
-/// Opens a pipe or a device for writing. Does not wait for a reader of a pipe.
-fn device(path: &Path) -> io::Result<File> {
-    let nonblocking = OFlags::NONBLOCK.bits() as i32;
-    let opened = File::options()
-        .write(true)
-        .custom_flags(nonblocking)
-        .open(path);
-    let file = opened.map_err(|error| match Errno::from_io_error(&error) {
-        Some(Errno::NXIO) => io::Error::other("nobody reads from this pipe"),
-        _ => error,
-    })?;
-    let flags = fcntl_getfl(&file)?;
-    fcntl_setfl(&file, flags - OFlags::NONBLOCK)?;
-    Ok(file)
-}
-
-/// The beginning of a file, if it exists.
-fn beginning(path: &Path) -> Vec<u8> {
-    let mut first = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(BEGINNING).read_to_end(&mut first));
-    // If the old file is unreadable, nothing is replaced: the writing fails.
-    read.map_or_else(|_| Vec::new(), |_| first)
-}
-
-/// The system's reason, without the name of the temporary file, which would mean nothing to users.
-fn reason(error: io::Error) -> io::Error {
-    io::Error::from(error.kind())
+    to_file(path, Replaces::Modules, Content::Binary, module)
 }
 
 /// Reports which requested sources were not found, and which are damaged.

@@ -7,7 +7,7 @@ use afterimage::counted::{Counted, Profiled, nothing_runs, recordings, refuse_wi
 use afterimage::files::{self, Kind};
 use afterimage::launch::RecordQuery;
 use afterimage::{CounterPlacement, Counting, ProfileQuery, Session};
-use afterimage_present::{Contents, ProfileView, render};
+use afterimage_present::{Content, ProfileView, render};
 use afterimage_profile::{By, CodeFilter, Sort};
 use afterimage_trace::{Existing, TraceWriter};
 use anyhow::{Context, Result, bail};
@@ -332,9 +332,9 @@ impl Arguments {
             without.into_iter().for_each(say);
         }
         let about = || self.file.display().to_string();
-        let contents = match self.format {
-            Format::Pprof => Contents::Binary,
-            _ => Contents::Text,
+        let content = match self.format {
+            Format::Pprof => Content::Binary,
+            _ => Content::Text,
         };
         let view = ProfileView {
             profile: &profiled.profile,
@@ -344,7 +344,7 @@ impl Arguments {
             title: profiled.title(),
             sources: profiled.sources(),
         };
-        write(out, contents, |out| {
+        write(out, content, |out| {
             render(out, &view, self.format, style).with_context(about)
         })?;
         if self.format == Format::Lcov {

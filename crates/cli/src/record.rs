@@ -113,7 +113,7 @@ impl Arguments {
     }
 }
 
-/// What can be made during the run.
+/// The lenses that can be built during the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Lens {
     /// Exact execution counts.

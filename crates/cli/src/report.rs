@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use afterimage_explorer::{Report, written};
-use afterimage_present::Contents;
+use afterimage_present::Content;
 use anyhow::Result;
 
 use crate::arguments::{CodeArguments, SourceArguments};
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     // Nothing is written if something has no answer.
     let mut page = Vec::new();
     written(&mut page, &session, &report)?;
-    write(arguments.output.as_deref(), Contents::Text, |out| {
+    write(arguments.output.as_deref(), Content::Text, |out| {
         Ok(out.write_all(&page)?)
     })?;
     lens::say_not_at_hand(&session);

@@ -65,7 +65,7 @@ impl State {
         }
     }
 
-    /// Begins other work. An earlier request is thereby completed.
+    /// Begins other work. This also completes an earlier request.
     fn begin(&mut self, work: Work) {
         self.work = work;
         self.requests.complete();

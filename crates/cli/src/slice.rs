@@ -11,7 +11,7 @@ use afterimage::slice::{self, FoundSlice, Wanted};
 use afterimage::why::show::chain;
 use afterimage::{SliceAbout, SliceAlong, SliceQuery};
 use afterimage_analyses::slices::{Algorithm as Exactness, Direction};
-use afterimage_present::{Contents, SliceRows, SliceView, grouped, render, shell_word};
+use afterimage_present::{Content, SliceRows, SliceView, grouped, render, shell_word};
 use anyhow::{Result, bail};
 
 use crate::arguments::{ViewArguments, choices, formats, rows};
@@ -57,8 +57,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PLACE#K", allow_hyphen_values = true)]
     at: Option<String>,
     /// Slice what killed the program: the statement that trapped, or the call or throw that ended
-    /// it, with its operands and what let it run; not with --at, --var, --address, --operand,
-    /// --forward, --algorithm or --chain
+    /// it, with its operands and the decisions that led there; not with --at, --var, --address,
+    /// --operand, --forward, --algorithm or --chain
     #[arg(long, conflicts_with_all = ["at", "var", "address", "operand", "forward", "algorithm"])]
     trap: bool,
     /// Slice what a source variable holds, or an expression such as `total` or `p->next`
@@ -301,7 +301,7 @@ impl Arguments {
             self.view.report.to.output.as_deref(),
             self.view.report.to.style(),
         );
-        let written = write(output, Contents::Text, |out| {
+        let written = write(output, Content::Text, |out| {
             render(out, &view, self.format, style)?;
             match found.scene.filter(|_| self.chain) {
                 Some(scene) => self.chain(scene, out),

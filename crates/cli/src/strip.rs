@@ -1,15 +1,20 @@
 //! `afterimage strip`
 
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 use afterimage::files;
-use afterimage::strip::{Stripped, strip, strip_copy, strip_inputs};
+use afterimage::strip::{Stripped, strip, strip_inputs};
 use afterimage_present::size;
-use anyhow::Result;
+use anyhow::{Context, Result, anyhow};
 
-use crate::exit::Exit;
+use crate::exit::{Exit, Failed};
+use crate::lens::if_stopped;
 use crate::output::tell;
 use crate::progress::Terminal;
+use crate::signals::StopFlag;
 
 /// Remove from a recording what can be built again
 ///
@@ -41,21 +46,58 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     files::open(&arguments.file)?;
+    let stop = StopFlag::watch()?;
     let Some(output) = &arguments.output else {
-        return stripped(&arguments.file, arguments.inputs);
+        return stripped(&arguments.file, arguments.inputs, &stop);
     };
-    strip_copy(&arguments.file, output, |copy| {
-        stripped(copy, arguments.inputs)
-    })
+    copy(&arguments.file, output, &stop)?;
+    let done = stripped(output, arguments.inputs, &stop);
+    if done.is_err() {
+        // It would be a copy with everything in it.
+        let _ = fs::remove_file(output);
+    }
+    done
 }
 
-fn stripped(at: &Path, inputs: bool) -> Result<Exit> {
-    let (Stripped { before, after }, kept) = if inputs {
-        let (stripped, kept) = strip_inputs(at, &Terminal)?;
-        (stripped, Some(kept))
-    } else {
-        (strip(at, &Terminal)?, None)
+/// The number of bytes copied before it looks for signals again.
+const PIECE: u64 = 1 << 24;
+
+/// Copies a recording to a file that does not exist yet.
+fn copy(from: &Path, to: &Path, stop: &StopFlag) -> Result<()> {
+    let cannot = || {
+        format!(
+            "{}: cannot be written; choose another name with -o",
+            to.display()
+        )
     };
+    let mut copy = File::create_new(to).with_context(cannot)?;
+    let recording = File::open(from).with_context(|| from.display().to_string())?;
+    let copied = loop {
+        if stop.flag().load(Ordering::SeqCst) {
+            let error = anyhow!("{}: copying was interrupted", from.display());
+            let exit = stop.exit();
+            break Err(Failed { exit, error }.into());
+        }
+        match io::copy(&mut (&recording).take(PIECE), &mut copy) {
+            Ok(0) => break Ok(()),
+            Ok(_) => {}
+            Err(error) => break Err(error).with_context(cannot),
+        }
+    };
+    if copied.is_err() {
+        let _ = fs::remove_file(to);
+    }
+    copied
+}
+
+fn stripped(at: &Path, inputs: bool, stop: &StopFlag) -> Result<Exit> {
+    let flag = stop.flag();
+    let done = if inputs {
+        strip_inputs(at, &Terminal, flag).map(|(stripped, kept)| (stripped, Some(kept)))
+    } else {
+        strip(at, &Terminal, flag).map(|stripped| (stripped, None))
+    };
+    let (Stripped { before, after }, kept) = done.map_err(|error| if_stopped(stop, error))?;
     let file = at.display();
     if let Some(kept) = kept {
         let what = match (kept.counts, kept.path) {

@@ -174,7 +174,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             Ok(told)
         });
         if let Some(told) = report.named(told)? {
-            write(output, form.contents(), |out| Ok(out.write_all(&told)?))?;
+            write(output, form.content(), |out| Ok(out.write_all(&told)?))?;
             lens::say_not_at_hand(&session);
             return Ok(Exit::Success);
         }
@@ -185,7 +185,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         with_path(session)?
     };
     let written = query.write(&session, is_stretch, form, shown, |told| {
-        write(output, form.contents(), |out| told(out))
+        write(output, form.content(), |out| told(out))
     });
     report.named(written)?;
     lens::say_not_at_hand(&session);

@@ -26,8 +26,8 @@ use crate::lens;
 /// its beginning.
 ///
 /// With --loads it follows the run and summarises what each load of the program read. With --each
-/// it lists all values, in groups of up to 256 of one load. Up to 4,096 different values
-/// are told apart.
+/// it lists all values, in groups of up to 256 of one load. Up to 4,096 different values are
+/// distinguished.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true).args(["at", "loads"]))]
 #[command(after_help = "\

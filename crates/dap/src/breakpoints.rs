@@ -59,7 +59,7 @@ struct Message {
     expressions: Vec<Condition>,
 }
 
-/// The most lines that a log point writes during one continuation of the run.
+/// The maximum number of lines that a log point writes during one continuation of the run.
 const MOST_LOGGED: usize = 1000;
 
 impl Message {

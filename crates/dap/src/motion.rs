@@ -33,7 +33,7 @@ struct Stopped {
 }
 
 impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {
-    /// The first motion, once the client is done with setting up.
+    /// The first motion, after the client has finished its set-up.
     pub(crate) fn begin(&mut self) -> Motion {
         if std::mem::replace(&mut self.is_running, true)
             || self.launch.stop_on_entry

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 /// A message with more bytes is refused.
 const LARGEST: usize = 1 << 24;
-/// A line of the head with more bytes, too.
+/// The same limit holds for a line of the head.
 const LONGEST_LINE: u64 = 1 << 12;
 
 /// An incoming message.

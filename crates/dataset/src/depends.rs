@@ -1,4 +1,4 @@
-//! What in a node depends on what: the part that is the same each time it is executed.
+//! The dependences within a node: those that are the same each time it is executed.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -12,7 +12,7 @@ use afterimage_wpp::Node;
 
 use crate::ids::Ids;
 
-/// Where an operand comes from.
+/// The origin of an operand.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum From {
     Constant,
@@ -33,7 +33,7 @@ pub(crate) struct Depends {
     pub takes: bool,
 }
 
-/// What decides whether a block of a node runs.
+/// The decision on which a block of a node depends.
 #[derive(Debug)]
 pub(crate) enum Decides {
     /// A block of the same node, at this position.
@@ -44,7 +44,7 @@ pub(crate) enum Decides {
     Asked,
 }
 
-/// What in a node depends on what.
+/// The dependences within a node.
 #[derive(Debug)]
 pub(crate) struct DependPlan {
     pub statements: Box<[Depends]>,
@@ -55,7 +55,7 @@ pub(crate) struct DependPlan {
     pub taken: Box<[(u32, EdgeId)]>,
     /// The variables that it writes.
     pub outputs: Box<[(u32, From)]>,
-    /// What it passes to a call, or returns.
+    /// The values that it passes to a call, or returns.
     pub given: Box<[From]>,
     pub first: BlockId,
     pub last: BlockId,

@@ -80,7 +80,7 @@ pub(crate) fn estimate(
     Ok(sum)
 }
 
-/// How many statements each block has.
+/// The number of statements of each block.
 fn statements_of(ssa: &Ssa, cfg: &Cfg) -> Vec<u64> {
     let mut lengths = vec![0; cfg.blocks.len()];
     for statement in ssa.statements.values() {

@@ -23,7 +23,7 @@ use crate::windows::{Selected, Windows};
 /// Which parts of a data set to write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DatasetQuery {
-    /// How many blocks a window has.
+    /// The number of blocks of a window.
     pub window_blocks: u64,
     /// The windows to write; all if `None`.
     pub windows: Option<Selected>,
@@ -170,5 +170,5 @@ fn write_windows(
     Ok(())
 }
 
-/// From how many rows on their size is told before they are written.
+/// The number of rows from which on the size is announced before they are written.
 const TOLD: u64 = 10_000_000;

@@ -17,7 +17,7 @@ use parquet::schema::types::ColumnPath;
 
 use crate::schema::{Coding, Column, Table, Type, VERSION};
 
-/// How many rows are written together.
+/// The number of rows that are written together.
 const GROUP: usize = 1 << 20;
 
 /// The level of compression: higher ones take much longer for few bytes.
@@ -187,7 +187,7 @@ impl Cells {
             (ColumnWriter::ByteArrayColumnWriter(to), Data::Text(values)) => {
                 to.write_batch(values, levels, repeats)?
             }
-            _ => bail!("a column has another type than its table says"),
+            _ => bail!("the type of a column differs from that in its table"),
         };
         Ok(())
     }
@@ -221,7 +221,7 @@ impl TableFile {
     pub fn cells<const N: usize>(&mut self) -> Result<&mut [Cells; N]> {
         match self.columns.first_chunk_mut() {
             Some(cells) => Ok(cells),
-            None => bail!("a table has other columns than its rows"),
+            None => bail!("a table and its rows have different columns"),
         }
     }
 

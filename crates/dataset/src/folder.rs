@@ -2,8 +2,8 @@
 //!
 //! A part (a window, or the tables about the whole run) is written under another name and then
 //! renamed, so what has its name is whole. While a process writes a part, it holds a lock, which
-//! the system drops when the process ends. So other processes leave that part to it, and begin it
-//! anew after it was killed. The file [`INCOMPLETE`] is there until all parts are.
+//! the system drops when the process ends. So other processes leave that part alone, and write it
+//! again if this process is killed. The file [`INCOMPLETE`] is there until all parts are.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::schema::{Table, VERSION};
 use crate::windows::Windows;
 
-/// What the folder is.
+/// The kind of folder.
 const MANIFEST: &str = "afterimage.json";
 /// Marks a folder that lacks a part.
 pub(crate) const INCOMPLETE: &str = "INCOMPLETE";
@@ -25,7 +25,7 @@ const VIEWS: &str = "views.sql";
 /// The folder of the tables about the whole run while these are written.
 const WHOLE: &str = "whole";
 
-/// What the folder says about itself.
+/// The folder's own description.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Manifest {
     format: String,
@@ -62,7 +62,7 @@ pub(crate) struct Folder {
 pub(crate) struct Claim<'f> {
     folder: &'f Folder,
     part: Part,
-    /// Where it is written.
+    /// The path to which it is written.
     pub at: PathBuf,
     /// Locked.
     _lock: File,
@@ -123,7 +123,7 @@ impl Folder {
         }
     }
 
-    /// Refuses a folder that has other files than those of a data set that has just begun.
+    /// Refuses a folder that has files beyond those of a data set that has just begun.
     fn refuse_others(&self) -> io::Result<()> {
         let others = fs::read_dir(&self.at)?.map(|entry| Ok(entry?.file_name()));
         for name in others.collect::<io::Result<Vec<_>>>()? {

@@ -25,7 +25,7 @@ pub(crate) struct NodePlan {
     pub last: Option<i32>,
 }
 
-/// Where the value of a statement is.
+/// The location of a statement's value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ValueOf {
     /// The position of its instruction.

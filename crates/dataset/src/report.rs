@@ -13,9 +13,9 @@ use crate::schema::Table;
 pub struct DatasetReport {
     /// The rows and the bytes of each table that was written.
     pub tables: BTreeMap<&'static str, TableSize>,
-    /// How many windows were written.
+    /// The number of windows that were written.
     pub windows: u64,
-    /// How many windows the data set has.
+    /// The number of windows of the data set.
     pub all: u64,
     /// The windows that are not there: they were not asked for, or other processes write them.
     pub missing: Vec<u64>,

@@ -5,7 +5,7 @@ use afterimage_ids::{BlockId, EdgeId};
 use afterimage_machine::Range;
 use rustc_hash::FxHashMap;
 
-/// Who made a value.
+/// The producer of a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Maker {
     /// Something before the window, unknown yet.
@@ -106,7 +106,7 @@ impl Bytes {
 /// An open activation.
 #[derive(Default)]
 pub(crate) struct Frame {
-    /// Who made its variables.
+    /// The producers of its variables.
     variables: Vec<Maker>,
     /// How it began, if it began in the window.
     pub began: Option<Began>,
@@ -114,11 +114,11 @@ pub(crate) struct Frame {
     pub last: Option<(BlockId, u64)>,
     /// When it last took each edge that decides whether blocks run.
     pub taken: FxHashMap<EdgeId, u64>,
-    /// What let blocks run that nothing in the window decided.
+    /// The decisions before the window that led to its blocks.
     pub before: FxHashMap<BlockId, Vec<Decided>>,
 }
 
-/// What let a block run: its kind, and the time of the block that did.
+/// The decision or call that led to a block: its kind, and the time of its own block.
 pub(crate) type Decided = (&'static str, Option<u64>);
 
 /// How an activation began.
@@ -140,7 +140,7 @@ impl Frame {
         }
     }
 
-    /// Who made a variable.
+    /// The producer of a variable.
     pub fn get(&self, variable: u32) -> Maker {
         let found = self.variables.get(variable as usize).copied();
         found.unwrap_or(match self.began {

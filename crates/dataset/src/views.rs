@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::schema::{Table, WHOLE};
 
-/// Where statements are: their function, file and line.
+/// The places of statements: function, file and line.
 const PLACES: &str = "\
 -- Where statements are.
 CREATE OR REPLACE VIEW places AS

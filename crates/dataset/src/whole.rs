@@ -19,7 +19,7 @@ use crate::report::Written;
 use crate::schema::{self, Table};
 use crate::windows::Windows;
 
-/// What the tables about the whole run are made from.
+/// The source of the tables about the whole run.
 pub(crate) struct Whole<'a> {
     pub session: &'a Session,
     pub profile: &'a Profile<'a>,
@@ -28,7 +28,7 @@ pub(crate) struct Whole<'a> {
     pub windows: Windows,
 }
 
-/// The tables, each with what writes its rows.
+/// The tables, each with the writer of its rows.
 type Writer<'a> = fn(&Whole<'a>, &mut TableFile) -> Result<()>;
 
 impl<'a> Whole<'a> {

@@ -20,7 +20,7 @@ impl Windows {
         Self { blocks, length }
     }
 
-    /// How many there are.
+    /// Their number.
     pub fn count(self) -> u64 {
         self.length.div_ceil(self.blocks).max(1)
     }

@@ -13,7 +13,7 @@ const chosen = () => focus.fn ?? (known.state && frame() ? `func[${frame().funct
 /** @param {HTMLElement} into */
 export function functions(into) {
   const name = chosen();
-  const now = `${name} ${focus.call ?? ""}`;
+  const now = `${name} ${focus.call ?? ""} ${focus.from ?? ""} ${focus.to ?? ""}`;
   if (into.hasChildNodes() && key === now) return;
   key = now;
   void show(into, name);
@@ -57,21 +57,34 @@ async function list(into) {
   } catch (error) { if (!(error instanceof Superseded)) fill(into, failed(error)); }
 }
 
+/** What was counted in the range, if one is chosen. @param {string} id */
+const ranged = (id) => (focus.from && focus.to ? ask("flow", { function: id, from: `t=${focus.from}`, to: `t=${focus.to}` }, "flow") : null);
+/** Which range that is, and a way out of it. */
+const stretch = () => h("p.note", null, `Counts from t=${grouped(Number(focus.from))} to t=${grouped(Number(focus.to))} `, h("button", { type: "button", onclick: () => go({ from: "", to: "" }) }, "Count the whole run"));
+
 /** @param {HTMLElement} body @param {string} id */
 async function flow(body, id) {
   fill(body, loading());
-  const [shape, blocks, edges] = await Promise.all([ask("cfg", { function: id }, "cfg"), ask("profile", { by: "block", function: id }, "blocks"), ask("profile", { by: "edge", function: id }, "edges")]);
-  fill(body, panel("Control flow", `${counted(shape.doc.blocks.length - 1, "block")}, how often each was executed`, graph(shape.doc, blocks.doc.rows, edges.doc.rows, (offset) => go({ view: "source", at: `@0x${offset.toString(16)}`, file: "", line: "" })), answered(blocks)));
+  const [shape, blocks, edges, part] = await Promise.all([ask("cfg", { function: id }, "cfg"), ask("profile", { by: "block", function: id }, "blocks"), ask("profile", { by: "edge", function: id }, "edges"), ranged(id)]);
+  let [rows, taken] = [blocks.doc.rows, edges.doc.rows];
+  if (part) {
+    const counts = new Map(part.doc.blocks.map((/** @type {any} */ one) => [one.block, one.count]));
+    rows = rows.map((/** @type {any} */ row) => ({ ...row, count: counts.get(row.block) ?? 0 }));
+    taken = part.doc.edges.flatMap((/** @type {any} */ one) => one.edges.map((/** @type {number} */ edge) => ({ edge, count: one.count })));
+  }
+  fill(body, part && stretch(), panel("Control flow", `${counted(shape.doc.blocks.length - 1, "block")}, how often each was executed`, graph(shape.doc, rows, taken, (offset) => go({ view: "source", at: `@0x${offset.toString(16)}`, file: "", line: "" })), answered(part ?? blocks)));
 }
 
 /** @param {HTMLElement} body @param {string} id */
 async function paths(body, id) {
   fill(body, loading());
-  const answer = await ask("paths", { function: id, limit: 200 }, "paths");
-  const { rows, totals, available } = answer.doc;
+  const part = await ranged(id);
+  if (part && !part.doc.traces) return fill(body, stretch(), empty(`${counted(part.doc.calls, "call")} begin in this range. The ways of at most ${grouped(part.doc.most)} are listed: choose a shorter range.`), answered(part));
+  const answer = part ?? await ask("paths", { function: id, limit: 200 }, "paths");
+  const { rows, totals, available } = part ? { rows: part.doc.traces.slice(0, 200), totals: { traces: part.doc.traces.length, calls: part.doc.calls }, available: part.doc.traces.length } : answer.doc;
   const most = rows.reduce((/** @type {number} */ most, /** @type {any} */ row) => Math.max(most, row.calls), 1);
-  fill(body, panel("Unique paths", `${counted(totals.traces, "different way")} in ${counted(totals.calls, "call")}`, h("div.twin", { tabindex: 0, role: "region", "aria-label": "Unique paths" }, h("table.list", null, h("thead", null, h("tr", null, h("th.n", null, "#"), h("th.n", null, "Calls"), h("th.n", null, "Share"), h("th.n", null, "Blocks"), h("th", null, "Way"))),
-    h("tbody", null, rows.map((/** @type {any} */ row) => { const bar = h("span.bar", null); bar.style.width = `${(100 * row.calls) / most}%`; return h("tr", null, h("td.n", null, row.trace), h("td.n", null, grouped(row.calls)), h("td.n.share", null, bar, share(row.calls, totals.calls)), h("td.n", null, grouped(row.length)), h("td", null, h("code.way", null, (row.blocks ?? row.beginning ?? []).slice(0, 60).join(" → "), (row.blocks ?? []).length > 60 ? " …" : ""))); })))),
+  fill(body, part && stretch(), panel("Unique paths", `${counted(totals.traces, "different way")} in ${counted(totals.calls, "call")}${part ? " that begin in the range" : ""}`, h("div.twin", { tabindex: 0, role: "region", "aria-label": "Unique paths" }, h("table.list", null, h("thead", null, h("tr", null, h("th.n", null, "#"), h("th.n", null, "Calls"), h("th.n", null, "Share"), h("th.n", null, "Blocks"), h("th", null, "Way"))),
+    h("tbody", null, rows.map((/** @type {any} */ row) => { const bar = h("span.bar", null); bar.style.width = `${(100 * row.calls) / most}%`; return h("tr", null, h("td.n", null, row.trace), h("td.n", null, grouped(row.calls)), h("td.n.share", null, bar, share(row.calls, totals.calls)), h("td.n", null, grouped(row.length)), h("td", null, h("code.way", null, (row.blocks ?? row.beginning ?? []).slice(0, 60).join(" → "), row.length > 60 ? " …" : ""))); })))),
   available > rows.length && h("p.more", null, `${grouped(available)} in all`), answered(answer)));
 }
 

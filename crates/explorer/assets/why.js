@@ -11,7 +11,7 @@ let form = "origin";
 
 /** @param {HTMLElement} into */
 export function why(into) {
-  const now = `${focus.about ?? ""} ${/^(trap|std|not|input)/.test(focus.about ?? "") ? "" : focus.at ?? ""} ${/^not/.test(focus.about ?? "") ? `${focus.from ?? ""} ${focus.to ?? ""}` : ""}`;
+  const now = `${focus.about ?? ""} ${/^(trap|std|not|input|values)/.test(focus.about ?? "") ? "" : focus.at ?? ""} ${/^not/.test(focus.about ?? "") ? `${focus.from ?? ""} ${focus.to ?? ""}` : ""}`;
   if (into.hasChildNodes() && key === now) return;
   key = now;
   void show(into);
@@ -23,7 +23,7 @@ function question() {
   const [kind, rest] = [about.split(":")[0], about.slice(about.indexOf(":") + 1)];
   if (kind === "trap") return { command: "why", options: { trap: true }, title: "Why did the run end like this?" };
   if (kind === "stdout" || kind === "stderr") return { command: "why", options: { [kind]: rest }, title: `Why was byte ${rest} of ${kind} printed?` };
-  if (kind === "input") return { command: "influence", options: input(rest), title: `What did byte ${input(rest).byte} of ${input(rest).file || "standard input"} influence?` };
+  if (kind === "input" || kind === "values") return { command: "influence", options: { ...input(rest), thin: kind === "values" }, title: `What did byte ${input(rest).byte} of ${input(rest).file || "standard input"} influence?` };
   if (kind === "not") return { command: "why-not", options: { at: rest }, title: `Why did ${rest} not run?` };
   if (!focus.at) return null;
   if (kind === "operand") return { command: "why", options: { at: focus.at, operand: rest }, title: `Where did the ${rest} of ${focus.at} come from?` };
@@ -153,6 +153,7 @@ const input = (text) => ({ byte: text.replace(/:.*/, ""), file: text.includes(":
 /** All that depends on a byte of input, up to the bytes of output. @param {HTMLElement} body @param {Record<string, any>} options */
 async function influence(body, options) {
   const found = await ask("influence", options, "why");
+  const follows = choice("What to follow", [["input", "All"], ["values", "Values only"]], options.thin ? "values" : "input", (kind) => go({ about: `${kind}:${options.byte}:${options.file}` }));
   const { value, t, outputs, statements, executions, lines } = found.doc;
   const shown = value >= 32 && value < 127 ? `‘${String.fromCharCode(value)}’` : `0x${value.toString(16)}`;
   const foreign = new Set((await files()).filter((/** @type {any} */ one) => one.library).map((/** @type {any} */ one) => one.file));
@@ -163,7 +164,7 @@ async function influence(body, options) {
     h("span.soft", null, ` at t=${grouped(one.t)}`)))));
   const own = lines.filter((/** @type {any} */ line) => !foreign.has(line.source.file));
   const most = own.reduce((/** @type {number} */ most, /** @type {any} */ line) => Math.max(most, line.sliced), 1);
-  fill(body, h("div.about", null, h("p.said", null, `The byte is ${shown}. ${bytes ? `${counted(bytes, "byte")} of output depend on it` : "No byte of output depends on it"}, and ${counted(statements, "statement")}, ${counted(executions, "execution")} of them.`),
+  fill(body, h("div.about", null, h("p.follows", null, follows, h("span.soft", null, options.thin ? " Only what was computed from its value. Left out: what it decided, and addresses computed from it." : " Values, what they decided, and addresses computed from them.")), h("p.said", null, `The byte is ${shown}. ${bytes ? `${counted(bytes, "byte")} of output depend on it` : "No byte of output depends on it"}, and ${counted(statements, "statement")}, ${counted(executions, "execution")} of them.`),
     h("p", null, h("button.place", { type: "button", onclick: () => go({ view: "source", at: `t=${t}`, file: "", line: "" }) }, h("span.where", null, `t=${grouped(t)}`), "where it was read"))),
   panel("Output that depends on it", bytes ? counted(bytes, "byte") : null, outputs.length ? out : empty("Nothing that was printed depends on it."), outputs.length > 200 ? h("p.more", null, `and ${grouped(outputs.length - 200)} stretches more`) : null),
   panel("Lines that depend on it", own.length < lines.length ? `${grouped(own.length)} of ${counted(lines.length, "line")}; the others are in library code` : counted(own.length, "line"), h("table.list", null, h("thead", null, h("tr", null, h("th", null, "Line"), h("th.n", null, "Executions that depend"), h("th.n", null, "of"))),

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use afterimage::calls::{show_call, show_calls};
 use afterimage::check;
 use afterimage::explain::explain_with;
-use afterimage::explore::{ExecutionsQuery, InfluenceQuery, MomentQuery, OutputQuery, SourceQuery};
+use afterimage::explore::{
+    ExecutionsQuery, FlowQuery, InfluenceQuery, MomentQuery, OutputQuery, SourceQuery,
+};
 use afterimage::export::{ExportFormat, ExportQuery, Least};
 use afterimage::files::Loaded;
 use afterimage::info::info;
@@ -14,7 +16,7 @@ use afterimage::named::with_names;
 use afterimage::path::{GraphOf, dynamic_graph};
 use afterimage::present::document::{Document, begin};
 use afterimage::present::{
-    CfgView, Contents, DepsAlong, DepsDirection, DynamicCfgView, Format, ProfileDocument, Render,
+    CfgView, Content, DepsAlong, DepsDirection, DynamicCfgView, Format, ProfileDocument, Render,
     Style, Whole, WhyNotView, render,
 };
 use afterimage::profile::location::{Occurrence, number};
@@ -63,7 +65,7 @@ pub(crate) fn lane(command: &str, parameters: &Parameters) -> Option<Lane> {
         {
             Lane::Counts
         }
-        "source" | "cfg" | "calls" | "paths" | "export" => Lane::Path,
+        "source" | "cfg" | "flow" | "calls" | "paths" | "export" => Lane::Path,
         "executions" if !parameters.has_limit(ExecutionsQuery::FEW) => Lane::Path,
         "executions" | "moment" | "trace" | "state" | "why" | "why-not" | "deps" | "values"
         | "memory" | "output" | "influence" => Lane::Values,
@@ -83,6 +85,10 @@ pub(crate) fn as_command(command: &str, parameters: &Parameters, file: &str) -> 
             "{} --annotate",
             Parameters::default().command("profile", file)
         ),
+        "flow" => {
+            let function = parameters.clone().text("function").unwrap_or_default();
+            Parameters::of(&[("function", &function)]).command("paths", file)
+        }
         "output" => Parameters::default().command("info", file),
         // The answer knows where in memory the byte was.
         "influence" => Parameters::default().command("info", file),
@@ -112,7 +118,7 @@ pub(crate) fn told(
 /// Answers a question.
 ///
 /// # Errors
-/// If the question has no answer, or `command` is no question.
+/// If the question has no answer, or `command` is not a question.
 pub(crate) fn answer(session: &Session, command: &str, parameters: Parameters) -> Result<Answer> {
     let mut asked = Asked {
         session,
@@ -130,6 +136,7 @@ pub(crate) fn answer(session: &Session, command: &str, parameters: Parameters) -
         }
         "source" => asked.source()?,
         "cfg" => asked.cfg()?,
+        "flow" => asked.flow()?,
         "calls" => asked.calls()?,
         "paths" => asked.paths()?,
         "export" => asked.export()?,
@@ -172,7 +179,7 @@ struct InMemory<'o>(&'o std::sync::Mutex<Vec<u8>>);
 impl Output for InMemory<'_> {
     fn write(
         &self,
-        _: Contents,
+        _: Content,
         report: &mut dyn FnMut(&mut dyn std::io::Write) -> Result<()>,
     ) -> Result<()> {
         let mut out = self
@@ -269,6 +276,16 @@ impl Asked<'_> {
         self.document(&document)
     }
 
+    fn flow(&mut self) -> Result<()> {
+        let query = FlowQuery {
+            function: self.parameters.needed("function")?,
+            bounds: self.bounds(),
+        };
+        self.parameters.finish()?;
+        let document = self.session.flow(&query)?;
+        self.document(&document)
+    }
+
     fn output(&mut self) -> Result<()> {
         let limit = self.parameters.number("limit")?;
         self.parameters.finish()?;
@@ -284,6 +301,7 @@ impl Asked<'_> {
                 .parameters
                 .parsed("byte", "a number from 0 on")?
                 .context("byte is missing")?,
+            thin: self.parameters.flag("thin")?,
         };
         self.parameters.finish()?;
         let document = self.session.influence(&query)?;
@@ -291,7 +309,8 @@ impl Asked<'_> {
             format!("t={}", document.t + 1),
             format!("{0:#x}..{0:#x}", document.address),
         );
-        let options = [("at", &*at), ("address", &*address), ("forward", "")];
+        let mut options = vec![("at", &*at), ("address", &*address), ("forward", "")];
+        options.extend(query.thin.then_some(("thin", "")));
         let file = self.session.at().display().to_string();
         self.command = Some(Parameters::of(&options).command("slice", &file));
         self.document(&document)
@@ -660,7 +679,7 @@ impl Asked<'_> {
 
 /// The default number of rows of a trace.
 const ROWS: u64 = 1000;
-/// The most rows of one answer: a page shows no more.
+/// The maximum number of rows of one answer: a page shows no more.
 const MOST_ROWS: u64 = 100_000;
 
 /// The values of a recording, built if they are not there yet.

@@ -154,7 +154,7 @@ impl Desk {
         }
     }
 
-    /// What goes on, and what was remarked.
+    /// The current activity, and the remarks so far.
     pub fn progress(&self) -> Response {
         let told = json!({
             "works": self.works.going(),

@@ -85,7 +85,7 @@ impl Explorer {
     /// Opens a recording, and a port for its page.
     ///
     /// # Errors
-    /// If it is no recording, is damaged, or no port is free.
+    /// If it is not a recording, is damaged, or no port is free.
     pub fn open(at: &Path, options: Options) -> Result<Self> {
         let beside = at.parent().map(|folder| {
             if folder.as_os_str().is_empty() {
@@ -211,7 +211,7 @@ impl Shared {
         }
         match asset(path) {
             Some(asset) => Response::of(asset.content_type, asset.bytes),
-            None => Response::refused(404, "the page has no such part; open it anew"),
+            None => Response::refused(404, "the page has no such part; reload it"),
         }
     }
 

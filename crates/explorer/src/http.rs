@@ -6,11 +6,11 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// The most bytes of a request's head.
+/// The maximum number of bytes of a request's head.
 const HEAD: usize = 16 << 10;
-/// The most headers.
+/// The maximum number of headers.
 const HEADERS: usize = 64;
-/// The most bytes that a note is sent with.
+/// The maximum number of bytes that a note is sent with.
 pub(crate) const BODY: usize = 1 << 20;
 /// The time that a request may take to arrive.
 const ARRIVES: Duration = Duration::from_secs(10);
@@ -147,7 +147,7 @@ Cross-Origin-Resource-Policy: same-origin\r\n\
 Cross-Origin-Opener-Policy: same-origin\r\n\
 Cache-Control: no-store\r\n";
 
-/// A connection, and what came of the next request already.
+/// A connection, and the bytes of the next request that have arrived.
 pub(crate) struct Connection {
     stream: TcpStream,
     ahead: Vec<u8>,

@@ -1,10 +1,9 @@
-//! Who is answered when.
+//! Decides which question is answered when.
 //!
 //! In a lane one question is answered after the other. A newer question of a view takes the place
-//! of an older one: one that waits is given up, and one that is being answered is told to stop. If
-//! it
-//! does not stop soon, because only the building of values can be stopped at once, it is left
-//! behind: its answer is of no use, and the newer one no longer waits for it.
+//! of an older one: a waiting question is dropped, and a question that is being answered is asked
+//! to stop. Only the building of values can be stopped at once. If the older question does not stop
+//! soon, it is abandoned: its answer is dropped, and the newer question no longer waits for it.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,9 +14,9 @@ use serde::Serialize;
 
 use crate::ask::Lane;
 
-/// How long a question that is replaced has to stop.
+/// The time in which a replaced question has to stop.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// The maximum number of questions that are left behind. Beyond that a newer one waits.
+/// The maximum number of abandoned questions. Beyond that a newer one waits.
 const LEFT_BEHIND: usize = 3;
 
 /// The lanes, and who is in them.
@@ -32,7 +31,7 @@ struct State {
     /// The number of the newest question of each view.
     newest: HashMap<String, u64>,
     asked: u64,
-    /// The questions being answered, whether or not somebody still waits.
+    /// The questions being answered, including the abandoned ones.
     running: Vec<Running>,
 }
 
@@ -81,7 +80,7 @@ impl Drop for Taken<'_> {
 }
 
 impl State {
-    /// Leaves a view's older questions behind if they had their time to stop.
+    /// Abandons a view's older questions whose time to stop is over.
     fn leave(&mut self, view: &str, number: u64) {
         let left = self.running.iter().filter(|one| one.is_left).count();
         let room = LEFT_BEHIND.saturating_sub(left);

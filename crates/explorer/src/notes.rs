@@ -1,4 +1,5 @@
-//! Notes about a run: plain text beside the recording, which people read and write, too.
+//! Notes about a run: plain text next to the recording, which people can also read and write by
+//! hand.
 //!
 //! ```text
 //! # Notes on app.aft

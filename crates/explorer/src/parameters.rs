@@ -30,7 +30,7 @@ pub(crate) fn decoded(text: &str) -> Option<String> {
 }
 
 impl Parameters {
-    /// Reads what stands after `?`.
+    /// Reads the query string, the part after `?`.
     ///
     /// # Errors
     /// If it is none, or an option comes twice.

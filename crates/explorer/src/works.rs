@@ -43,7 +43,7 @@ pub(crate) struct Going {
     units: Option<&'static str>,
 }
 
-/// The most remarks that are kept.
+/// The maximum number of remarks that are kept.
 const NOTES: usize = 100;
 
 /// Ends a work when its last reporter is dropped.

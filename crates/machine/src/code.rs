@@ -41,8 +41,8 @@ pub struct NodeCode {
     pub moved: Box<[Moved]>,
 }
 
-/// A value that was moved in another block than the ones with the instructions that made it or use
-/// it, or that is a constant or existed before. Its identity depends on the block being executed.
+/// A value that is a constant, that existed before, or that was moved in a block without the
+/// instructions that made it or use it. Its identity depends on the block being executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moved {
     /// The user of the value.

@@ -289,7 +289,7 @@ impl Compiler<'_> {
         self.current.insert(variable, register);
     }
 
-    /// The blocks in which a value was moved, except one, for its user.
+    /// For a value's user: the blocks in which the value was moved, except one.
     fn blocks(
         &self,
         mut register: Register,

@@ -13,8 +13,8 @@ use crate::lean::{End, Exit, Lean, Op, WINDOW, Window, run};
 use crate::machine::{Machine, Waiting};
 use crate::observe::Observer;
 
-/// Where and why execution left a node before its end. The number counts the executed instructions.
-/// Boxed, because small results are returned in a register.
+/// The place and reason at which execution left a node before its end. The number counts the
+/// executed instructions. Boxed, because small results are returned in a register.
 type Left = Box<(usize, Stop)>;
 
 impl Machine<'_> {

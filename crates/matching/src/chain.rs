@@ -1,9 +1,9 @@
 //! Chooses the matches of a function's statements together, so that successive statements in one
 //! version are successive in the other.
 //!
-//! Each statement by itself takes the candidate with the best score, given the other matches of the
-//! previous round. If values say little, as in a row of stores of 0, whole stretches can be off by
-//! one place: no statement gains by moving alone. Dynamic programming finds the best sequence of
+//! Each statement takes the candidate with the best score, given the other matches of the previous
+//! round. If values say little, as in a row of stores of 0, whole stretches can be off by one
+//! place: no statement gains by moving alone. Dynamic programming finds the best sequence of
 //! candidates (Viterbi 1967).
 
 use crate::rounds::Judged;

@@ -14,7 +14,7 @@ use crate::Class;
 pub enum Stage {
     /// Only the actions of statements as a whole are known.
     Wholes,
-    /// Their actions in corresponding stretches of both runs are known, too.
+    /// Their actions in corresponding stretches of both runs are also known.
     Regions,
 }
 

@@ -129,7 +129,7 @@ impl<'v> Matcher<'v> {
         Self::with_weights(a, b, names, Weights::default())
     }
 
-    /// Uses other weights than the fitted ones. O(statements × log statements).
+    /// Uses these weights instead of the fitted ones. O(statements × log statements).
     pub fn with_weights(
         a: &'v Version,
         b: &'v Version,

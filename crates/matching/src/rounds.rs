@@ -29,7 +29,7 @@ const LIKELY_ENOUGH: f32 = 0.5;
 /// Less likely candidates are not aligned.
 const UNLIKELY: f32 = 0.02;
 
-/// Continues from known matches until nothing changes, for each statement by itself.
+/// Continues from known matches until nothing changes, for each statement separately.
 pub(crate) fn settled(rounds: &Rounds<'_>, known: Vec<Option<Match>>) -> (Matching, Affinity) {
     let mut affinity = rounds.affinity(&known);
     let mut found = Matching {

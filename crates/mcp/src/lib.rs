@@ -29,7 +29,7 @@ pub use roots::Roots;
 /// Answers requests until there are none left, or nobody reads the answers.
 ///
 /// # Errors
-/// If `input` cannot be read. Unread answers are no error.
+/// If `input` cannot be read. Unread answers are not an error.
 pub fn serve(
     roots: &Roots,
     input: &mut dyn BufRead,

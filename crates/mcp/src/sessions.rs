@@ -69,7 +69,7 @@ impl Sessions {
     /// Opens recordings, or takes open ones, and asks.
     ///
     /// # Errors
-    /// If a path is outside of the roots, or a file is no recording, or `ask` fails.
+    /// If a path is outside of the roots, or a file is not a recording, or `ask` fails.
     pub(crate) fn with<R>(
         &mut self,
         texts: &[&str],

@@ -26,9 +26,9 @@ pub(crate) enum Verdict {
 /// The fill-in that avoiding a counter is worth.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// The most entries that a kept column may have after reduction.
+    /// The maximum number of entries that a kept column may have after reduction.
     pub(crate) entries: usize,
-    /// The most entries of kept columns that the reduction of one column may visit.
+    /// The maximum number of entries of kept columns that the reduction of one column may visit.
     pub(crate) work: usize,
 }
 

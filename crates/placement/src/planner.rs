@@ -11,7 +11,7 @@ use crate::elimination::{Column, Elimination, Limits, Verdict};
 use crate::weights::program_likelihoods;
 use crate::{FunctionPlan, Mode, Plan, PlanError, PlanOptions, Probe, Site, Weights};
 
-/// The most labelled edges on a cycle that is considered for derivation.
+/// The maximum number of labelled edges on a cycle that is considered for derivation.
 const LONGEST_CYCLE: usize = 512;
 
 /// Columns denser than this keep their counter.

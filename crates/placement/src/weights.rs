@@ -14,7 +14,7 @@ use no_return::returning_functions;
 /// A weighting of a graph: nonnegative and flow-conserving (Ball and Larus 1992, section 2).
 ///
 /// At every vertex the weights of the incoming edges (at the root also [`Weights::entry`]) equal
-/// the weights of the outgoing edges plus [`Weights::leak`], the flow that stays there for ever. At
+/// the weights of the outgoing edges plus [`Weights::leak`], the flow that stays there forever. At
 /// EXIT they add up to `entry` minus all leaks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Weights {

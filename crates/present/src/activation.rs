@@ -42,7 +42,7 @@ pub struct ActivationReport {
     /// The values it returned; `null` if it did not return.
     pub returned: Option<Vec<TypedValue>>,
     /// The lines in the order in which they were arrived at: `4-6 (7 10 6)×3 12-15`. `(7 10 6)×3`
-    /// is a loop. Lines of other files than the function's have the file before them. A long path
+    /// is a loop. Lines of files other than the function's have the file before them. A long path
     /// is cut: `…`.
     pub path: String,
     /// The number of arrivals at lines in the path.
@@ -135,7 +135,7 @@ pub struct ActivationChange {
 /// Bytes that a line wrote.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ActivationWrite {
-    /// Where.
+    /// The bytes written.
     pub access: MemoryRange,
     /// The number of times.
     pub times: u64,

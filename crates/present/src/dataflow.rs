@@ -399,9 +399,8 @@ pub struct DataflowDecided {
     /// `kill-call` the function.
     #[serde(flatten)]
     pub place: Option<DataflowPlace>,
-    /// `gen`, `kill`, `gen-call`, `kill-call`, `meets` (a value that the fact is about is chosen
-    /// anew where paths meet), `changed` or `open` (nothing decided, up to the call's beginning or
-    /// end).
+    /// `gen`, `kill`, `gen-call`, `kill-call`, `meets` (paths meet and select a value of the fact
+    /// again), `changed` or `open` (nothing decided it before the call's beginning or end).
     pub kind: &'static str,
     /// The number of decisions.
     pub times: u64,

@@ -168,13 +168,13 @@ fn contents<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
 pub enum DependsOn {
     /// A statement made it.
     Operator(DepsExecution),
-    /// A branch let it run.
+    /// A branch led to it.
     Branch(DepsExecution),
-    /// A call let it run.
+    /// A call led to it.
     Call(DepsExecution),
     /// It was handled after a throw.
     Throw(DepsExecution),
-    /// Something without an operator let it run.
+    /// Something without an operator led to it.
     Block {
         /// Its time.
         t: u64,
@@ -227,7 +227,7 @@ pub struct HostGave {
     /// The number of the result, from 1; absent for a write to memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<u32>,
-    /// The place of the call; absent if the host acted by itself.
+    /// The place of the call; absent if the host acted on its own.
     #[serde(flatten)]
     pub called: Option<DepsExecution>,
 }
@@ -272,7 +272,7 @@ pub struct DepsUse {
 pub enum UsedBy {
     /// A statement used its result.
     Operator(OperatorUse),
-    /// A block was let run.
+    /// A block ran because of it.
     Block(BlockRun),
 }
 
@@ -298,7 +298,7 @@ pub struct OperatorUse {
     pub trapped: Option<String>,
 }
 
-/// A block that was let run.
+/// A block that ran because of a decision or call.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct BlockRun {
     /// Its time.

@@ -205,6 +205,7 @@ pub fn descriptions() -> Vec<Description> {
         describe::<crate::dynamic_cfg::DynamicCfgDocument>(),
         describe::<crate::explore::ExecutionsDocument>(),
         describe::<crate::explore::FilesDocument>(),
+        describe::<crate::explore::FlowDocument>(),
         describe::<crate::explore::InfluenceDocument>(),
         describe::<crate::explore::MomentDocument>(),
         describe::<crate::explore::OutputDocument>(),

@@ -124,6 +124,70 @@ pub struct SourceWay {
     pub count: u64,
 }
 
+/// A function's control flow in a stretch of the run.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct FlowDocument {
+    /// The function.
+    pub function: Function,
+    /// The stretch.
+    pub range: SourceRange,
+    /// Its blocks.
+    pub blocks: Vec<FlowBlock>,
+    /// Its edges, as `cfg` lists them.
+    pub edges: Vec<FlowEdge>,
+    /// The number of calls that begin in the stretch.
+    pub calls: u64,
+    /// The ways of these calls from their beginning to their end, the most frequent first; `null`
+    /// if there are more calls than are looked at.
+    pub traces: Option<Vec<FlowTrace>>,
+    /// The largest number of calls whose ways are listed.
+    pub most: u64,
+}
+
+impl Document for FlowDocument {
+    const NAME: &'static str = "flow";
+    const COMMAND: &'static str = "GET flow";
+    type Row = NoRows;
+}
+
+/// A block of a function.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub struct FlowBlock {
+    /// Its number in the function.
+    pub block: u32,
+    /// The number of executions.
+    pub count: u64,
+}
+
+/// The edges from one block to another.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct FlowEdge {
+    /// Their numbers. Several from one block to another count together.
+    pub edges: Vec<u32>,
+    /// The block that they leave.
+    pub from: u32,
+    /// The block that they enter.
+    pub to: u32,
+    /// How often the block that they leave was executed in the stretch and then left by them. An
+    /// edge that leaves a call counts if the call also returned in the stretch.
+    pub count: u64,
+}
+
+/// A way through a function.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct FlowTrace {
+    /// Its number in the answer of `paths`.
+    pub trace: u64,
+    /// The number of calls in the stretch that took it.
+    pub calls: u64,
+    /// The number of these that never returned.
+    pub unfinished: u64,
+    /// The number of its blocks.
+    pub length: u64,
+    /// Its first blocks, at most 64.
+    pub beginning: Vec<u32>,
+}
+
 /// A program's output, and its times.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OutputDocument {
@@ -171,9 +235,12 @@ pub struct OutputWrite {
 pub struct InfluenceDocument {
     /// The byte, in words.
     pub about: String,
+    /// Whether only values were followed: neither control dependences nor how addresses were
+    /// computed.
+    pub thin: bool,
     /// Its value.
     pub value: u8,
-    /// Where in memory 0 it was put.
+    /// Its address in memory 0.
     pub address: u64,
     /// The time of the block that ends with the call that read it.
     pub t: u64,
@@ -181,9 +248,9 @@ pub struct InfluenceDocument {
     pub call: u64,
     /// The bytes of output that depend on it, in the order in which they were put out.
     pub outputs: Vec<InfluencedOutput>,
-    /// How many statements depend on it.
+    /// The number of statements that depend on it.
     pub statements: u64,
-    /// How many executions of these.
+    /// The number of executions of these statements.
     pub executions: u64,
     /// The lines with such statements.
     pub lines: Vec<SliceLine>,
@@ -206,7 +273,7 @@ pub struct InfluencedOutput {
     pub t: u64,
     /// The number of the first byte, from 0, as `why --stdout` takes it.
     pub first: u64,
-    /// How many they are.
+    /// Their number.
     pub bytes: u64,
 }
 
@@ -221,7 +288,7 @@ pub struct ExecutionsDocument {
     pub first: u64,
     /// The number of executions in it.
     pub within: u64,
-    /// Executions in it: all, or as many as the limit allows, evenly spread by number.
+    /// Executions in it: all, or a selection up to the limit, evenly spread by number.
     pub executions: Vec<ExecutionTime>,
     /// The number of executions up to the requested moment, its block included.
     pub by: Option<u64>,
@@ -260,6 +327,10 @@ pub struct MomentDocument {
     #[serde(serialize_with = "position")]
     #[schemars(with = "Option<Position>")]
     pub source: Option<SourceLine>,
+    /// The line of the user's own code that called it, if it is in library code that was inlined.
+    #[serde(serialize_with = "position")]
+    #[schemars(with = "Option<Position>")]
+    pub around: Option<SourceLine>,
     /// The line, as commands take it: `bank.c:42`.
     pub line: Option<String>,
     /// The number of the arrival at the line that it is, or follows.

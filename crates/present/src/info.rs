@@ -81,7 +81,7 @@ pub struct InfoReport {
     pub length: u64,
     /// The number of these after its last complete state.
     pub ignored_bytes: u64,
-    /// `true` if these bytes were left by an interrupted addition and are no damage; otherwise
+    /// `true` if these bytes were left by an interrupted addition and are not damage; otherwise
     /// absent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
@@ -171,7 +171,7 @@ pub struct InfoValues {
 pub struct InfoPart {
     /// Its contents.
     pub what: &'static str,
-    /// The number of numbers.
+    /// The count of numbers.
     pub numbers: u64,
     /// Their size in bytes.
     pub bytes: u64,

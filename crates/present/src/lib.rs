@@ -88,9 +88,10 @@ pub use dot::{calls_dot, cfg_dot, cfg_text};
 pub use dynamic_cfg::DynamicCfgView;
 pub use error::PresentError;
 pub use explore::{
-    ExecutionTime, ExecutionsDocument, FilesDocument, FilesEntry, InfluenceDocument,
-    InfluencedOutput, MomentDocument, OutputDocument, OutputTotals, OutputWrite, SourceBranch,
-    SourceDocument, SourceFunction, SourceRange, SourceRow, SourceWay,
+    ExecutionTime, ExecutionsDocument, FilesDocument, FilesEntry, FlowBlock, FlowDocument,
+    FlowEdge, FlowTrace, InfluenceDocument, InfluencedOutput, MomentDocument, OutputDocument,
+    OutputTotals, OutputWrite, SourceBranch, SourceDocument, SourceFunction, SourceRange,
+    SourceRow, SourceWay,
 };
 pub use json::{ProfileDocument, json, profile_document};
 pub use loads::{
@@ -130,7 +131,7 @@ pub use trace::{
     trace_binary, trace_rows, trace_text,
 };
 pub use value::{bits_text, type_text, value_text};
-pub use visible::{Contents, Visible};
+pub use visible::{Content, Visible};
 pub use why::{
     LeftOut, SEARCHED, WhyBranch, WhyCsv, WhyDeath, WhyDot, WhyEnd, WhyEntry, WhyFrame, WhyHead,
     WhyHow, WhyLed, WhyMade, WhyMove, WhyOperand, WhyPlace, WhyText, expression, why_head,

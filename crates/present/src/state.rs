@@ -16,7 +16,7 @@ use crate::render::Render;
 use crate::table::wrapped;
 use crate::{PresentError, bits_text, counted, grouped, type_text, value_text};
 
-/// How many names of library functions above the user's own code to list.
+/// The number of library functions above the user's own code to name.
 const ABOVE: usize = 4;
 
 /// Writes the state as text: a line for each activation, followed by its variables.
@@ -224,7 +224,7 @@ pub fn written_text(written: Option<Written>) -> String {
     written.map_or(String::new(), |written| WrittenSince::from(written).text())
 }
 
-/// The writer to the place of a parameter since the call began.
+/// The last write to a parameter's place since the call began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WrittenSince {
     /// The time of the write.
@@ -301,9 +301,9 @@ pub struct StateDocument {
     pub t: u64,
     /// The number of blocks that the run executed.
     pub length: u64,
-    /// What the moment precedes: `block`, or `operator`, the operator at the innermost frame's
-    /// `offset`. If the question named a place, the operator is the first one of the line, the
-    /// named one, or the first one after the function's prologue.
+    /// The thing that the moment precedes: `block`, or `operator`, the operator at the innermost
+    /// frame's `offset`. If the question named a place, the operator is the first one of the line,
+    /// the named one, or the first one after the function's prologue.
     pub before: &'static str,
     /// The number of open activations.
     pub open: usize,
@@ -362,7 +362,7 @@ pub struct StateFrame {
     /// The time of its first block.
     pub entered_t: u64,
     /// The time of the block where it stands. For all activations except the innermost, this is the
-    /// block that ends with the call that it waits for, and its state is the one before that call.
+    /// block that ends with the call that it waits for, and its state is that before the call.
     pub t: u64,
     /// The offset of the operator in the original module.
     pub offset: u32,

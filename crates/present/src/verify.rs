@@ -30,7 +30,7 @@ pub struct VerifyReport {
     pub ended: bool,
     /// The number of bytes after its last complete state.
     pub ignored_bytes: u64,
-    /// `true` if these bytes were left by an interrupted addition and are no damage; otherwise
+    /// `true` if these bytes were left by an interrupted addition and are not damage; otherwise
     /// absent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,

@@ -35,12 +35,12 @@ pub struct WhyPlace {
     #[serde(serialize_with = "position")]
     #[schemars(with = "Option<Position>")]
     pub source: Option<SourceLine>,
-    /// The line of the call that it was inlined for: if [`source`](Self::source) is a line of a
+    /// The line of the call that it was inlined for: if `source` is a line of a
     /// library and this one is the user's own code; or if only this one's text is available.
     #[serde(serialize_with = "position")]
     #[schemars(with = "Option<Position>")]
     pub around: Option<SourceLine>,
-    /// The text of the line, or of [`around`](Self::around) if there is one, if available.
+    /// The text of the line, or of `around` if there is one, if available.
     pub text: Option<String>,
     /// Its name in the text format.
     pub operator: String,
@@ -53,7 +53,7 @@ pub struct WhyPlace {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub library: bool,
     /// For a step in a library: the call in the user's own code during which it was executed, the
-    /// innermost one. Its [`at`](Self::at) names the operator, without an execution. Absent if
+    /// innermost one. Its `at` names the operator, without an execution. Absent if
     /// there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub called_from: Option<Box<WhyPlace>>,
@@ -85,7 +85,8 @@ impl WhyPlace {
         format!("{} in {function}", self.line_or_at())
     }
 
-    /// The common name of the operator: any operator that decides where control goes is a branch.
+    /// The common name of the operator. Any operator that decides where control goes is called a
+    /// branch.
     pub(crate) fn called(&self) -> &str {
         match self.operator.as_str() {
             operator if operator.starts_with("br") || operator == "if" => "the branch",
@@ -285,7 +286,7 @@ pub struct LeftOut {
 }
 
 impl LeftOut {
-    /// How many there are.
+    /// Their number.
     pub fn steps(&self) -> u64 {
         self.steps
     }
@@ -345,9 +346,9 @@ pub struct WhyText<'o> {
 const WIDTH: usize = 34;
 /// The width of its place.
 const PLACE: usize = 28;
-/// How many calls of libraries to name for steps that are left out.
+/// The number of library calls to name for steps that are left out.
 const CALLS: usize = 2;
-/// How much of a source line to show.
+/// The length to which a source line is cut.
 const SOURCE: usize = 60;
 
 impl WhyText<'_> {
@@ -464,7 +465,7 @@ impl WhyText<'_> {
         Ok(())
     }
 
-    /// What led somewhere.
+    /// The way that led somewhere.
     fn led_by(&self, branch: &WhyPlace, decided: &str) -> String {
         let on = on(decided);
         if self.fold && branch.library {

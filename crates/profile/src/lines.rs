@@ -10,7 +10,7 @@
 //!   loop, or the dispatch of an exception to its handler.
 //!
 //! So `while (*p) p++;` on one line arrives once per iteration. The `for (…; …; i++)` of a loop
-//! with its body on later lines arrives once, and once more whenever the body is done. A loop that
+//! with its body on later lines arrives once, and again whenever the body is done. A loop that
 //! can do both arrives for both reasons.
 //!
 //! A jump (`br`) is passed over if its line has other code in the function. Compilers give the jump

@@ -69,7 +69,8 @@ pub struct LeftOut {
     pub rows: usize,
     /// The number of its executed instructions.
     pub instructions: u64,
-    /// How many instructions count for no line, if those of libraries count for lines.
+    /// The number of instructions that count for no line, if library code counts for the lines that
+    /// call it.
     pub elsewhere: Option<u64>,
     /// Whether it is not only libraries' code.
     pub is_mixed: bool,

@@ -72,7 +72,7 @@ pub trait Source {
         }
     }
 
-    /// Where the function whose body holds this offset is declared.
+    /// The declaration of the function whose body holds this offset.
     fn declared(&self, offset: OrigOffset) -> Option<Location>;
 
     /// Returns where the debug information is, if the module has none itself.

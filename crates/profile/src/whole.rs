@@ -25,7 +25,7 @@ pub struct WholeLines {
     pub elsewhere: u64,
 }
 
-/// Who pays for library code.
+/// Attributes the cost of library code to the lines that call it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PaidBy {
     /// A line of shown code.
@@ -34,22 +34,21 @@ pub enum PaidBy {
     Nobody,
 }
 
-/// What an execution of a block costs beyond its own lines, and who pays for the functions that it
-/// calls.
+/// The cost of a block's execution beyond its own lines, and the line that pays for its calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Charged {
     /// The instructions that whoever called the function pays for.
     pub instructions: u32,
-    /// Who pays for its calls; `None` is whoever called the function.
+    /// The line that pays for its calls; `None` is the line that called the function.
     pub calls: Option<PaidBy>,
 }
 
 /// What the counts alone say of [`WholeLines`], and what is missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Costs {
-    /// What the counts say.
+    /// The part that follows from the counts.
     pub whole: WholeLines,
-    /// What is missing, for each block that was executed and costs something.
+    /// The missing part, for each block that was executed and costs something.
     pub blocks: HashMap<(FuncId, BlockId), Charged>,
 }
 
@@ -83,7 +82,7 @@ impl WholeLines {
 }
 
 impl Profile<'_> {
-    /// What the counts say of the whole cost of lines. O(operators).
+    /// The whole cost of lines as far as it follows from the counts. O(operators).
     ///
     /// # Errors
     /// See [`Profile::operators`]; also if a sum does not fit into 64 bits.
@@ -131,8 +130,8 @@ impl Profile<'_> {
         Ok(costs)
     }
 
-    /// What the last block of the run did not execute of its charge, and who would pay. `stops`
-    /// lists the open activations, the innermost first.
+    /// The part of its charge that the last block of the run did not execute, and the line that
+    /// would pay. `stops` lists the open activations, the innermost first.
     ///
     /// # Errors
     /// See [`Profile::operators`].

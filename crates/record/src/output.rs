@@ -83,7 +83,7 @@ impl StdoutStream for Output {
 struct Patient {
     inner: Box<dyn OutputStream>,
     output: Output,
-    /// Whether a piece was just written. The writer then checks once more whether the stream is
+    /// Whether a piece was just written. The writer then checks again whether the stream is
     /// ready, and need not wait for the next piece's room.
     is_flushed: bool,
 }

@@ -23,10 +23,10 @@ use crate::values::{argument, raw, same_type, val, zero};
 use crate::watch::Watching;
 use crate::{Cache, Interrupt, RecordError};
 
-/// How often a thread that waits for the compiler checks whether to continue.
+/// The interval at which a thread that waits for the compiler checks whether to continue.
 pub(crate) const ASK: Duration = Duration::from_millis(20);
 
-/// Where to stop a re-execution that the recording does not end by itself.
+/// The point at which to stop a re-execution that the recording itself does not end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
     /// No additional stop.

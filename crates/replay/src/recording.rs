@@ -118,7 +118,7 @@ impl Recording {
     /// Opens a recording and parses the program in it. Linear in the program.
     ///
     /// # Errors
-    /// If the file is no recording, or is damaged.
+    /// If the file is not a recording, or is damaged.
     pub fn open(at: &Path) -> Result<Self, RecordingError> {
         let file = TraceFile::open(at)?;
         let module = Module::parse(file.module()?)?;

@@ -1,7 +1,7 @@
 //! The stop clock: a count of polls that names a moment of a run.
 //!
 //! Every loop polls once in a fixed number of iterations of an activation, and in every cycle of
-//! calls one function polls at its entry. So no run continues for ever without a poll, and "poll
+//! calls one function polls at its entry. So no run continues forever without a poll, and "poll
 //! number n" is the same moment in every execution of a recording. To stop a run from outside, the
 //! limit is lowered. A re-execution stops at the same poll because the limit is set beforehand.
 //!

@@ -1,12 +1,12 @@
 //! Adds *hinges* to functions with very many branches, so that the engine compiles them in time.
 //!
-//! Where ways through a function join, each local written on one of them becomes a parameter of the
-//! join. regalloc2 takes quadratic time in these parameters if nothing interrupts them. For each
-//! parameter it scans all earlier ones, back to the last one that is live in two stretches of code
-//! (`blockparam_ins` in `apply_allocations_and_insert_moves`). It also merges each into the bundle
-//! of the earlier ones, which it sorts again (`merge_bundles`). Values that are not parameters come
-//! after all of them, and scan them in the same way. Compiled code of real programs has
-//! interrupting values everywhere; long rows of small branches have none.
+//! At a join of control flow, each local written on one of the incoming ways becomes a parameter of
+//! the join. regalloc2 takes quadratic time in these parameters if nothing interrupts them. For
+//! each parameter it scans all earlier ones, back to the last one that is live in two stretches of
+//! code (`blockparam_ins` in `apply_allocations_and_insert_moves`). It also merges each into the
+//! bundle of the earlier ones, which it sorts again (`merge_bundles`). Values that are not
+//! parameters come after all of them, and scan them in the same way. Compiled code of real programs
+//! has interrupting values everywhere; long rows of small branches have none.
 //!
 //! So a hinge, with an interrupting value of either kind, is placed after a fixed number of
 //! branches on each way. The locals written since the previous hinge go through memory there, which

@@ -108,8 +108,8 @@ const INNER: &str = "afterimage.inner.";
 /// Changes to large functions, so that the engine compiles them in reasonable time and memory.
 #[derive(Clone, Debug)]
 pub struct Large {
-    /// Functions that get hinges: they have so many branches that merging the values of their joins
-    /// would take the engine quadratic time.
+    /// Functions that get hinges: in these, merging the values of many joins would take the engine
+    /// quadratic time.
     pub hinged: Vec<FuncId>,
     /// The number of branches between two hinges.
     pub interval: u32,

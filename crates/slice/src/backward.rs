@@ -357,7 +357,7 @@ impl<'a> Backward<'a> {
         asked.map(|asked| asked.block(position)).unwrap_or_default()
     }
 
-    /// Adds the criteria's wants in memory after the first `behind` instructions of an execution.
+    /// Adds the bytes that the criteria want after the first `behind` instructions of an execution.
     #[inline]
     fn ask_memory(&mut self, behind: usize) {
         let Some(asked) = &mut self.asked else {

@@ -21,7 +21,7 @@ struct Reached {
     marks: Marks,
     /// The executions in the slice, if requested.
     instances: Option<Instances>,
-    /// What the host read that depends on the criteria.
+    /// The host's reads that depend on the criteria.
     host_read: Vec<HostTook>,
 }
 
@@ -195,7 +195,7 @@ impl<'a> Forward<'a> {
         self.walk.domain.instances.take()
     }
 
-    /// What the host read up to now that depends on the criteria, in order.
+    /// The host's reads so far that depend on the criteria, in order.
     pub fn host_read(&mut self) -> Vec<HostTook> {
         std::mem::take(&mut self.walk.domain.host_read)
     }

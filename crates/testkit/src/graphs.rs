@@ -16,9 +16,9 @@ use proptest::prelude::*;
 /// The digraphs to generate. The root is the first vertex and EXIT the last; no edge leaves EXIT.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// The most vertices, at least two.
+    /// The maximum number of vertices, at least two.
     pub max_vertices: usize,
-    /// The most edges beyond those that the other fields require.
+    /// The maximum number of edges beyond those that the other fields require.
     pub max_extra_edges: usize,
     /// Whether the root reaches every vertex, except possibly EXIT.
     pub all_reachable: bool,

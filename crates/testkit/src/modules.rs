@@ -18,7 +18,7 @@ pub struct ModuleConfig {
     pub entropy: usize,
     /// The largest number of functions; the smallest is half of it.
     pub max_functions: usize,
-    /// The most instructions in a function, not counting those for `fuel`.
+    /// The maximum number of instructions in a function, not counting those for `fuel`.
     pub max_instructions: usize,
     /// Whether to use tags, `try_table`, `throw` and `throw_ref`.
     pub exceptions: bool,
@@ -32,7 +32,7 @@ pub struct ModuleConfig {
     /// Whether to import the functions in [`IMPORTS`].
     pub imports: bool,
     /// The number of loop iterations and calls after which the module traps. With `None`, it may
-    /// run for ever.
+    /// run forever.
     pub fuel: Option<u32>,
 }
 

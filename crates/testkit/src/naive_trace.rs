@@ -108,7 +108,7 @@ pub struct Observer<'a> {
     stop: Stop,
 }
 
-/// Where an observer stops an execution.
+/// The point at which an observer stops an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// The observer never stops it.

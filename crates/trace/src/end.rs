@@ -51,7 +51,7 @@ pub enum Ending {
     StackOverflow,
     /// The run was stopped from outside.
     Interrupted {
-        /// Who stopped it.
+        /// The one who stopped it.
         by: Interrupter,
     },
     /// An import failed.
@@ -95,7 +95,7 @@ impl fmt::Display for Interrupter {
     }
 }
 
-/// Who or what stopped a run.
+/// The cause that stopped a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interrupter {
     /// The user, with Ctrl-C (SIGINT).
@@ -176,7 +176,7 @@ pub struct Frame {
     /// The operator's offset in the original module, or the start of the function's body at its
     /// entry.
     pub offset: OrigOffset,
-    /// What has happened at that place.
+    /// The event at that place.
     pub standing: Standing,
 }
 

@@ -55,7 +55,8 @@ pub enum TraceError {
     /// Another process holds the writer's lock.
     #[error("the trace file is being written by another process{0}; try again when that has ended")]
     BeingWritten(Writer),
-    /// Data may follow the last complete state that is not left over from an interrupted addition.
+    /// Data follows the last complete state, and it is not the remainder of an interrupted
+    /// addition.
     #[error(
         "damage hides what is in the trace file from {at} on ({bytes} bytes); an addition would \
          remove that, so nothing was added; write a copy of everything that is intact with: \
@@ -67,6 +68,9 @@ pub enum TraceError {
         /// Its length.
         bytes: u64,
     },
+    /// The work was stopped.
+    #[error("rewriting the trace file was interrupted; it is unchanged")]
+    Stopped,
     /// The file has no bytes.
     #[error("the file is empty")]
     Empty,

@@ -7,6 +7,7 @@ use std::fmt;
 use std::fs::{self, File};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use afterimage_ids::FileOffset;
@@ -224,12 +225,15 @@ impl TraceWriter {
 
     /// Rewrites a trace file's last state without the sections of some kinds, chunk by chunk. The
     /// new file replaces the old one when it is complete and on the disk, with the same
-    /// permissions. If this is interrupted before, the old file stays unchanged.
+    /// permissions. Until then the old file stays unchanged, and `stop` ends the work and removes the
+    /// new file.
     ///
     /// # Errors
     /// Those of [`TraceWriter::create`] and [`TraceFile::open`], [`TraceError::Write`].
-    pub fn rewrite_without(path: &Path, kinds: &[Kind]) -> Result<()> {
-        Self::rewritten(path, |out| out.copy(path, |kind| !kinds.contains(&kind)))
+    pub fn rewrite_without(path: &Path, kinds: &[Kind], stop: &AtomicBool) -> Result<()> {
+        Self::rewritten(path, |out| {
+            out.copy(path, |kind| !kinds.contains(&kind), stop)
+        })
     }
 
     /// Like [`rewrite_without`](Self::rewrite_without), but keeps only the sections of some kinds,
@@ -237,10 +241,11 @@ impl TraceWriter {
     ///
     /// # Errors
     /// As there.
-    pub fn rewrite_as(path: &Path, meta: &Meta, kinds: &[Kind]) -> Result<()> {
+    pub fn rewrite_as(path: &Path, meta: &Meta, kinds: &[Kind], stop: &AtomicBool) -> Result<()> {
         Self::rewritten(path, |out| {
             out.meta(meta)?;
-            out.copy(path, |kind| kind != Kind::META && kinds.contains(&kind))
+            let kept = |kind| kind != Kind::META && kinds.contains(&kind);
+            out.copy(path, kept, stop)
         })
     }
 
@@ -253,7 +258,7 @@ impl TraceWriter {
         written
     }
 
-    fn copy(&self, from: &Path, kept: impl Fn(Kind) -> bool) -> Result<()> {
+    fn copy(&self, from: &Path, kept: impl Fn(Kind) -> bool, stop: &AtomicBool) -> Result<()> {
         let old = fs::metadata(from).map_err(TraceError::io("look at the trace file"))?;
         fs::set_permissions(self.path(), old.permissions())
             .map_err(TraceError::io("set the permissions of the new trace file"))?;
@@ -266,6 +271,9 @@ impl TraceWriter {
                 Entry::Occupied(known) => *known.get(),
                 Entry::Vacant(new) => *new.insert(self.number(header.kind)?),
             };
+            if stop.load(Ordering::SeqCst) {
+                return Err(TraceError::Stopped);
+            }
             self.copied(header, number, file.inner.payload(chunk)?)?;
         }
         Ok(())

@@ -109,7 +109,7 @@ pub struct Held {
     /// values that are not numbers, and if the condition [compares
     /// texts](Condition::compares_texts).
     pub text: String,
-    /// Whether it is no variable but a constant of an enumeration or a variant, with its name as
+    /// Whether it is not a variable but a constant of an enumeration or a variant, with its name as
     /// the text.
     pub is_constant: bool,
 }

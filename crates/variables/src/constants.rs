@@ -1,4 +1,4 @@
-//! Names that conditions use as programs do, and that are no variables: constants of enumerations
+//! Names that conditions use as programs do, and that are not variables: constants of enumerations
 //! and variants.
 
 use std::collections::BTreeSet;

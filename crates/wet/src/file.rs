@@ -198,8 +198,8 @@ impl EpochWriter {
     }
 }
 
-/// The epochs of a file: of all windows traced since everything was last traced anew. Epochs stay
-/// in memory once read.
+/// The epochs of a file: of all windows traced since the last time that everything was traced.
+/// Epochs stay in memory once read.
 #[derive(Debug)]
 pub struct FileEpochs {
     file: TraceFile,

@@ -1,4 +1,4 @@
-//! What drives the browser: node, npm's packages, Chromium.
+//! The tools that drive the browser: node, npm's packages, Chromium.
 
 use crate::{corpus, tool};
 use anyhow::{Context, Result};
@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-/// Where distributions put it.
+/// The paths at which distributions install it.
 const NAMES: [&str; 4] = [
     "chromium",
     "chromium-browser",
@@ -17,7 +17,7 @@ const NAMES: [&str; 4] = [
 /// A browser, with what drives it.
 pub struct Browser {
     packages: PathBuf,
-    /// Where the browser is, if it is installed.
+    /// The path of the browser, if it is installed.
     program: Option<String>,
 }
 
@@ -106,7 +106,7 @@ fn installed(name: &str) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// Where a program is.
+/// The path of a program.
 fn found(name: &str) -> Option<String> {
     let out = tool::start("sh")
         .args(["-c", &format!("command -v {name}")])

@@ -11,15 +11,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// How often the memory is looked at.
+/// The interval at which the memory is measured.
 const OFTEN: Duration = Duration::from_millis(50);
 
 /// A page that is served until this is dropped.
 pub struct Page {
     child: Child,
-    /// Where it is.
+    /// Its address.
     pub url: String,
-    /// The most memory up to now, in bytes.
+    /// The peak memory up to now, in bytes.
     most: Arc<AtomicU64>,
     ended: Arc<AtomicBool>,
 }
@@ -69,14 +69,14 @@ impl Page {
         Ok(page)
     }
 
-    /// The most memory that the server took beyond mapped files, if the system tells.
+    /// The peak memory of the server without mapped files, if the system reports it.
     pub fn memory(&self) -> Option<u64> {
         let most = self.most.load(Ordering::SeqCst);
         (most > 0).then_some(most)
     }
 }
 
-/// How much memory of a process is no file's.
+/// The size of a process's memory that is not backed by a file.
 fn anonymous(id: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{id}/status")).ok()?;
     let line = status

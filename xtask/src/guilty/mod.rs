@@ -91,7 +91,7 @@ const SUBJECTS: [Subject; 5] = [
     },
 ];
 
-/// The number of mutations tried for each wanted bug; a mutation without effect is no bug.
+/// The number of mutations tried for each wanted bug; a mutation without effect is not a bug.
 const TRIED: usize = 60;
 
 /// A generator of random numbers (Steele, Lea and Flood 2014), so that the same seed draws the same
@@ -108,7 +108,7 @@ impl Random {
     }
 }
 
-/// A bug and what came of asking about it.
+/// A bug and the outcome of asking about it.
 struct Asked {
     program: &'static str,
     place: String,
@@ -250,7 +250,7 @@ impl Program<'_> {
             };
             copy::file(&self.package.join(file), from.as_bytes())?;
             let Some(ran) = ran else { continue };
-            // 124: it may run for ever.
+            // 124: it may run forever.
             if ran.status.code() == Some(124) || ran.stdout == expected.stdout {
                 continue;
             }

@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 
-/// The most calls.
+/// The maximum number of calls.
 pub const CALLS: usize = 10;
 
 /// The question about the wrong output.

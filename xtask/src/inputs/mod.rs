@@ -8,7 +8,7 @@ mod c_text;
 mod formula;
 mod image;
 mod markdown;
-mod rng;
+pub mod rng;
 mod rust_text;
 mod sql;
 mod verilog;

@@ -1,14 +1,25 @@
 //! Splits text into its sentences, and counts the words of each. Numbers are not words: a row of
 //! figures reads as fast as a table.
 
+/// Stands for a blank within a piece of code, so that the code is one word.
+const BLANK: char = '\u{2423}';
+
 /// One sentence.
 pub struct Sentence {
     pub file: String,
     /// The line on which its paragraph begins.
     pub line: usize,
     pub words: usize,
+    /// The sentence without the marks for emphasis and the targets of links.
+    pub text: String,
+}
+
+impl Sentence {
     /// Its first words.
-    pub beginning: String,
+    pub fn beginning(&self) -> String {
+        let words: Vec<&str> = self.text.split(' ').take(9).collect();
+        words.join(" ")
+    }
 }
 
 /// The sentences of a page in Markdown.
@@ -39,6 +50,70 @@ pub fn of_comments(file: &str, text: &str) -> Vec<Sentence> {
     }
     paragraphs.end();
     paragraphs.sentences
+}
+
+/// The sentences of a source's string literals that have at least four words: help, messages and
+/// headings.
+pub fn of_messages(file: &str, text: &str) -> Vec<Sentence> {
+    let mut paragraphs = Paragraphs::new(file);
+    for (line, literal) in literals(text) {
+        if words(&literal) >= 4 && !literal.contains('\u{1b}') {
+            for (i, part) in literal.lines().enumerate() {
+                // Examples in help are indented commands.
+                let example = part.starts_with("  afterimage");
+                paragraphs.line(line + i, if example { "" } else { part });
+            }
+            paragraphs.end();
+            paragraphs.fenced = false;
+        }
+    }
+    paragraphs.sentences
+}
+
+/// The string literals of a source with their lines, without comments.
+fn literals(text: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    let mut line = 1;
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let (length, literal) = if rest.starts_with("//") {
+            (rest.find('\n').unwrap_or(rest.len()), None)
+        } else if let Some(raw) = rest.strip_prefix("r#\"") {
+            let end = raw.find("\"#").unwrap_or(raw.len());
+            (3 + end, Some(raw[..end].to_owned()))
+        } else if let Some(inside) = rest.strip_prefix('"') {
+            let (end, literal) = unescaped(inside);
+            (1 + end, Some(literal))
+        } else if rest.starts_with("'\"'") || rest.starts_with("'\\") {
+            (3, None)
+        } else {
+            (first.len_utf8(), None)
+        };
+        found.extend(literal.map(|literal| (line, literal)));
+        let length = length.min(rest.len());
+        line += rest[..length].matches('\n').count();
+        rest = &rest[length..];
+    }
+    found
+}
+
+/// A literal up to its closing quote: the length of its source with the quote, and what it means.
+fn unescaped(inside: &str) -> (usize, String) {
+    let mut literal = String::new();
+    let mut chars = inside.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        match (c, c == '\\') {
+            ('"', _) => return (at + 1, literal),
+            (_, false) => literal.push(c),
+            _ => match chars.next() {
+                Some((_, 'n')) => literal.push('\n'),
+                Some((_, '\n')) => while chars.next_if(|(_, c)| c.is_whitespace()).is_some() {},
+                Some((_, other)) => literal.push(other),
+                None => break,
+            },
+        }
+    }
+    (inside.len(), literal)
 }
 
 /// Gathers lines into paragraphs, and cuts these into sentences.
@@ -89,21 +164,14 @@ impl<'a> Paragraphs<'a> {
     fn end(&mut self) {
         let text = plain(&self.text);
         for sentence in split(&text) {
-            let words = sentence
-                .split_whitespace()
-                .filter(|word| word.contains(char::is_alphabetic));
-            let words = words.count();
+            let words = words(sentence);
             if words > 0 {
-                let beginning = sentence
-                    .split_whitespace()
-                    .take(9)
-                    .collect::<Vec<_>>()
-                    .join(" ");
+                let text: Vec<&str> = sentence.split_whitespace().collect();
                 self.sentences.push(Sentence {
                     file: self.file.to_owned(),
                     line: self.begun,
                     words,
-                    beginning,
+                    text: text.join(" ").replace(BLANK, " "),
                 });
             }
         }
@@ -111,25 +179,36 @@ impl<'a> Paragraphs<'a> {
     }
 }
 
+/// The words of a sentence: a piece of code is one, a number is none.
+fn words(sentence: &str) -> usize {
+    sentence
+        .split_whitespace()
+        .filter(|word| word.contains(|c: char| c.is_alphabetic() || c == '`'))
+        .count()
+}
+
 /// Returns the text with each piece of code as one word, and links as their text.
 fn plain(text: &str) -> String {
     let mut out = String::new();
     for (i, piece) in text.split('`').enumerate() {
         if i % 2 == 1 {
-            out.push_str("CODE");
-        } else {
-            out.push_str(piece);
+            out.push('`');
+            out.push_str(&piece.replace(' ', &BLANK.to_string()));
+            out.push('`');
+            continue;
         }
+        let mut rest = piece;
+        while let Some((before, after)) = rest.split_once("](") {
+            out.push_str(&before.replace(MARKS, ""));
+            rest = after.split_once(')').map_or("", |(_, after)| after);
+        }
+        out.push_str(&rest.replace(MARKS, ""));
     }
-    let mut shown = String::new();
-    let mut rest = out.as_str();
-    while let Some((before, after)) = rest.split_once("](") {
-        shown.push_str(before);
-        rest = after.split_once(')').map_or("", |(_, after)| after);
-    }
-    shown.push_str(rest);
-    shown.replace(['[', ']', '*', '_'], "")
+    out
 }
+
+/// Mark links and emphasis.
+const MARKS: [char; 4] = ['[', ']', '*', '_'];
 
 /// Splits a paragraph into sentences: they end in a period, a question mark or an exclamation mark,
 /// before a blank and anything except a small letter.
@@ -170,6 +249,29 @@ mod tests {
         assert_eq!(
             lengths(&of_page("", page)),
             [(3, 3), (3, 4), (10, 3), (11, 1)]
+        );
+    }
+
+    #[test]
+    fn a_sentence_keeps_its_code_and_the_text_of_its_links() {
+        let page = "See [the *page*](a.md) of `a b_c. D`. So.\n";
+        let texts: Vec<String> = of_page("", page).into_iter().map(|s| s.text).collect();
+        assert_eq!(texts, ["See the page of `a b_c. D`.", "So."]);
+    }
+
+    #[test]
+    fn messages_are_literals_with_four_words() {
+        let source = r##"f("one two three"); // "one two three four"
+g('"', "no such \"file\" \
+    at all\nTry again.", r#"raw has four words"#);"##;
+        let found = of_messages("", source);
+        let texts: Vec<(usize, &str)> = found.iter().map(|s| (s.line, &*s.text)).collect();
+        assert_eq!(
+            texts,
+            [
+                (2, "no such \"file\" at all Try again."),
+                (3, "raw has four words")
+            ]
         );
     }
 

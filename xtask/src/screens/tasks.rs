@@ -121,7 +121,7 @@ pub const PROGRAMS: &[Program] = &[
                 ],
             ),
             task(
-                "11. Share a recording, without what the program was given",
+                "11. Share a recording, without the input of the program",
                 &[
                     "afterimage strip --inputs orders-good.aft -o shared.aft",
                     "afterimage profile --by line --limit 3 shared.aft",

@@ -9,7 +9,7 @@ const LONGEST: usize = 64;
 /// The length in bytes up to which a path is shown.
 const TOLD: usize = 1200;
 
-/// The lines of a path, what repeats told once: `4-6 (7 10 6)×3 12-15`.
+/// The lines of a path, with each repetition written once: `4-6 (7 10 6)×3 12-15`.
 pub(super) fn folded(arrivals: &[Arrival], own: Option<&str>) -> String {
     // Lines of other files have numbers beyond all line numbers, which represent their names.
     let mut names: Vec<String> = Vec::new();

@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use super::{Finder, Point};
 
 impl Finder<'_, '_> {
-    /// The uses of an operator's result, and the blocks that it let run, up to `depth` steps
+    /// The uses of an operator's result and the blocks that depend on it, up to `depth` steps
     /// forward.
     pub(super) fn users(
         &self,
@@ -243,7 +243,7 @@ impl Finder<'_, '_> {
         }
     }
 
-    /// A block that was let run.
+    /// A block that ran because of a decision or call.
     fn block(&self, block: &Controlled) -> Result<BlockRun> {
         let function = self.scene.traced.program().function(block.function);
         let function = function.context("a function that is not in the program")?;

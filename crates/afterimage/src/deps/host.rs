@@ -40,7 +40,7 @@ impl Finder<'_, '_> {
     }
 
     /// Describes the host's writes in a call, or one of its results. There is no caller if the host
-    /// acted by itself.
+    /// acted on its own.
     pub(super) fn of_host(
         &self,
         call: u64,

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use afterimage_analyses::slices::{
-    Criterion, Follows, HostTook, Reach, SliceCounts, Want, influence,
+    Criterion, HostTook, Reach, SliceAlong, SliceCounts, Want, influence,
 };
 use afterimage_analyses::why::{Got, Printed, Put, Stream};
 use afterimage_present::{InfluenceDocument, InfluencedOutput, SliceReport};
@@ -21,6 +21,8 @@ pub struct InfluenceQuery {
     pub file: Option<String>,
     /// The number of the byte, from 0.
     pub byte: u64,
+    /// Follows only values: neither control dependences nor how addresses were computed.
+    pub thin: bool,
 }
 
 impl InfluenceQuery {
@@ -53,8 +55,13 @@ impl InfluenceQuery {
             wants: vec![Want::Bytes(got.at, 0)],
             reach: Reach::ALL,
         };
+        let along = if self.thin {
+            SliceAlong::Thin
+        } else {
+            SliceAlong::All
+        };
         let (slice, took) = follow_for(traced, "following the byte", |run, log| {
-            Ok(influence(run, log, Follows::ALL, vec![criterion])?)
+            Ok(influence(run, log, along.follows(), vec![criterion])?)
         })?;
         let (program, module) = (traced.program(), traced.bytes());
         let operators = Operators::new(program, module, scene.source());
@@ -63,6 +70,7 @@ impl InfluenceQuery {
         let report = SliceReport::new(&counts, title, &[], None, scene.source(), scene.names);
         Ok(InfluenceDocument {
             about: self.title(),
+            thin: self.thin,
             value: got.byte,
             address: got.at.address,
             t: next.start - 1,

@@ -1,6 +1,7 @@
 //! Questions of the explorer's page that no command answers.
 
 mod executions;
+mod flow;
 mod influence;
 mod moment;
 mod output;
@@ -8,6 +9,7 @@ mod range;
 mod source;
 
 pub use executions::ExecutionsQuery;
+pub use flow::FlowQuery;
 pub use influence::InfluenceQuery;
 pub use moment::MomentQuery;
 pub use output::OutputQuery;

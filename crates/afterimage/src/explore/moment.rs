@@ -73,6 +73,11 @@ impl MomentQuery {
                 .and_then(|op| operators.get(op.as_u32() as usize));
             let location = place.and_then(|place| place.position);
             let line = location.map(|at| program.source.line(at));
+            let folded = session.folded(program.source);
+            let hidden = location.filter(|at| !folded.shows(at.file));
+            let around = hidden
+                .and(place)
+                .and_then(|place| folded.locate(place.offset));
             let arrival = match (location, op.or(first)) {
                 (Some(location), Some(op)) => arrival(
                     &program,
@@ -95,6 +100,7 @@ impl MomentQuery {
                 offset: op.and(place).map(|place| place.offset.0),
                 line: line.as_ref().map(ToString::to_string),
                 source: line,
+                around: around.map(|at| program.source.line(at)),
                 arrival: arrival.as_ref().map(|found| found.number),
                 arrivals: arrival.as_ref().map(|found| found.count),
                 arrives: arrival.is_some_and(|found| found.is_here),

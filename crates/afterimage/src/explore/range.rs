@@ -110,7 +110,7 @@ fn arrivals(session: &Session, bounds: &Bounds, document: &mut SourceDocument) -
 
 /// The block in which the run ended, if that is in the stretch: it may not have been executed to
 /// its end.
-fn ended_in(session: &Session, window: Window) -> Result<Option<(FuncId, BlockId)>> {
+pub(super) fn ended_in(session: &Session, window: Window) -> Result<Option<(FuncId, BlockId)>> {
     let path = session.path()?;
     if window.last < path.length() {
         return Ok(None);

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use afterimage_analyses::slices::{self, Place, SliceAbout, SliceAlong};
+use afterimage_analyses::slices::{self, Nearby, Place, SliceAbout, SliceAlong, Through};
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::document::objects::Position;
 use afterimage_profile::Source;
-use afterimage_program::Location;
+use afterimage_program::{FileId, Location};
 use afterimage_replay::steps::{OperatorPlace, Operators};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
@@ -14,12 +14,14 @@ use serde::{Deserialize, Serialize};
 use super::start::SliceStart;
 use crate::explain::Scene;
 
-/// Which lines of the user's own code are nearest to an execution, among those that it depends on?
+/// Which lines of the user's own code are nearest to some executions, among those that they depend
+/// on?
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NearQuery {
-    /// The execution: `parser.c:42#7`, `@0x1f3#last`.
-    pub at: String,
-    /// How many lines are enough.
+    /// The executions: `parser.c:42#7`, `@0x1f3#last`. Those without a slice are skipped, unless
+    /// none has one.
+    pub at: Vec<String>,
+    /// The number of lines that suffices.
     pub enough: usize,
 }
 
@@ -28,20 +30,40 @@ pub struct NearQuery {
 pub struct NearLine {
     /// Which.
     pub source: Position,
-    /// How far it is: the sum over the dependences between, those along data the shortest.
+    /// Its distance: the sum over the dependences on the way, where data dependences are the
+    /// shortest.
     pub distance: u32,
+    /// What the dependences of the shortest way are: `values`; `addresses` if a value is an address
+    /// that is read or written; `control` if a branch or call decided that something was executed.
+    pub through: &'static str,
 }
 
-/// How many executions are looked at.
+/// The answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NearLines {
+    /// The lines, the nearest first.
+    pub lines: Vec<NearLine>,
+    /// Whether there may be further lines: enough were found, or 20,000 executions examined.
+    pub cut: bool,
+}
+
+/// The largest number of executions examined.
 const EXECUTIONS: usize = 20_000;
 
 impl NearQuery {
-    pub(crate) fn answer(&self, scene: &Scene<'_, '_>) -> Result<Vec<NearLine>> {
+    pub(crate) fn answer(&self, scene: &Scene<'_, '_>) -> Result<NearLines> {
         let session = scene.traced;
-        let about = SliceAbout::Statement {
-            at: self.at.clone(),
-        };
-        let start = SliceStart::find(scene, &about, SliceAlong::All)?;
+        let (mut criteria, mut refused) = (Vec::new(), None);
+        for at in &self.at {
+            let about = SliceAbout::Statement { at: at.clone() };
+            match SliceStart::find(scene, &about, SliceAlong::All) {
+                Ok(start) => criteria.extend(start.criteria),
+                Err(error) => refused = Some(error),
+            }
+        }
+        if let Some(refused) = refused.filter(|_| criteria.is_empty()) {
+            return Err(refused);
+        }
         let operators = Operators::new(session.program(), session.bytes(), scene.source());
         let mut origins = HashMap::new();
         let mut failed = None;
@@ -72,18 +94,29 @@ impl NearQuery {
         let found = slices::nearest(
             &scene.host,
             session.bytes(),
-            &start.criteria,
+            &criteria,
             &mut place,
             (self.enough, EXECUTIONS),
         )?;
         if let Some(error) = failed {
             return Err(error.into());
         }
-        let lines = found.into_iter().map(|((file, line), distance)| NearLine {
-            source: Position::line(&scene.source().files()[file.0 as usize], line),
-            distance,
-        });
-        Ok(lines.collect())
+        let described = |one: Nearby<(FileId, u32)>| {
+            let (file, line) = one.line;
+            NearLine {
+                source: Position::line(&scene.source().files()[file.0 as usize], line),
+                distance: one.distance,
+                through: match one.through {
+                    Through::Values => "values",
+                    Through::Addresses => "addresses",
+                    Through::Control => "control",
+                },
+            }
+        };
+        Ok(NearLines {
+            lines: found.lines.into_iter().map(described).collect(),
+            cut: found.cut,
+        })
     }
 }
 
@@ -102,7 +135,7 @@ fn lowers_stack(operators: &[OperatorPlace]) -> Option<OpId> {
     Some(OpId::from_u32((reads + lowers) as u32))
 }
 
-/// Whether a function of C's, C++'s or Rust's library gives room in memory. Where it lies says
+/// Whether a function of C's, C++'s or Rust's library gives room in memory. Its address says
 /// nothing about the data in it.
 fn allocates(name: &str) -> bool {
     const NAMES: [&str; 16] = [

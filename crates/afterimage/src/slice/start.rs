@@ -129,7 +129,7 @@ fn of_statements(scene: &Scene<'_, '_>, at: &str, operand: Option<&str>) -> Resu
     }
     if criteria.is_empty() {
         bail!(
-            "{at} only moves a value or jumps, so it has no slice; for what let it run: {}",
+            "{at} only moves a value or jumps, so it has no slice; for the decisions that led to it: {}",
             places::what_let_run(traced.at(), at)
         );
     }
@@ -206,7 +206,7 @@ fn of_trap(scene: &Scene<'_, '_>, thin: bool) -> Result<SliceStart> {
     };
     let criterion = criteria::of_execution(&execution).unwrap_or(Criterion {
         start: instance.time,
-        // An operator that is no statement takes nothing: only that it was reached matters.
+        // An operator that is not a statement takes nothing: only that it was reached matters.
         wants: vec![Want::Block((time - instance.time) as usize)],
         reach: Reach::ALL,
     });

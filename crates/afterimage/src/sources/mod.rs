@@ -189,16 +189,16 @@ impl SourceFiles {
         let missing: BTreeSet<_> = missing.map(|&path| path.to_owned()).collect();
         let (first, more) = shown(&missing, &CodeFilter::All)?;
         let said = if missing.len() < files.len() {
-            "left out, because their source is not at hand"
+            "left out, because their source was not found"
         } else {
-            "no source file is at hand"
+            "no source file was found"
         };
         Some(format!(
             "{said}: {first}{more}; say where they are with --source-path OLD=NEW"
         ))
     }
 
-    /// Whether the text of a file is at hand. Nobody misses it because of this question.
+    /// Whether the text of a file can be read. Nobody misses it because of this question.
     pub fn has(&self, path: &str) -> bool {
         self.embedded().is_some_and(|own| own.has(path)) || self.locate(path).is_some()
     }

@@ -54,7 +54,7 @@ pub fn add_first_values(
 }
 
 /// Returns the additions that a recording needs for the values that filters keep, and how to make
-/// them; `None` if it has them. With `again`, they are built anew, without reading existing ones,
+/// them; `None` if it has them. With `again`, they are built again, without reading existing ones,
 /// which may be damaged. Builds the path if it does not exist.
 ///
 /// # Errors

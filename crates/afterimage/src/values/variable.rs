@@ -190,7 +190,7 @@ impl Subject<'_, '_> {
         }
     }
 
-    /// Numbers, each with whether its place may hold something else.
+    /// Numbers, each with a mark if its place may hold something else.
     pub(super) fn numbers(&self, occasions: &[Occasion]) -> Result<Vec<Evaluated<(Number, bool)>>> {
         match self {
             Self::Variable(traced, watch) => {
@@ -272,7 +272,7 @@ pub(super) fn never<'e>(
     (is_of_types(first) && reasons.all(|why| why == Some(first))).then_some(first)
 }
 
-/// The most variables that a refusal names.
+/// The maximum number of variables that a refusal names.
 const MOST_NAMED: usize = 16;
 
 /// Refuses a variable that is unknown in every function of the place: it never has a value.

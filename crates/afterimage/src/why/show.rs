@@ -196,11 +196,11 @@ struct Shown<'t> {
     left: usize,
     /// The last entries, each with the library steps left out before it.
     last: VecDeque<(LeftOut, WhyEntry)>,
-    /// How many entries are not shown.
+    /// The number of entries that are not shown.
     between: u64,
     /// The library steps that were left out since the last entry.
     folded: LeftOut,
-    /// How many more library steps at the beginning to show, plus 1.
+    /// The number of further library steps at the beginning to show, plus 1.
     check: usize,
     /// How to see the rest.
     more: &'t str,

@@ -181,7 +181,7 @@ pub fn find(scene: &Scene<'_, '_>, file: &Path, at: &str, operand: Option<&str>)
                     );
                 }
                 bail!(
-                    "{at}: {operator} gives no value; for what let it run: {}",
+                    "{at}: {operator} gives no value; for the decisions that led to it: {}",
                     what_let_run(file, at)
                 )
             }

@@ -72,8 +72,8 @@ pub struct FactAnswer {
     pub decided: Vec<(Option<Decider>, u64)>,
     /// The number of calls in which the operator was executed.
     pub calls: u64,
-    /// The answers by path trace and by the decisions of its callees: those of most calls first, as
-    /// many as requested.
+    /// The requested number of answers, each for one path trace and the decisions of its callees;
+    /// those with most calls come first.
     pub paths: Vec<PathAnswer>,
     /// The total number of these.
     pub all_paths: u64,

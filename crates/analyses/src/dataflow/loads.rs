@@ -16,7 +16,7 @@ use afterimage_replay::steps::AccessSite;
 ///
 /// *An execution of a load* is redundant if an earlier load or store on the path, in its call or in
 /// its callees, covers all its bytes. That access's address must be the same constant, or the same
-/// expression of values that were not computed anew since. Nothing since then may have written one
+/// expression of values that were not recomputed since. Nothing since then may have written one
 /// of the bytes: no store, bulk operation or host call. (A store to a constant address, or to
 /// another offset of the same expression, is harmless if it does not overlap.)
 ///

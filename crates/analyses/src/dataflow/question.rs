@@ -15,7 +15,7 @@ use super::scan::scan;
 pub(super) struct OwnEvents {
     /// For each block, positions and the sites that decide there, in order.
     blocks: FxHashMap<BlockId, Vec<(u32, Site)>>,
-    /// The sites that decide if a block ends with a call through a table that reaches the host.
+    /// The sites that decide when a block ends with a call through a table that reaches the host.
     hosts: FxHashMap<BlockId, Site>,
 }
 

@@ -92,8 +92,8 @@ pub enum Origin {
     /// user of its value does something else or has no known counterpart.
     Computed,
     /// The statement takes something else: from memory, as an argument, or from a statement without
-    /// a known counterpart. No maker of its operands differed earlier. A wrong match looks like
-    /// this, too. A statement that computes differently, but whose users all do the same, also
+    /// a known counterpart. No maker of its operands differed earlier. A wrong match also looks
+    /// like this. A statement that computes differently, but whose users all do the same, also
     /// counts as this.
     Read,
     /// A maker of its operands differed earlier.

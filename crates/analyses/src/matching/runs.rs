@@ -60,10 +60,10 @@ pub struct Trial<'t> {
     /// The weight of each feature.
     pub weights: Weights,
     /// Receives the evidence for each candidate at the end of each stage, and in the second stage
-    /// once more for each pass over stretches.
+    /// again for each pass over stretches.
     pub tell: Option<&'t mut dyn FnMut(StageRecord)>,
     /// For each statement of the second version, its correct counterparts in the first, ascending.
-    /// At the end, each statement is matched once more as if all others had been matched correctly.
+    /// At the end, each statement is matched again as if all others had been matched correctly.
     pub right: Option<&'t [Option<Vec<u32>>]>,
 }
 

@@ -77,7 +77,7 @@ pub struct Accuracy {
     pub unchanged: u64,
     /// The number of these matched with themselves.
     pub correct_of_unchanged: u64,
-    /// The number of these with themselves among their matches.
+    /// The number of these that have themselves among their matches.
     pub found_of_unchanged: u64,
     /// The total number of matches of these.
     pub listed_of_unchanged: u64,

@@ -178,7 +178,7 @@ impl Shadow {
         any
     }
 
-    /// Returns the records of a byte, latest first; each reaches further than the one before it.
+    /// Returns the records of a byte, latest first; each reaches further than the previous record.
     fn list(&mut self, range: Range, at: u64, list: &mut Vec<Record>) {
         list.clear();
         for older in 0..LAYERS {

@@ -14,7 +14,7 @@ pub enum Outcome {
     /// It was mispredicted, or it missed the first level but was found in the second, if there is
     /// one.
     Missed,
-    /// It missed in the second level, too.
+    /// It also missed in the second level.
     MissedBoth,
 }
 

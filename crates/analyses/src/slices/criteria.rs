@@ -8,7 +8,7 @@ use afterimage_replay::state::Activation;
 use afterimage_replay::values::{Execution, Kind};
 
 /// The execution of a statement: all of its operands, and the fact that it was executed. `None` if
-/// it is no statement.
+/// it is not a statement.
 pub fn of_execution(execution: &Execution) -> Option<Criterion> {
     let statement = execution.statement?;
     let want = match statement.kind {

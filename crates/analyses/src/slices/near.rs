@@ -1,9 +1,9 @@
 //! Slices of a few dependences, read from the stored values without following the run.
 //!
 //! The [slice](super::backward) of a given depth follows the run back to wherever a wanted value
-//! was made, however few steps away. Here each step is looked up by itself, so time depends only on
-//! the size of the slice. Three cases are left to the followers, because the stored values describe
-//! them in another way than slices do: bytes moved by `memory.copy`, tables that are written, and
+//! was made, however few steps away. Here each step is looked up individually, so time depends only
+//! on the size of the slice. Three cases are left to the followers, because slices describe them
+//! differently from the stored values: bytes moved by `memory.copy`, tables that are written, and
 //! exceptions.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -304,19 +304,27 @@ impl<'n, 'a> Steps<'n, 'a> {
         Ok(std::mem::take(&mut self.found))
     }
 
-    /// The operator of a point, unless it is only a block.
+    /// The operator of a point, unless it is only a block, or an end that is no statement.
     pub(super) fn operator(&mut self, point: Point) -> Result<Option<(FuncId, OpId)>, Stop> {
         let instance = self.instance(point.start())?;
         let compiled = self.values.compiled(instance.node)?;
         let op = match point {
             Point::Inst(_, inst) => compiled.code.insts.get(inst).ok_or(Left)?.op,
+            Point::End(..) if matches!(compiled.code.end, NodeEnd::Next | NodeEnd::Trap) => {
+                return Ok(None);
+            }
             Point::End(..) => end_of(self.values, instance)?,
             Point::Block(..) => return Ok(None),
         };
+        // A function may end after an instruction.
+        let is_end = matches!(point, Point::End(..));
+        if is_end && compiled.code.insts.iter().any(|inst| inst.op == op) {
+            return Ok(None);
+        }
         Ok(Some((compiled.code.function, op)))
     }
 
-    /// Whether the values that are stored describe a point in another way than slices do.
+    /// Whether the stored values describe a point differently from slices.
     fn is_left(&mut self, point: Point) -> Result<bool, Stop> {
         match point {
             Point::Inst(start, inst) => {

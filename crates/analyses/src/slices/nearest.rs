@@ -21,11 +21,43 @@ pub enum Place<L> {
     Origin,
 }
 
-/// The lines of executions that some execution depends on, by distance, and the distance of each.
+/// What the dependences between two executions are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Through {
+    /// Each takes the value of the next.
+    Values,
+    /// At some, the value is an address that is read or written.
+    Addresses,
+    /// At some, a branch or call decided that it was executed at all.
+    Control,
+}
+
+/// A place that something depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Nearby<L> {
+    /// Which.
+    pub line: L,
+    /// The sum over the dependences between.
+    pub distance: u32,
+    /// What these are on the shortest way.
+    pub through: Through,
+}
+
+/// The places nearest to an execution, the nearest first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Nearest<L> {
+    /// Which.
+    pub lines: Vec<Nearby<L>>,
+    /// Whether executions were left out, because enough were examined.
+    pub cut: bool,
+}
+
+/// The lines of executions that some executions depend on, by distance.
 ///
 /// A data dependence within a line counts 1 and between lines 3, an address 6, a branch 12, and the
 /// address of a write 20. The distance of a line is the shortest over all its executions (Dijkstra
-/// 1959). At most `most` executions are examined, each in tens of microseconds.
+/// 1959). At most `most` executions are examined, each in tens to hundreds of microseconds, so time
+/// is bounded whatever the size of the slice.
 ///
 /// # Errors
 /// If the recording is damaged.
@@ -35,29 +67,31 @@ pub fn nearest<'v, 'a, L: Copy + Eq + Hash>(
     criteria: &[Criterion],
     place: &mut dyn FnMut(FuncId, OpId) -> Place<L>,
     (enough, most): (usize, usize),
-) -> Result<Vec<(L, u32)>, HostReadsError> {
+) -> Result<Nearest<L>, HostReadsError> {
     let mut steps = Steps::new(host, module, Follows::ALL);
     let mut heap = BinaryHeap::new();
     // Of the same distance, the latest comes first.
-    let push = |heap: &mut BinaryHeap<_>, far: u32, point: Point| {
-        heap.push((Reverse(far), point.start(), point));
+    let push = |heap: &mut BinaryHeap<_>, far: u32, through: Through, point: Point| {
+        heap.push((Reverse(far), point.start(), point, Reverse(through)));
     };
     for criterion in criteria {
         match steps.of_criterion(criterion) {
             Ok(points) => points
                 .into_iter()
-                .for_each(|(point, _)| push(&mut heap, 0, point)),
+                .for_each(|(point, how)| push(&mut heap, 0, kind(how), point)),
             Err(Stop::Left) => {}
             Err(Stop::Error(error)) => return Err(error),
         }
     }
     let (mut lines, mut known, mut seen) = (Vec::new(), HashSet::new(), HashSet::new());
     let mut places = HashMap::new();
-    while let Some((Reverse(far), _, point)) = heap.pop() {
+    let mut cut = false;
+    while let Some((Reverse(distance), _, point, Reverse(through))) = heap.pop() {
         if !seen.insert(point) {
             continue;
         }
         if seen.len() > most || lines.len() >= enough {
+            cut = true;
             break;
         }
         let mut placed = |steps: &mut Steps<'_, '_>, point| match steps.operator(point) {
@@ -69,7 +103,11 @@ pub fn nearest<'v, 'a, L: Copy + Eq + Hash>(
         };
         let at = placed(&mut steps, point)?;
         match at {
-            Place::Line(line) if known.insert(line) => lines.push((line, far)),
+            Place::Line(line) if known.insert(line) => lines.push(Nearby {
+                line,
+                distance,
+                through,
+            }),
             Place::Origin => continue,
             Place::Line(_) | Place::Elsewhere => {}
         }
@@ -82,14 +120,23 @@ pub fn nearest<'v, 'a, L: Copy + Eq + Hash>(
         for (next, how) in found {
             if !seen.contains(&next) {
                 let same = placed(&mut steps, next)? == at;
-                push(&mut heap, far + weight(how, same), next);
+                let through = through.max(kind(how));
+                push(&mut heap, distance + weight(how, same), through, next);
             }
         }
     }
-    Ok(lines)
+    Ok(Nearest { lines, cut })
 }
 
-/// How far a dependence leads: `same` within a line.
+fn kind(how: Dependence) -> Through {
+    match how {
+        Dependence::Data => Through::Values,
+        Dependence::Address | Dependence::Destination => Through::Addresses,
+        Dependence::Control => Through::Control,
+    }
+}
+
+/// The length of a dependence: `same` within a line.
 fn weight(how: Dependence, same: bool) -> u32 {
     match (how, same) {
         (Dependence::Data, true) => 1,

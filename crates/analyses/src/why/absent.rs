@@ -150,8 +150,8 @@ const TOLD: usize = 10;
 
 impl<'v, 'a> Absence<'v, 'a> {
     /// Asks about the time after block T began; 0 for the whole run. The end of block T itself
-    /// counts, since it may have turned away from there. `stopped` is where the innermost
-    /// activation stood at the end of the run, if one was open. O(blocks of the path's nodes).
+    /// counts, since it may have gone the other way. `stopped` is where the innermost activation
+    /// stood at the end of the run, if one was open. O(blocks of the path's nodes).
     pub fn new(walk: Walk<'v, 'a>, after: u64, stopped: Option<Stop>) -> Self {
         let mut nodes: HashMap<CodeBlock, Vec<(NodeId, u64)>> = HashMap::new();
         for (id, node) in walk.values.path().nodes() {

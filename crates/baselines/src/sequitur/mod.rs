@@ -52,7 +52,7 @@ pub enum SequiturError {
     /// The grammar has grown to its limit.
     #[error("the grammar has {limit} symbols on its right-hand sides, the most it may have")]
     GrammarFull {
-        /// The most symbols permitted on all right-hand sides.
+        /// The maximum number of symbols permitted on all right-hand sides.
         limit: usize,
     },
 }

@@ -221,7 +221,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
         })
         .collect();
     out += &table(
-        "2001, Figure 8: percentage of calls that are to functions with at most so many unique path traces",
+        "2001, Figure 8: percentage of calls to functions with at most N unique path traces",
         rows,
         name,
         &curve,

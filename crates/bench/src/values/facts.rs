@@ -222,7 +222,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
         })
     };
     table(
-        "What was executed. A statement is an instruction of the machine: an operator that computes, reads, writes or decides. Calls, returns and jumps are statements by the wider definition. The columns from values on are per statement; width: bytes of a value that is one",
+        "The executed program. A statement is an instruction of the machine: an operator that computes, reads, writes or decides. Calls, returns and jumps are statements by the wider definition. The columns from values on are per statement; width: bytes of a value that is one",
         rows,
         name,
         &[

@@ -15,7 +15,7 @@ use crate::paths::subject::Subject;
 
 /// The capacity of a buffer of timestamps.
 const TIMES: usize = 1 << 14;
-/// The number of numbers of one instruction that are collected before use.
+/// The count of numbers of one instruction that are collected before use.
 const COLUMN: usize = 256;
 
 /// Speeds in megabytes (10⁶) per second, with 4 bytes for each time, value and address, as the

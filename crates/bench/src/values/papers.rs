@@ -176,7 +176,7 @@ fn intervals(rows: &[Row]) -> String {
     let mut columns = part("B", |row, part| row.grown(part, PARTS).0, 4);
     columns.extend(part("s", |row, part| row.grown(part, PARTS).1, 1));
     table(
-        "Bytes of labels, values and copies per statement, and seconds of building, until so many percent of the epochs (Figures 15 and 16)",
+        "Bytes of labels, values and copies per statement, and seconds of building, until a given percentage of the epochs (Figures 15 and 16)",
         rows,
         name,
         &columns,

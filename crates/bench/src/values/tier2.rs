@@ -37,7 +37,7 @@ pub(crate) struct Class {
     sample: Sample,
 }
 
-/// Sizes of a sample in bytes. Ours also codes each stretch by itself.
+/// Sizes of a sample in bytes. Ours also codes each stretch separately.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 struct Sample {
     /// The number of short streams, and of parts of long ones.

@@ -256,7 +256,7 @@
 ;; | history of 321 executions, --branch-predictor gshare:bits=8,history=6,targets=9: the same when it is simulated again
 ;; | re-executed: the same calls, the same results, the same ending
 ;; $ afterimage simulate run.aft --cache 128,3,16
-;; ! error: invalid value '128,3,16' for '--cache <SIZE,WAYS,LINE>': cache "128,3,16": 8 lines in sets of 3 do not make a power of two of sets; change the size or the ways
+;; ! error: invalid value '128,3,16' for '--cache <SIZE,WAYS,LINE>': cache "128,3,16": 8 lines in sets of 3 give a number of sets that is not a power of two; change the size or the ways
 ;; !
 ;; ! For more information, try '--help'.
 ;; = 125

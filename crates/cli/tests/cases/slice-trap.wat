@@ -1,4 +1,4 @@
-;; A division traps in the third call: the slice begins at what it took and what let it run. Where the store behind it would be, nothing was executed.
+;; A division traps in the third call. The slice begins at its operands and at the decisions that led to it. A store that follows was not executed.
 (module
   (memory (export "memory") 1)
   (func $share (param $among i32) (result i32)

@@ -146,6 +146,7 @@ fn documents_are_what_their_schemas_say() {
         ("output", &[]),
         ("executions", &[("at", "add")]),
         ("moment", &[("at", "add#3")]),
+        ("flow", &[("function", "add"), ("from", "t=2")]),
     ] {
         let (well, answer, _) = page.ask(question, options);
         assert!(well, "{question}: {answer}");

@@ -173,6 +173,195 @@ fn compare(branch: &Value, edges: &[Value], naive: &Traced) -> u64 {
     taken
 }
 
+#[test]
+fn the_control_flow_of_a_range_is_that_of_a_naive_trace() {
+    let sandbox = Sandbox::new();
+    sandbox.rust("sorts", SORTS);
+    sandbox.ok("record -o run.aft sorts.wasm");
+    let page = Page::of(&sandbox, "run.aft");
+    let length = number(&page.doc("moment", &[("at", "end")])["length"]);
+    let last = format!("t={length}");
+    let options = [("level", "block"), ("to", &*last), ("limit", "100000")];
+    let (is_well, body, _) = page.ask("trace", &options);
+    assert!(is_well, "{body}");
+    let rows = body.lines().skip(1);
+    let rows = Vec::from_iter(rows.map(|row| serde_json::from_str::<Value>(row).unwrap()));
+    assert_eq!(
+        rows.len() as u64,
+        length,
+        "the naive trace has the whole run"
+    );
+    let functions = page.doc("profile", &[("limit", "12")]);
+    let functions = Vec::from_iter(
+        functions["rows"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|row| number(&row["function"]["index"])),
+    );
+    let mut numbers = SplitMix64(29);
+    let (mut edges, mut returns, mut ways) = (0, 0, 0);
+    for _ in 0..seeds(3) {
+        let one = 1 + numbers.next() % length;
+        let other = 1 + numbers.next() % length;
+        let (from, to) = (one.min(other), one.max(other));
+        for &function in &functions {
+            let naive = Naive::of(&rows, function, (from, to));
+            let (name, first, last) = (
+                format!("func[{function}]"),
+                format!("t={from}"),
+                format!("t={to}"),
+            );
+            let told = page.doc(
+                "flow",
+                &[("function", &name), ("from", &first), ("to", &last)],
+            );
+            let what = format!("{name} from {from} to {to}");
+            for block in told["blocks"].as_array().unwrap() {
+                let expected = naive.blocks.get(&number(&block["block"]));
+                let expected = expected.copied().unwrap_or(0);
+                assert_eq!(block["count"], expected, "{block} of {what}");
+            }
+            let shape = page.doc("cfg", &[("function", &name)]);
+            let kind = |block: &Value| {
+                let mut all = shape["blocks"].as_array().unwrap().iter();
+                all.find(|one| one["block"] == *block).unwrap().clone()
+            };
+            for edge in told["edges"].as_array().unwrap() {
+                let pair = (number(&edge["from"]), number(&edge["to"]));
+                let end = kind(&edge["from"])["end"].clone();
+                let is_call = end.as_str().unwrap().starts_with("call");
+                let expected = match (kind(&edge["to"])["kind"] == "exit", is_call) {
+                    (true, _) => naive.left.get(&pair.0),
+                    (false, true) => naive.returned.get(&pair),
+                    (false, false) => naive.pairs.get(&pair),
+                };
+                let expected = expected.copied().unwrap_or(0);
+                assert_eq!(edge["count"], expected, "{edge} of {what}");
+                edges += u64::from(expected > 0);
+                returns += u64::from(expected > 0 && is_call);
+            }
+            assert_eq!(told["calls"], naive.calls.len(), "{what}");
+            let mut all = HashMap::new();
+            for call in &naive.calls {
+                *all.entry(call.clone()).or_insert(0u64) += 1;
+            }
+            let traces = told["traces"].as_array().unwrap();
+            for trace in traces {
+                let beginning = trace["beginning"].as_array().unwrap().iter().map(number);
+                let beginning = Vec::from_iter(beginning);
+                let length = number(&trace["length"]) as usize;
+                let alike = all
+                    .iter()
+                    .filter(|(way, _)| way.len() == length && way.starts_with(&beginning));
+                let counts = Vec::from_iter(alike.map(|(_, count)| *count));
+                assert!(
+                    counts.contains(&number(&trace["calls"])),
+                    "{trace} of {what}: {counts:?}"
+                );
+            }
+            assert_eq!(traces.len(), all.len(), "{what}");
+            ways += traces.len();
+        }
+    }
+    assert!(
+        edges > 50 && returns > 10 && ways > 10,
+        "{edges} {returns} {ways}"
+    );
+}
+
+#[test]
+fn a_moment_in_inlined_library_code_names_the_line_that_called_it() {
+    let sandbox = Sandbox::new();
+    sandbox.rust("sorts", SORTS);
+    sandbox.ok("record -o run.aft sorts.wasm");
+    let page = Page::of(&sandbox, "run.aft");
+    let length = number(&page.doc("moment", &[("at", "end")])["length"]);
+    let mut numbers = SplitMix64(3);
+    let mut called = 0;
+    for _ in 0..seeds(40) {
+        let at = format!("t={}", 1 + numbers.next() % length);
+        let named = page.doc("moment", &[("at", &at)]);
+        let Some(place) = named["around"].as_object() else {
+            continue;
+        };
+        assert!(
+            place["file"].as_str().unwrap().ends_with("sorts.rs"),
+            "{named}"
+        );
+        assert_ne!(named["around"], named["source"], "{named}");
+        // The state at the same place has the same line.
+        let state = page.doc("state", &[("at", named["at"].as_str().unwrap())]);
+        assert_eq!(named["around"], state["frames"][0]["around"], "{at}");
+        called += 1;
+    }
+    assert!(called > 0, "no moment is in inlined library code");
+}
+
+/// What a naive trace says of a function in a stretch.
+#[derive(Default)]
+struct Naive {
+    blocks: HashMap<u64, u64>,
+    /// A block of the stretch, and the block after it in the same activation.
+    pairs: HashMap<(u64, u64), u64>,
+    /// The same, if both are in the stretch.
+    returned: HashMap<(u64, u64), u64>,
+    /// The last blocks of activations, and whatever left the function.
+    left: HashMap<u64, u64>,
+    /// The blocks of the calls that begin in the stretch.
+    calls: Vec<Vec<u64>>,
+}
+
+impl Naive {
+    fn of(rows: &[Value], function: u64, (from, to): (u64, u64)) -> Self {
+        let mut found = Self::default();
+        // For each open activation: its function and its blocks, with their times.
+        let mut open: Vec<(u64, Vec<(u64, u64)>)> = Vec::new();
+        let within = |t: u64| from <= t && t <= to;
+        let mut end = |activation: (u64, Vec<(u64, u64)>), has_returned: bool| {
+            let (of, blocks) = activation;
+            if of != function {
+                return;
+            }
+            for two in blocks.windows(2) {
+                let pair = (two[0].0, two[1].0);
+                let (left, entered) = (within(two[0].1), within(two[1].1));
+                *found.pairs.entry(pair).or_default() += u64::from(left);
+                *found.returned.entry(pair).or_default() += u64::from(left && entered);
+            }
+            for (block, t) in &blocks {
+                *found.blocks.entry(*block).or_default() += u64::from(within(*t));
+            }
+            let (last, t) = *blocks.last().unwrap();
+            *found.left.entry(last).or_default() += u64::from(has_returned && within(t));
+            if within(blocks[0].1) {
+                found
+                    .calls
+                    .push(blocks.iter().map(|(block, _)| *block).collect());
+            }
+        };
+        let base = number(&rows[0]["depth"]);
+        for row in rows {
+            let depth = (number(&row["depth"]) - base) as usize;
+            while open.len() > depth + 1 {
+                end(open.pop().unwrap(), true);
+            }
+            let of = number(&row["function"]["index"]);
+            if open.len() == depth {
+                open.push((of, Vec::new()));
+            }
+            assert_eq!(open[depth].0, of, "{row}");
+            open[depth]
+                .1
+                .push((number(&row["block"]), number(&row["t"])));
+        }
+        while let Some(activation) = open.pop() {
+            end(activation, false);
+        }
+        found
+    }
+}
+
 const ADDS: &str = r#"
 use std::io::{Read, Write};
 
@@ -214,6 +403,21 @@ fn a_byte_of_input_influences_the_output_that_is_computed_from_it_and_no_other()
         let slice: Value = serde_json::from_str(&ran.stdout).unwrap();
         assert_eq!(slice["executions"], told["executions"], "{command}");
         assert_eq!(slice["lines"], told["lines"], "{command}");
+        // Of values only it is less, and still what its command has.
+        let options = [("byte", &*byte.to_string()), ("thin", "")];
+        let (is_well, body, command) = page.ask("influence", &options);
+        assert!(is_well && command.contains("--thin"), "{command}: {body}");
+        let thin: Value = serde_json::from_str(&body).unwrap();
+        let words = command.strip_prefix("afterimage ").unwrap();
+        let ran = sandbox.shell(&format!("\"$AFTERIMAGE\" {words} --format json"));
+        let slice: Value = serde_json::from_str(&ran.stdout).unwrap();
+        assert_eq!(slice["executions"], thin["executions"], "{command}");
+        assert_eq!(slice["lines"], thin["lines"], "{command}");
+        assert_eq!(thin["outputs"], told["outputs"], "{command}");
+        assert!(
+            number(&thin["executions"]) < number(&told["executions"]),
+            "{body}"
+        );
     }
     let (is_well, body, _) = page.ask("influence", &[("byte", "6")]);
     assert!(!is_well && body.contains("did not read it"), "{body}");

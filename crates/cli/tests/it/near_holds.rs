@@ -1,6 +1,8 @@
 //! Slices of a few dependences, looked up step by step, agree with following the run back.
 
-use afterimage_analyses::slices::{Criterion, Follows, Reach, Want, backward, near};
+use afterimage_analyses::slices::{
+    Criterion, Follows, Place, Reach, Slice, Through, Want, backward, near, nearest,
+};
 use afterimage_program::Program;
 use afterimage_replay::paths::recorded_path;
 use afterimage_replay::steps::{Run, recorded_checkpoints, stopped_before};
@@ -26,6 +28,10 @@ struct Compared {
     left: usize,
     executions: u64,
     initial: usize,
+    /// Distances of operators.
+    distances: usize,
+    /// Of these, those through values, addresses, and branches or calls.
+    through: [usize; 3],
 }
 
 #[test]
@@ -38,12 +44,16 @@ fn near_slices_are_those_of_going_back() {
         left,
         executions,
         initial,
+        distances,
+        through,
     } = all;
     assert!(
         near > 5000 && executions > 50_000 && initial > 100,
         "{all:?}"
     );
     assert!(left > 50, "{all:?}");
+    assert!(distances > 5000, "{all:?}");
+    assert!(through.iter().all(|&of| of > 50), "{all:?}");
 }
 
 fn compare(sandbox: &Sandbox, all: &mut Compared) {
@@ -93,6 +103,7 @@ fn compare(sandbox: &Sandbox, all: &mut Compared) {
         wants.push(Want::Block(random.below(node.blocks.len())));
         wants.push(Want::Variable(0));
         for want in wants {
+            distances(&host, &module, (instance.time, want), all);
             for depth in [0, 1, 2, 3, 7] {
                 let criterion = Criterion {
                     start: instance.time,
@@ -116,4 +127,67 @@ fn compare(sandbox: &Sandbox, all: &mut Compared) {
             }
         }
     }
+}
+
+/// The distances of operators lie between the bounds that slices of each depth give, and the kinds
+/// of dependences are those of slices along these kinds.
+fn distances<'a>(
+    host: &HostReads<'_, 'a>,
+    module: &'a [u8],
+    (start, want): (u64, Want),
+    all: &mut Compared,
+) {
+    const DEPTH: u8 = 6;
+    let of = |depth| {
+        [Criterion {
+            start,
+            wants: vec![want],
+            reach: Reach::of_depth(depth).expect("not too deep"),
+        }]
+    };
+    let slice = |follows, depth| near(host, module, follows, &of(depth), 100_000).unwrap();
+    // A deeper slice could need what is left to following.
+    let Some(_) = slice(Follows::ALL, DEPTH) else {
+        return;
+    };
+    let mut each = |function, op| Place::Line((function, op));
+    let most = (usize::MAX, usize::MAX);
+    let found = nearest(host, module, &of(0), &mut each, most).unwrap();
+    assert!(!found.cut);
+    assert!(found.lines.is_sorted_by_key(|one| one.distance));
+    let by_kind = [Follows::THIN, Follows::DATA, Follows::ALL];
+    for (number, follows) in by_kind.into_iter().enumerate() {
+        for depth in 0..=DEPTH {
+            let Some(Slice { operators, .. }) = slice(follows, depth) else {
+                continue;
+            };
+            // The heaviest dependence of the kind.
+            let most = [3, 20, 20][number] * u32::from(depth);
+            for &place in operators.keys() {
+                let of = found.lines.iter().find(|one| one.line == place);
+                let of = of.expect("every operator of the slice");
+                assert!(of.distance <= most, "{of:?} at {depth}");
+            }
+            // Each dependence counts at least 1.
+            let reached = |distance| distance <= u32::from(depth);
+            let kind = [Through::Values, Through::Addresses, Through::Control][number];
+            for of in found.lines.iter().filter(|of| reached(of.distance)) {
+                if of.through == kind {
+                    assert!(operators.contains_key(&of.line), "{of:?} at {depth}");
+                }
+            }
+        }
+    }
+    all.distances += found.lines.len();
+    for one in &found.lines {
+        all.through[one.through as usize] += 1;
+    }
+    // What is cut off is the end.
+    let some = found.lines.len() / 2;
+    if some == 0 {
+        return;
+    }
+    let cut = nearest(host, module, &of(0), &mut each, (some, usize::MAX)).unwrap();
+    assert_eq!(cut.lines, found.lines[..some]);
+    assert!(cut.cut);
 }

@@ -89,10 +89,10 @@ fn lcov_names_only_files_that_are_there() {
         files.len(),
         "{files:?}"
     );
-    let said = "left out, because their source is not at hand: ";
+    let said = "left out, because their source was not found: ";
     assert!(ran.stderr.contains(said), "{}", ran.stderr);
     assert_eq!(
-        ran.stderr.matches("not at hand").count(),
+        ran.stderr.matches("was not found").count(),
         1,
         "{}",
         ran.stderr
@@ -101,7 +101,7 @@ fn lcov_names_only_files_that_are_there() {
     std::fs::remove_file(sandbox.path("app.rs")).unwrap();
     let all = sandbox.ok("profile app.aft --format lcov");
     assert!(all.stdout.contains("app.rs\n"), "{}", all.stdout);
-    let said = "no source file is at hand: ";
+    let said = "no source file was found: ";
     assert!(all.stderr.contains(said), "{}", all.stderr);
 }
 

@@ -102,7 +102,7 @@ impl Dependences<'_> {
         Ok(())
     }
 
-    /// Who made something, which stays unknown if it is.
+    /// The producer of something; an unknown producer stays unknown.
     fn maker_lazily(&self, from: From, visit: Visit) -> Maker {
         match from {
             From::Constant => Maker::Constant,

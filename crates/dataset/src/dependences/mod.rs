@@ -1,7 +1,7 @@
 //! The direct dependences of what is executed in a window.
 //!
 //! While the window is followed, a [shadow](crate::shadow) keeps who wrote each variable, global
-//! and byte, and which edges each activation took. Where these come from before the window, the
+//! and byte, and which edges each activation took. If something comes from before the window, the
 //! values of the recording are asked once. A function's own handlers of exceptions, tables and
 //! sizes are always asked for.
 
@@ -40,7 +40,7 @@ pub(crate) struct Dependences<'a> {
     frames: Vec<Frame>,
     globals: HashMap<u32, Maker>,
     bytes: Bytes,
-    /// What a call is given, or what returned.
+    /// The arguments of a call, or its results.
     given: Vec<Maker>,
     /// The end of the variables that a call last gave its results to; `None` after an exception.
     given_end: Option<u32>,
@@ -57,10 +57,10 @@ pub(crate) struct Dependences<'a> {
 struct Now {
     plan: Option<Rc<DependPlan>>,
     visit: Option<Visit>,
-    /// How many activations are open, with its own.
+    /// The number of open activations, including its own.
     depth: usize,
     instance: Option<Instance>,
-    /// What its instructions read so far.
+    /// The origins of what its instructions have read so far.
     reads: Vec<(usize, &'static str, Vec<Part>)>,
     /// Whether it calls the host, and the number of the call.
     host: Option<Option<u64>>,
@@ -194,7 +194,7 @@ impl<'a> Dependences<'a> {
         }
     }
 
-    /// Who made the elements or the size that a statement takes.
+    /// The producers of the elements or the size that a statement takes.
     fn taken_rows(&mut self, kind: Kind, (time, statement): (u64, i32)) -> Result<()> {
         let instance = self.instance()?;
         let inst = match kind {
@@ -212,7 +212,7 @@ impl<'a> Dependences<'a> {
         Ok(())
     }
 
-    /// Who made an operand.
+    /// The producer of an operand.
     fn maker(&mut self, from: From, visit: Visit) -> Result<Maker> {
         match from {
             From::Constant => Ok(Maker::Constant),
@@ -224,7 +224,7 @@ impl<'a> Dependences<'a> {
         }
     }
 
-    /// Who made a variable of the innermost activation.
+    /// The producer of a variable of the innermost activation.
     fn variable(&mut self, variable: u32) -> Result<Maker> {
         let known = self.frames.last().map(|frame| frame.get(variable));
         match known {
@@ -240,7 +240,7 @@ impl<'a> Dependences<'a> {
         }
     }
 
-    /// What let a block run.
+    /// The decision or call that led to a block.
     fn control(&mut self, plan: &DependPlan, block: u32, visit: Visit) -> Result<()> {
         let time = visit.start + u64::from(block);
         let decides = &plan.decides[block as usize];
@@ -280,7 +280,7 @@ impl<'a> Dependences<'a> {
         Ok(())
     }
 
-    /// What the values say about what let a block run.
+    /// The decision or call that led to a block, according to the values.
     fn asked(&mut self, time: u64) -> Result<Vec<Decided>> {
         let execution = Execution {
             number: 0,
@@ -333,7 +333,7 @@ impl<'a> Dependences<'a> {
         Ok(op.map(|op| self.ids.statement(node.function, OpId::from_u32(op))))
     }
 
-    /// What the values say about an operand.
+    /// The origin of an operand, according to the values.
     fn origin(&self, origin: Origin) -> Result<Maker> {
         Ok(match origin {
             Origin::Constant => Maker::Constant,
@@ -356,7 +356,7 @@ impl<'a> Dependences<'a> {
         })
     }
 
-    /// What the values say about what is read.
+    /// The origin of what is read, according to the values.
     fn writer(&self, writer: Writer) -> Result<Maker> {
         self.origin(match writer {
             Writer::Initial => Origin::Initial,

@@ -14,13 +14,13 @@ use super::{Asked, Question, needs, next};
 use crate::answer::{BODY, Found, Totals, document_of, text_of};
 use crate::schemas;
 
-/// What is looked for.
+/// The text to search for.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {
     /// The recording.
     recording: String,
-    /// Functions whose names contain this text, with how often each was called.
+    /// Functions whose names contain this text, with the number of calls of each.
     name: Option<String>,
     /// When this condition about variables of the source holds: `fee < 0 && a->balance > 10`. Needs
     /// `at`.
@@ -32,7 +32,7 @@ pub(super) struct Arguments {
     /// Among which executions of the place: `A..B`, one number, `last`, or `t=T` for those from
     /// block T on.
     instances: Option<String>,
-    /// Leave out so many functions, to go on with an answer.
+    /// Skip this many functions, to continue an answer.
     #[serde(default)]
     offset: usize,
 }
@@ -60,9 +60,9 @@ struct Functions {
 struct FoundFunction {
     /// Which.
     function: Function,
-    /// How often it was called.
+    /// The number of its calls.
     calls: u64,
-    /// How many instructions it executed itself.
+    /// The number of instructions that it executed itself.
     instructions: u64,
     /// Its line, if that is known: `parser.c:12`.
     source: Option<String>,

@@ -24,8 +24,8 @@ pub(super) struct Arguments {
     /// A variable of the source at `at`, or an expression such as `p->next`. Without it, what the
     /// statements at `at` gave.
     var: Option<String>,
-    /// Bytes of memory: `0x1040` for eight of them, or `0x1040..0x107f`. Who wrote them last, who
-    /// reads and writes them next.
+    /// Bytes of memory: `0x1040` for eight of them, or `0x1040..0x107f`. The last write to them,
+    /// and the next read and write.
     address: Option<String>,
     /// Which executions: `A..B`, one number, `last`, or `t=T` for those from block T on.
     instances: Option<String>,

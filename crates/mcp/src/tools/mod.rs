@@ -50,11 +50,11 @@ trait Question: DeserializeOwned + JsonSchema {
     /// The recordings that it is about.
     fn recordings(&self) -> Vec<&str>;
 
-    /// Asks.
+    /// Answers the question.
     fn answer(&self, asked: &Asked<'_>) -> Result<Found>;
 }
 
-/// What a question is asked of.
+/// The recording or recordings that a question is about.
 struct Asked<'a> {
     sessions: &'a [&'a Session],
     cancel: &'a AtomicBool,
@@ -66,7 +66,7 @@ impl<'a> Asked<'a> {
         first.copied().context("no recording was named")
     }
 
-    /// Asks stretches of the run first, and builds all values only if these do not tell. That can
+    /// Asks stretches of the run first, and builds all values only if they have no answer. That can
     /// be cancelled.
     fn answered<R>(&self, ask: impl Fn(&Session) -> Result<R, QuestionError>) -> Result<R> {
         let session = self.session()?;

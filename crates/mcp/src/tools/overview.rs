@@ -21,7 +21,7 @@ use crate::schemas;
 pub(super) struct Arguments {
     /// The recording.
     recording: String,
-    /// Leave out so many functions, to go on with an answer.
+    /// Skip this many functions, to continue an answer.
     #[serde(default)]
     offset: usize,
 }
@@ -43,18 +43,18 @@ struct Overview {
     blocks: u64,
     /// Instructions executed.
     instructions: u64,
-    /// What it printed.
+    /// The output of the run.
     output: Vec<Printing>,
     /// The functions of the user's own code that were executed, those with most instructions first.
     functions: Vec<Executed>,
 }
 
-/// What was printed to a stream.
+/// The text printed to a stream.
 #[derive(Serialize, JsonSchema)]
 struct Printing {
     /// `stdout` or `stderr`.
     stream: &'static str,
-    /// How many bytes.
+    /// The number of bytes.
     bytes: u64,
     /// The first of them, as text.
     begins: String,
@@ -67,9 +67,9 @@ struct Printing {
 struct Executed {
     /// Its name.
     name: String,
-    /// How often it was called.
+    /// The number of its calls.
     calls: u64,
-    /// How many instructions it executed itself.
+    /// The number of instructions that it executed itself.
     instructions: u64,
     /// Its line, if that is known: `parser.c:12`.
     source: Option<String>,

@@ -27,15 +27,15 @@ pub(super) struct Arguments {
     /// Of what killed the program.
     #[serde(default)]
     trap: bool,
-    /// What depends on it instead.
+    /// Instead, list everything that depends on it.
     #[serde(default)]
     forward: bool,
     /// Along which dependences: `all`, `data` (not along what let statements run), `thin` (values
     /// only, not addresses).
     along: Option<Along>,
-    /// Only what is at most so many dependences away: 1 to 253.
+    /// Only what is at most this many dependences away: 1 to 253.
     depth: Option<u8>,
-    /// Leave out so many lines, to go on with an answer.
+    /// Skip this many lines, to continue an answer.
     #[serde(default)]
     offset: usize,
 }

@@ -1,4 +1,4 @@
-//! `source`: lines of source, with how often each was reached.
+//! `source`: lines of source, with the number of arrivals at each.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ struct Source {
     file: Option<String>,
     /// Its lines.
     lines: Vec<SourceLine>,
-    /// The files of the user's own code, with how many of their lines were reached.
+    /// The files of the user's own code, with the number of their lines that were reached.
     files: Vec<SourceFile>,
 }
 
@@ -44,9 +44,9 @@ struct Source {
 struct SourceLine {
     /// Which.
     line: u32,
-    /// How often it was reached; `null` if it has no code.
+    /// The number of arrivals; `null` if the line has no code.
     times: Option<u64>,
-    /// Its text; `null` if the file is not at hand.
+    /// Its text; `null` if the file was not found.
     text: Option<String>,
 }
 
@@ -55,9 +55,9 @@ struct SourceLine {
 struct SourceFile {
     /// Its path.
     file: String,
-    /// How many lines have code.
+    /// The number of lines with code.
     lines: u64,
-    /// How many of them were reached.
+    /// The number of them that were reached.
     reached: u64,
 }
 
@@ -69,7 +69,7 @@ type Counts = BTreeMap<String, BTreeMap<u32, u64>>;
 impl Question for Arguments {
     const NAME: &'static str = "source";
     const TITLE: &'static str = "Source lines and how often each ran";
-    const ABOUT: &'static str = "Lines of a source file, with how often the run reached each: around a line, or from one on. Without `file`, the files of the user's own code.";
+    const ABOUT: &'static str = "Lines of a source file, with the number of arrivals at each: around a line, or from a line on. Without `file`, the files of the user's own code.";
 
     fn reports() -> Vec<Value> {
         vec![schemas::report::<Source>()]

@@ -23,9 +23,9 @@ pub(super) struct Arguments {
     at: String,
     /// Only this function of the stack, from 0, the innermost.
     frame: Option<usize>,
-    /// How many functions of the stack, from the innermost one.
+    /// The number of functions of the stack to show, from the innermost one.
     depth: Option<usize>,
-    /// Show global variables, too.
+    /// Also show global variables.
     #[serde(default)]
     globals: bool,
 }

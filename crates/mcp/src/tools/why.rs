@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use afterimage::present::document::objects::Position;
 use afterimage::present::{LeftOut, WhyEntry, WhyLed, WhyPlace, WhyText};
 use afterimage::why::Byte;
-use afterimage::{NearLine, NearQuery, WhyAbout, WhyQuery, check};
+use afterimage::{NearLine, NearLines, NearQuery, WhyAbout, WhyQuery, check};
 use anyhow::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{Asked, Question, needs, next};
-use crate::answer::{Found, Next, Totals, page};
+use crate::answer::{BODY, Found, Next, Totals, page};
 use crate::schemas;
 
 /// Which value.
@@ -42,10 +42,10 @@ pub(super) struct Arguments {
     /// there.
     #[serde(default)]
     trap: bool,
-    /// Of a printed digit only the digit, not the number that it is part of.
+    /// Explain only a printed digit, not the number that it is part of.
     #[serde(default)]
     digit: bool,
-    /// Leave out so many steps, to go on with an answer.
+    /// Skip this many steps, to continue an answer.
     #[serde(default)]
     offset: usize,
 }
@@ -70,25 +70,38 @@ fn text_or_number<'d, D: serde::Deserializer<'d>>(from: D) -> Result<Option<Stri
 struct Near {
     /// Which.
     source: Position,
-    /// Its text, of the nearest ones, if it is at hand.
+    /// Its text, if it is among the nearest lines and its source was found.
     text: Option<String>,
-    /// How far it is: the sum over the dependences between, those along data the shortest.
+    /// Its distance: the sum over the dependences on the way, where data dependences are the
+    /// shortest.
     distance: u32,
+    /// What the dependences between are: `values`; `addresses` if a value is an address that is
+    /// read or written; `control` if a branch or call decided that something was executed.
+    through: &'static str,
 }
 
 impl Near {
-    /// `parser.c:42`.
+    /// `parser.c:42`, with a mark: `&` through an address, `?` through a branch or call.
     fn place(&self) -> String {
         let Position { file, line, .. } = &self.source;
-        format!("{}:{line}", file.rsplit('/').next().unwrap_or(file))
+        let mark = match self.through {
+            "addresses" => "&",
+            "control" => "?",
+            _ => "",
+        };
+        format!("{}:{line}{mark}", file.rsplit('/').next().unwrap_or(file))
     }
 }
 
 /// The number of entries with text.
-const NEAR: usize = 14;
-/// The number of further entries, which are only named.
-const FAR: usize = 64;
+const NEAR: usize = 10;
+/// The number of rows of further entries, which are only named, if the way needs the rest.
+const ROWS: usize = 16;
 const IN_A_ROW: usize = 8;
+/// The number of entries that are looked for: they fill an answer.
+const ENOUGH: usize = NEAR + (BODY - NEAR) * IN_A_ROW;
+/// The number of places that a trap is traced from.
+const STARTS: usize = 8;
 /// The number of further steps after the shown part of a way.
 const STEPS: u64 = 120;
 /// The number of moves in libraries whose calls and operands are offered.
@@ -145,12 +158,16 @@ impl Question for Arguments {
         // all of a buffer.
         let entries = report.entries.iter().rev();
         let moved = entries.flat_map(|entry| places(entry).into_iter().rev());
-        let near = match first.or_else(|| moved.clone().next()) {
-            Some(first) if self.offset == 0 => near(asked, &first.at, &kept)?,
-            _ => Vec::new(),
+        let mut starts = Vec::from_iter(first.or_else(|| moved.clone().next()));
+        // Whatever let the run come to its end led there.
+        starts.extend(kept.iter().flat_map(branches).take(STARTS));
+        let starts = Vec::from_iter(starts.iter().map(|place| place.at.clone()));
+        let (near, cut_near) = match self.offset {
+            0 if !starts.is_empty() => near(asked, starts, &kept)?,
+            _ => (Vec::new(), false),
         };
         let head = &report.head;
-        let show = |rows: &[WhyEntry]| {
+        let show = |rows: &[WhyEntry], near_rows: usize| {
             let mut out = Vec::new();
             let mut said = head.about.clone();
             if let Some(death) = &head.death {
@@ -171,21 +188,32 @@ impl Question for Arguments {
             }
             text.left_out(&library)?;
             if !near.is_empty() {
-                out.extend(b"the nearest lines that it depends on, along data and branches:\n");
+                out.extend(b"the nearest lines that it depends on (& by an address, ? by a branch or call):\n");
             }
             let (first, others) = near.split_at(near.len().min(NEAR));
             for one in first {
                 let text = one.text.as_deref().unwrap_or_default();
                 out.extend(format!("  {}  | {text}\n", one.place()).into_bytes());
             }
-            for (number, row) in others.chunks(IN_A_ROW).enumerate() {
+            let more = cut_near || others.len() > near_rows * IN_A_ROW;
+            let last = others.chunks(IN_A_ROW).len().min(near_rows);
+            for (number, row) in others.chunks(IN_A_ROW).take(near_rows).enumerate() {
                 let row = Vec::from_iter(row.iter().map(Near::place)).join(", ");
                 let then = if number == 0 { "then" } else { "    " };
-                out.extend(format!("  {then} {row}\n").into_bytes());
+                let end = if more && number + 1 == last {
+                    ", …"
+                } else {
+                    ""
+                };
+                out.extend(format!("  {then} {row}{end}\n").into_bytes());
             }
             Ok(String::from_utf8_lossy(&out).into_owned())
         };
-        let (rows, shown) = page(way, self.offset.min(way.len()), show)?;
+        let fit = |rows: &[WhyEntry]| show(rows, ROWS);
+        let (rows, shown) = page(way, self.offset.min(way.len()), fit)?;
+        // The lines have the room that the way leaves, be it more or less.
+        let near_rows = (ROWS + BODY).saturating_sub(shown.lines().count());
+        let shown = show(rows, near_rows)?;
         let until = self.offset.min(way.len()) + rows.len();
         let entries = Vec::from_iter(rows.iter().chain(ends));
         let mut document = serde_json::to_value(head)?;
@@ -212,21 +240,21 @@ impl Question for Arguments {
 
 /// The nearest lines of the user's own code that an execution depends on, the nearest first. The
 /// lines of the way itself are shown anyway.
-fn near(asked: &Asked<'_>, at: &str, way: &[WhyEntry]) -> Result<Vec<Near>> {
+fn near(asked: &Asked<'_>, at: Vec<String>, way: &[WhyEntry]) -> Result<(Vec<Near>, bool)> {
     let session = asked.session()?;
     let sources = session.sources();
     let shown = way.iter().flat_map(places);
     let shown = shown.filter_map(|place| place.around.as_ref().or(place.source.as_ref()));
     let shown: BTreeSet<_> = shown.map(|line| (line.path.clone(), line.line)).collect();
     let query = NearQuery {
-        at: at.to_owned(),
-        enough: NEAR + FAR + shown.len(),
+        at,
+        enough: ENOUGH + shown.len(),
     };
     // A place without a value has no slice.
-    let Ok(all) = asked.answered(|session| session.near(&query)) else {
-        return Ok(Vec::new());
+    let Ok(NearLines { lines, cut }) = asked.answered(|session| session.near(&query)) else {
+        return Ok((Vec::new(), false));
     };
-    let others = all
+    let others = lines
         .into_iter()
         .filter(|one| !shown.contains(&(one.source.file.clone(), one.source.line)));
     let described = |(number, one): (usize, NearLine)| {
@@ -240,9 +268,11 @@ fn near(asked: &Asked<'_>, at: &str, way: &[WhyEntry]) -> Result<Vec<Near>> {
             text: text.map(|text| text.trim().to_owned()),
             source: one.source,
             distance: one.distance,
+            through: one.through,
         }
     };
-    Ok(others.take(NEAR + FAR).enumerate().map(described).collect())
+    let near = others.take(ENOUGH).enumerate().map(described);
+    Ok((near.collect(), cut))
 }
 
 /// Writes entries as the command line does, for calls instead of commands.
@@ -286,8 +316,8 @@ impl Arguments {
         })
     }
 
-    /// What may be asked about moves in libraries, given the earliest first: the calls in the
-    /// user's own code, and from where was moved.
+    /// The questions that can follow moves in libraries, which are given earliest first: about the
+    /// calls in the user's own code, and about the origin of what was moved.
     fn behind<'p>(&self, moved: impl Iterator<Item = &'p WhyPlace>) -> Vec<Next> {
         let (mut all, mut calls) = (Vec::new(), BTreeSet::new());
         for place in moved.take(MOVES) {
@@ -341,7 +371,14 @@ impl Arguments {
                 "the branch that led there".to_owned(),
             );
         };
-        for entry in entries {
+        // A way that ended is exhausted: first comes whatever sent it there.
+        let is_end = |entry: &&&WhyEntry| matches!(entry, WhyEntry::End(_));
+        let is_step = |entry: &&&WhyEntry| !is_end(entry);
+        for entry in entries
+            .iter()
+            .filter(is_end)
+            .chain(entries.iter().filter(is_step))
+        {
             match entry {
                 WhyEntry::Made(made) | WhyEntry::Again { back: made, .. } => {
                     for (number, operand) in made.operands.iter().enumerate() {
@@ -382,6 +419,16 @@ impl Arguments {
         }
         all
     }
+}
+
+/// The branches of the user's own code by which the run came to its end.
+fn branches(entry: &WhyEntry) -> Vec<&WhyPlace> {
+    let WhyEntry::Led { frames, .. } = entry else {
+        return Vec::new();
+    };
+    let led = frames.iter().filter_map(|frame| frame.branch.as_ref());
+    let places = led.map(|led| &led.branch.place);
+    places.filter(|place| !place.library).collect()
 }
 
 /// Returns the places of an entry.

@@ -14,7 +14,7 @@ const BITS: u32 = 8;
 const TABLE: usize = 2 << BITS;
 /// The maximal number of calls that one look may enter.
 const DEEP: usize = 4;
-/// The maximal number of paths that one look may follow. Paths without bits could cycle for ever.
+/// The maximal number of paths that one look may follow. Paths without bits could cycle forever.
 const FAR: usize = 64;
 
 /// A start gets a table after this many visits. Most starts are visited less often, and would take

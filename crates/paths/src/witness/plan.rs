@@ -177,7 +177,7 @@ pub(super) fn number(entry_ids: &EntryIds, function: FuncId) -> Option<Token> {
 
 /// The token that a function writes at its entry: its number, or just that it was entered, if it
 /// may tail-call without writing anything else. Otherwise functions could replace each other
-/// silently for ever.
+/// silently forever.
 fn entry_token(function: &Function, entry_ids: &EntryIds) -> Option<Token> {
     let tick = Token { value: 0, width: 1 };
     number(entry_ids, function.id).or_else(|| tail_calls_silently(&function.cfg).then_some(tick))

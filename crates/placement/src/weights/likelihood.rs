@@ -57,7 +57,7 @@ const RETURN_PART: f64 = 0.5;
 enum Prospect {
     /// It inevitably runs into `unreachable` or a call that does not return.
     Doomed,
-    /// It can stay in the function for ever, and never leaves it.
+    /// It can stay in the function forever, and never leaves it.
     Endless,
     /// It leaves the function, or returns to normal execution, only by an exception.
     Throws,
@@ -146,7 +146,7 @@ fn prospects(cfg: &Cfg, never: &[bool]) -> Vec<Prospect> {
     prospects
 }
 
-/// Returns the vertices from which a path can continue for ever.
+/// Returns the vertices from which a path can continue forever.
 fn endless(graph: &FlowGraph, possible: impl Fn(EdgeId) -> bool) -> Vec<BlockId> {
     let possible_out = |v: &BlockId| graph.out_edges(*v).iter().filter(|&&e| possible(e)).count();
     let mut out: Vec<usize> = graph.vertices().map(|v| possible_out(&v)).collect();
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn leaving_a_main_loop_for_the_end_is_cold_where_nothing_returns() {
-        // 1 ⇄ 2 for ever, or 3, a dead end.
+        // 1 ⇄ 2 forever, or 3, a dead end.
         let program = without_calls(5, &[(0, 1), (1, 2), (2, 1), (2, 3)]);
         let (normal, cold) = (Likelihood::Normal, Likelihood::Cold);
         assert_eq!(likelihoods_of(&program), [normal, normal, normal, cold]);

@@ -31,7 +31,7 @@ section { content-visibility: auto; contain-intrinsic-size: auto 40rem; border-t
 details { margin: .5rem 0 1rem } summary { cursor: pointer; color: var(--soft) }
 ";
 
-/// How many operators to list for functions without source, the most executed functions first.
+/// The number of operators to list for functions without source, the most executed functions first.
 const LISTED: usize = 20_000;
 
 /// Writes the page of a profile: all files of the user's own code and, if the filter says so, only
@@ -133,7 +133,7 @@ fn by_file(
     Ok(())
 }
 
-/// How many functions of a file are listed openly. More are behind a click.
+/// The number of a file's functions that are listed without a click. The rest opens with a click.
 const OPEN: usize = 12;
 
 /// The functions of a file.

@@ -195,7 +195,7 @@ fn operator(execution: &DepsExecution) -> String {
     )
 }
 
-/// A block that was let run.
+/// A block that ran because of a decision or call.
 fn run(block: &BlockRun) -> String {
     let t = grouped(block.t);
     let place = place_of(block.source.as_ref(), &block.function);

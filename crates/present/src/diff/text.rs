@@ -162,7 +162,7 @@ pub(super) enum OwnSpot {
     Outside,
 }
 
-/// Where the differences are.
+/// The places of the differences.
 pub(super) struct Spots {
     pub(super) first: OwnSpot,
     pub(super) parting: OwnSpot,
@@ -238,8 +238,8 @@ fn own_spot(
     Ok(OwnSpot::Outside)
 }
 
-/// What to ask next. Questions about places in the module come last if the places are outside of
-/// the user's own code.
+/// The questions to ask next. Questions about places in the module come last if the places are
+/// outside of the user's own code.
 fn questions(
     out: &mut dyn Write,
     scenes: &[StepScene<'_>; 2],
@@ -260,7 +260,7 @@ fn questions(
     Ok(())
 }
 
-/// Where the two differ first, and what differs there.
+/// The first difference between the two, and its place.
 fn sentence(
     scene: &StepScene<'_>,
     report: &DiffReport<'_>,

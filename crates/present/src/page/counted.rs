@@ -12,7 +12,7 @@ use crate::number::grouped;
 /// The legend of the marks.
 pub const LEGEND: &str = "<ul class=\"legend\"><li><i class=\"x\">×</i> never ran</li><li><i class=\"h\">½</i> some branches were never taken</li><li><code>1/2 <span class=\"soft\">7 : 0</span></code> branches taken, and how often each was</li></ul>";
 
-/// How many ways of a line have room for their counts beside it.
+/// The number of a line's branch directions whose counts fit next to it.
 const WAYS: usize = 4;
 
 /// A branch of a line.
@@ -43,7 +43,7 @@ pub struct CountedLine<'t> {
     pub id: Option<String>,
     /// Its number, or an offset.
     pub number: String,
-    /// How often it was executed; `None` if it has no code.
+    /// The number of its executions; `None` if it has no code.
     pub count: Option<u64>,
     /// Its branches.
     pub branches: Vec<CountedBranch>,

@@ -18,7 +18,7 @@ pub struct StepRow {
     pub t: u64,
     /// Its function.
     pub function: Function,
-    /// The operator's name in the text format; `null` if the host acted by itself.
+    /// The operator's name in the text format; `null` if the host acted on its own.
     pub operator: Option<String>,
     /// The operator's offset in the original module.
     pub offset: Option<u32>,

@@ -218,7 +218,7 @@ where
     Ok(None)
 }
 
-/// The most characters of the name of an inlined function beside a call.
+/// The maximum number of characters of the name of an inlined function beside a call.
 const NAME: usize = 40;
 
 /// The place of a call as text: the line, or the block if the line is unknown; and the inlined

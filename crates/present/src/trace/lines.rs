@@ -220,7 +220,7 @@ pub fn lines_text(
 /// A row that is not written yet.
 struct Held {
     entry: LineEntry,
-    /// What it changed, in words.
+    /// Its changes, in words.
     changed: String,
     /// Whether that is known.
     settled: bool,
@@ -243,7 +243,7 @@ struct Lines<'s> {
     /// The width of a time, and of a line of source.
     widths: (usize, usize),
     held: VecDeque<Held>,
-    /// How many rows were written.
+    /// The number of rows written.
     written: u64,
     /// The activations that may have another row, the outermost first.
     open: Vec<LastRow>,

@@ -19,7 +19,7 @@ use crate::snapshots::{Captured, Lines};
 const MOST_CUTS: usize = 256;
 /// At a snapshot, it waits while this many are left, because their copies take memory.
 const MOST_SNAPSHOTS: usize = 8;
-/// How often the waiting guest checks.
+/// The interval at which the waiting guest checks.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// A message to the consumer. Messages are in order of occurrence.

@@ -21,7 +21,7 @@ use super::stretches::{NodeCounts, NodeTally, directory};
 use crate::RecordError;
 use crate::snapshots::{Captured, Cut, Lines, Reader, Taken};
 
-/// The most host calls kept for one chunk.
+/// The maximum number of host calls kept for one chunk.
 const MOST_CALLS: usize = 1 << 16;
 /// The number of words in a chunk. They hold about a million blocks, which are regenerated in some
 /// milliseconds.

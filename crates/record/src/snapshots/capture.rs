@@ -27,7 +27,7 @@ const PAGE: usize = SNAPSHOT_PAGE as usize;
 /// The most pages that a run may write. The collector of snapshots keeps the newest copy of each.
 const MOST_PAGES: usize = (128 << 20) / PAGE;
 
-/// The most captured locals and operands: 256 MiB.
+/// The maximum number of captured locals and operands: 256 MiB.
 const MOST_SLOTS: usize = 1 << 24;
 
 /// The state of the engine at a cut of the path, in terms of the rewritten module.
@@ -108,9 +108,9 @@ pub(crate) struct Waiting {
     taken: Option<Global>,
     /// The number of snapshots so far.
     count: i32,
-    /// The most locals and operands that an activation of each function captures.
+    /// The maximum number of locals and operands that an activation of each function captures.
     largest: HashMap<FuncId, usize>,
-    /// The most locals and operands that the activations of all snapshots capture.
+    /// The maximum number of locals and operands that the activations of all snapshots capture.
     slots: usize,
     /// The activations, outermost first.
     open: Vec<Arc<Activation>>,

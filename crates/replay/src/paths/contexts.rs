@@ -50,13 +50,13 @@ pub struct Rest {
 /// The owner of the code executed in a context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Frame {
-    /// The host's: the root of the tree.
+    /// The host's context, the root of the tree.
     Host,
     /// A function's of the module.
     Function(FuncId),
     /// A function's that was inlined into the one around it.
     Inlined(InlineeId),
-    /// That of a line of the function around it. What is called there is inside of it.
+    /// That of a line of the function around it. Functions called there are inside it.
     Line(Line),
 }
 
@@ -333,8 +333,9 @@ impl Expansion<'_> {
         }
     }
 
-    /// Where to count a function that a context calls or has inlined, and that executes `blocks`
-    /// blocks: in a new context if it is large enough. Each line of a context has one.
+    /// Returns the context in which to count a function that a context calls or has inlined and
+    /// that executes `blocks` blocks. If it is large enough, this is a new context. Each line of a
+    /// context has one.
     fn place(&mut self, parent: usize, depth: usize, frame: Frame, blocks: u64) -> Place {
         let is_line = matches!(frame, Frame::Line(_));
         if !is_line && depth >= self.limits.depth {

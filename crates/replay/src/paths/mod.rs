@@ -42,4 +42,6 @@ pub use afterimage_wpp::{Link, Part, Pattern, StretchDirectory, Summary};
 pub use find::{Occurrence, Occurrences, OccurrencesError, PatternTextError, occurrences, pattern};
 pub use fold::{Fold, Folded, fold};
 pub use hot::{Code, HotError, HotPath, HotPaths};
-pub use traces::{CountOrder, DynamicGraph, GraphError, GraphNodes, TraceCounts, Traces, Whose};
+pub use traces::{
+    CountOrder, DynamicGraph, GraphError, GraphNodes, TraceCounts, Traces, TracesOfCalls, Whose,
+};

@@ -6,7 +6,7 @@ use std::ops::Range;
 use afterimage_ids::{FuncId, NodeId};
 use afterimage_wpp::{Cursor, Occurrences, PathError, Segments, TargetError, Visit, WholePath};
 
-/// How many paths of other functions are skipped before the next one is searched for.
+/// The number of paths of other functions to skip one by one before searching for the next path.
 const STEPS: u32 = 32;
 
 /// The blocks from one time to another, both included. Times count executed blocks from 1.
@@ -146,7 +146,7 @@ impl<'a, S: Segments> Visits<'a, S> {
         Ok(None)
     }
 
-    /// How many paths begin in the window.
+    /// The number of paths that begin in the window.
     ///
     /// # Errors
     /// If the path cannot be read. `Ok(None)` if they cannot be counted.
@@ -199,7 +199,7 @@ impl<'a, S: Segments> Visits<'a, S> {
     }
 }
 
-/// What is counted in the last entries of a window.
+/// The counts in the last entries of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Executed blocks.

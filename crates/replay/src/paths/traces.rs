@@ -1,9 +1,12 @@
 //! The path traces of functions (Zhang and Gupta 2001).
 
+use std::collections::{BTreeMap, HashMap};
+use std::ops::RangeInclusive;
+
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_wpp::twpp::{
     CallPath, CollectError, Dictionary, DynamicCfg, FunctionPaths, FunctionTraces, PathCounts,
-    TimestampedTrace, UniquePath, count_paths, function_paths,
+    TimestampedTrace, UniquePath, call_path, count_paths, function_paths,
 };
 use afterimage_wpp::{Segments, TargetError, WholePath};
 use serde::{Deserialize, Serialize};
@@ -98,10 +101,7 @@ impl Traces {
         path: &WholePath<S>,
         function: FuncId,
     ) -> Result<Self, CollectError<S::Error>> {
-        let mut found = function_paths(path, function)?;
-        found
-            .paths
-            .sort_by_key(|path| (std::cmp::Reverse(path.calls), path.trace.len()));
+        let found = in_order(path, function)?;
         let sum = |of: fn(&UniquePath) -> u64| found.paths.iter().map(of).sum();
         Ok(Self {
             calls: sum(|path| path.calls),
@@ -130,6 +130,59 @@ impl Traces {
         steps
             .steps()
             .flat_map(|step| dictionary.expand(&step).to_vec())
+    }
+}
+
+/// The unique path traces of a function, those that most calls took first.
+fn in_order<S: Segments>(
+    path: &WholePath<S>,
+    function: FuncId,
+) -> Result<FunctionPaths, CollectError<S::Error>> {
+    let mut found = function_paths(path, function)?;
+    found
+        .paths
+        .sort_by_key(|path| (std::cmp::Reverse(path.calls), path.trace.len()));
+    Ok(found)
+}
+
+/// The path traces of some calls of a function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TracesOfCalls {
+    /// The traces with their numbers in [`Traces`], from 1; those that most of the calls took
+    /// first. A trace is whole, even if its call did not return in a window.
+    pub traces: Vec<(usize, UniquePath)>,
+}
+
+impl TracesOfCalls {
+    /// The traces of the calls with these numbers, from 1. Looks at each call.
+    ///
+    /// # Errors
+    /// If the path cannot be read.
+    pub fn of<S: Segments>(
+        path: &WholePath<S>,
+        function: FuncId,
+        calls: RangeInclusive<u64>,
+    ) -> Result<Self, CollectError<S::Error>> {
+        let all = in_order(path, function)?.paths;
+        let numbers = all.iter().enumerate();
+        let numbers: HashMap<_, _> = numbers.map(|(at, one)| (&one.trace, at + 1)).collect();
+        let mut found: BTreeMap<usize, UniquePath> = BTreeMap::new();
+        for number in calls {
+            let Some(call) = call_path(path, function, number)? else {
+                break;
+            };
+            let number = numbers.get(&call.trace).copied().unwrap_or(0);
+            let one = found.entry(number).or_insert(UniquePath {
+                trace: call.trace,
+                calls: 0,
+                unfinished: 0,
+            });
+            one.calls += 1;
+            one.unfinished += u64::from(!call.returned);
+        }
+        let mut traces = Vec::from_iter(found);
+        traces.sort_by_key(|(_, one)| std::cmp::Reverse(one.calls));
+        Ok(Self { traces })
     }
 }
 
@@ -239,7 +292,7 @@ impl DynamicGraph {
         if of == 0 {
             return Err(GraphError::NeverCalled);
         }
-        let call = afterimage_wpp::twpp::call_path(path, function, number)?;
+        let call = call_path(path, function, number)?;
         let Some(CallPath {
             entered,
             trace,

@@ -1,11 +1,12 @@
-//! How often blocks, and the edges between them, were executed in a window.
+//! Execution counts of blocks, and of the edges between them, in a window.
 //!
 //! A window is a few symbols of each segment's grammar, and parts of at most two nodes. So rules
 //! are counted with multiplicities, and nothing is expanded: O(grammar) for each segment that the
 //! window touches.
 //!
 //! An edge belongs to the time of the block that it leaves. So the edges out of a block add up to
-//! the block's count, but for edges to the exit and for where the run ended.
+//! the block's count, but for edges to the exit and for where the run ended. The edge from a call
+//! to what follows it counts if the call also returned in the window.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -16,18 +17,20 @@ use afterimage_wpp::{Kind, Node, PathError, Root, Segment, Segments, Symbol, Who
 use super::Window;
 use super::grammar::{checked, executions};
 
-/// How often blocks and the edges between them were executed.
+/// Execution counts of blocks and of the edges between them.
 #[derive(Debug, Default)]
 pub struct WindowCounts {
     blocks: HashMap<(FuncId, BlockId), u64>,
     edges: HashMap<(FuncId, BlockId, BlockId), u64>,
+    /// The edge from the window's last block to a block after the window.
+    beyond: Option<(FuncId, BlockId, BlockId)>,
 }
 
 /// The data that a walk needs to skip a rule.
 #[derive(Clone, Copy, Default)]
 struct Facts {
     length: u64,
-    /// The node that it begins with, and the one that it ends with, in the activation around it.
+    /// The first and the last node of the activation around it; none if it is a call.
     first: Option<NodeId>,
     last: Option<NodeId>,
 }
@@ -38,8 +41,10 @@ enum Task {
     Run(Symbol, Range<u64>),
     /// A whole symbol, this many times.
     Times(Symbol, u64),
-    /// An activation begins or ends.
-    Break,
+    /// An activation begins.
+    Enter,
+    /// An activation ends.
+    Leave,
 }
 
 /// Counts of nodes.
@@ -51,6 +56,8 @@ struct OfNodes {
     parts: Vec<(NodeId, Range<u64>)>,
     /// The node that the activation has just executed to its end.
     before: Option<NodeId>,
+    /// The same of the activations around it.
+    callers: Vec<Option<NodeId>>,
 }
 
 impl OfNodes {
@@ -127,7 +134,7 @@ impl WindowCounts {
         *self.edges.entry((function, from, to)).or_default() += times;
     }
 
-    /// Counts the edge out of the window's last block.
+    /// Finds the edge out of the window's last block.
     fn edge_after<S: Segments>(
         &mut self,
         path: &WholePath<S>,
@@ -144,7 +151,7 @@ impl WindowCounts {
             return Ok(());
         };
         if let Some(&to) = blocks.get(at + 1) {
-            self.edge(function, (from, to), 1);
+            self.beyond = Some((function, from, to));
             return Ok(());
         }
         let began = cursor.innermost()?.map(|activation| activation.entered);
@@ -154,21 +161,28 @@ impl WindowCounts {
         // In another activation it is a call or a return.
         let is_same = cursor.innermost()?.map(|activation| activation.entered) == began;
         if is_same && let Some(&to) = path.nodes()[next.node].blocks.first() {
-            self.edge(function, (from, to), 1);
+            self.beyond = Some((function, from, to));
         }
         Ok(())
     }
 
-    /// How often a block was executed.
+    /// Returns the number of executions of a block.
     pub fn block(&self, function: FuncId, block: BlockId) -> u64 {
         let found = self.blocks.get(&(function, block));
         found.copied().unwrap_or(0)
     }
 
-    /// How often a block was executed right after another in the same activation.
-    pub fn after(&self, function: FuncId, from: BlockId, to: BlockId) -> u64 {
+    /// Like [`after`](Self::after), if both blocks are in the window: for a call, how often it
+    /// also returned.
+    pub fn within(&self, function: FuncId, from: BlockId, to: BlockId) -> u64 {
         let found = self.edges.get(&(function, from, to));
         found.copied().unwrap_or(0)
+    }
+
+    /// How often a block of the window was followed by another in the same activation.
+    pub fn after(&self, function: FuncId, from: BlockId, to: BlockId) -> u64 {
+        let beyond = u64::from(self.beyond == Some((function, from, to)));
+        self.within(function, from, to) + beyond
     }
 }
 
@@ -206,8 +220,8 @@ fn rules(segment: &Segment, nodes: &PrimaryMap<NodeId, Node>) -> PrimaryMap<Rule
         let inside = |node: Option<NodeId>| node.filter(|_| !is_call);
         found.push(Facts {
             length: length.saturating_mul(rounds),
-            first: inside(each.first().and_then(|one| one.first)),
-            last: inside(each.last().and_then(|one| one.last)),
+            first: inside(each.iter().find_map(|one| one.first)),
+            last: inside(each.iter().rev().find_map(|one| one.last)),
         });
     }
     found
@@ -227,7 +241,8 @@ fn count(
     let mut at = 0;
     for item in &segment.root {
         match *item {
-            Root::Enter(_) | Root::Leave => tasks.push(Task::Break),
+            Root::Enter(_) => tasks.push(Task::Enter),
+            Root::Leave => tasks.push(Task::Leave),
             Root::Run(symbol) => {
                 let length = fact(symbol).length;
                 tasks.extend(clipped(symbol, at, length, &range));
@@ -239,15 +254,20 @@ fn count(
     let mut whole = Vec::new();
     while let Some(task) = tasks.pop() {
         let (symbol, range) = match task {
-            Task::Break => {
-                found.before = None;
+            Task::Enter => {
+                let caller = found.before.take();
+                found.callers.push(caller);
+                continue;
+            }
+            Task::Leave => {
+                found.before = found.callers.pop().flatten();
                 continue;
             }
             Task::Times(symbol, times) => {
                 let Facts { first, last, .. } = fact(symbol);
                 found.pair(found.before, first, 1);
                 found.pair(last, first, times - 1);
-                found.before = last;
+                found.before = last.or(found.before);
                 found.node(symbol, times);
                 whole.push((symbol, times));
                 continue;
@@ -280,14 +300,14 @@ fn count(
             }
             kind => {
                 let is_call = matches!(kind, Kind::Call(_));
-                inner.extend(is_call.then_some(Task::Break));
+                inner.extend(is_call.then_some(Task::Enter));
                 let mut at = 0;
                 for &symbol in symbols {
                     let length = fact(symbol).length;
                     inner.extend(clipped(symbol, at, length, &range));
                     at += length;
                 }
-                inner.extend(is_call.then_some(Task::Break));
+                inner.extend(is_call.then_some(Task::Leave));
             }
         }
         tasks.extend(inner.into_iter().rev());
@@ -304,10 +324,11 @@ fn count(
             found.node(symbols[0], times * rounds);
             continue;
         }
-        for two in symbols.windows(2) {
-            found.pair(fact(two[0]).last, fact(two[1]).first, times);
-        }
+        let mut before = None;
         for &symbol in symbols {
+            let Facts { first, last, .. } = fact(symbol);
+            found.pair(before, first, times);
+            before = last.or(before);
             found.node(symbol, times);
         }
     }

@@ -40,7 +40,7 @@ pub struct Shown {
 /// A variable with the object that it is, if it has a place.
 pub type ShownObject = (Shown, Option<Object>);
 
-/// The most characters of a brief value, and of a pointer with its target.
+/// The maximum number of characters of a brief value, and of a pointer with its target.
 const BRIEF: usize = 32;
 const BRIEF_POINTER: usize = 64;
 

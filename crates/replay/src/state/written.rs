@@ -44,7 +44,7 @@ pub enum Writer {
 }
 
 /// Contents in which all data that a location reads is 0. It records which locals were read, and
-/// whether a slot of the operand stack was.
+/// whether any slot of the operand stack was read.
 #[derive(Default)]
 struct Probe {
     locals: RefCell<Vec<u32>>,

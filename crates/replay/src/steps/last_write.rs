@@ -166,7 +166,7 @@ where
     }
 
     /// The step of a write that was found, with its value, from the whole execution trace. `None`
-    /// if that does not have it, or it is no store.
+    /// if that does not have it, or it is not a store.
     pub(super) fn step(
         &mut self,
         write: &LastWrite,

@@ -115,7 +115,7 @@ pub struct LineSteps<'a, S: Segments> {
 
 /// How the executed paths of a window are enumerated.
 enum Enumeration<'a, S: Segments> {
-    All(Visits<'a, S>),
+    All(Box<Visits<'a, S>>),
     /// Callees are skipped.
     Over {
         cursor: Cursor<'a, S>,
@@ -281,7 +281,7 @@ impl<'a, S: Segments> LineSteps<'a, S> {
         let visits = match wanted.enter {
             Enter::Calls | Enter::Function(_) => {
                 let visits = Visits::new(run.path, window, wanted.reverse, wanted.function);
-                Enumeration::All(visits.map_err(TraceError::from)?)
+                Enumeration::All(Box::new(visits.map_err(TraceError::from)?))
             }
             Enter::Nothing | Enter::UpTo(_) => Enumeration::Over {
                 cursor,

@@ -121,8 +121,8 @@ pub enum WriteIndex<'v, S: Segments> {
         /// Opens the run's log anew.
         log: &'v dyn Fn() -> Result<LogReader, TraceError>,
         /// The approximate number of blocks to follow to find the next accesses. The search for the
-        /// last writer follows four times as many, mostly without watching; once the stretches are
-        /// known, eight times as many as that.
+        /// last writer follows four times as many, mostly without observing them. Once the
+        /// stretches are known, it follows eight times as many again.
         most: u64,
     },
 }
@@ -263,7 +263,7 @@ where
     Ok(search.bytes.into_iter().map(|byte| byte.written).collect())
 }
 
-/// Finds the stretches that wrote a byte, and opens the run's log anew.
+/// Finds the stretches that wrote a byte, and opens the run's log again.
 type StretchIndex<'i> = (&'i Writers, &'i dyn Fn() -> Result<LogReader, TraceError>);
 
 /// The search for the history of some bytes.

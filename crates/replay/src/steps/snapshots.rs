@@ -49,8 +49,8 @@ where
 
 /// Follows a run from its last snapshot before block `from` until block `until` is executed. Takes
 /// a snapshot there, and whenever `every` blocks were executed since the previous one. They are
-/// complete by themselves. None are taken if that snapshot does not tell when its activations
-/// began. Linear in the blocks between.
+/// complete by themselves. None are taken if that snapshot does not say when its activations began.
+/// Linear in the blocks between.
 ///
 /// # Errors
 /// If the run cannot be followed.

@@ -30,7 +30,7 @@ pub struct Step {
     pub time: u64,
     /// The function whose code it is. The import, where the host called itself.
     pub function: FuncId,
-    /// The operator; `None` if the host acted by itself.
+    /// The operator; `None` if the host acted on its own.
     pub op: Option<OpId>,
     /// The event.
     pub what: What,

@@ -1,4 +1,4 @@
-//! Values of stretches of a run, each built by itself when an answer needs it.
+//! Values of stretches of a run, each built separately when an answer needs it.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;

@@ -70,8 +70,8 @@ impl FromStr for LevelSpec {
         let ways = ways.ok_or_else(|| wrong("the ways must be a number from 1 on, or full"))?;
         if lines % ways != 0 || !(lines / ways).is_power_of_two() {
             return Err(wrong(&format!(
-                "{lines} lines in sets of {ways} do not make a power of two of sets; change the \
-                 size or the ways"
+                "{lines} lines in sets of {ways} give a number of sets that is not \
+                 a power of two; change the size or the ways"
             )));
         }
         Ok(Self { size, ways, line })

@@ -3,7 +3,7 @@
 /// The last values.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct History {
-    /// The last value, and the one before it.
+    /// The last two values.
     pub(super) values: [u64; 2],
     /// The last difference.
     pub(super) difference: u64,
@@ -11,7 +11,7 @@ pub(super) struct History {
     difference_before: u64,
     /// The second-to-last and the third-to-last value, [joined](join).
     pair_before: u64,
-    /// The last value and the one before it, joined.
+    /// The last two values, joined.
     pair: u64,
     /// How the last values were found, two bits each, the latest lowest: see [`Outcome`].
     outcomes: usize,

@@ -1,4 +1,5 @@
-//! What measured frequencies determine, by linear algebra on the flow equations.
+//! Determines which frequencies follow from the measured ones, by linear algebra on the flow
+//! equations.
 
 use afterimage_graph::FlowGraph;
 use afterimage_ids::{BlockId, EdgeId, EntityRef};

@@ -75,8 +75,9 @@ fn log(file: &TraceFile, report: &mut Report) -> Option<Log> {
                     *results.entry(import).or_insert_with(|| types(res)) == types(res)
                 });
             if !same {
-                let text =
-                    format!("event {number} calls {import} with values of other types than before");
+                let text = format!(
+                    "event {number} calls {import} with values whose types differ from before"
+                );
                 report.find(Rule::Signatures, text);
             }
         };

@@ -1,5 +1,8 @@
 //! Embedded sources are read back, one by one, and a list that does not fit its chunks is no list.
 
+use std::fs;
+use std::sync::atomic::AtomicBool;
+
 use afterimage_trace::{Kind, Rule, TraceError, TraceFile, TraceWriter};
 
 use crate::sample;
@@ -102,14 +105,33 @@ fn a_recording_without_inputs_is_sound_and_has_no_log() {
     let meta = file.meta().unwrap().without_inputs();
     assert!(meta.args.is_empty() && meta.env.is_empty() && meta.dirs.is_empty());
     let kept = [Kind::META, Kind::MODULE, Kind::END, Kind::COUNTS];
-    TraceWriter::rewrite_as(&path, &meta, &kept).unwrap();
+    let stop = AtomicBool::new(false);
+    TraceWriter::rewrite_as(&path, &meta, &kept, &stop).unwrap();
     let file = TraceFile::open(&path).unwrap();
     assert_eq!(file.meta().unwrap(), meta);
     assert!(matches!(file.log(), Err(TraceError::WithoutInputs)));
     assert_eq!(file.verify().findings, []);
     // Without a word about it, it lacks its log.
-    TraceWriter::rewrite_as(&path, &sample::meta(), &kept).unwrap();
+    TraceWriter::rewrite_as(&path, &sample::meta(), &kept, &stop).unwrap();
     let file = TraceFile::open(&path).unwrap();
     assert!(matches!(file.log(), Err(TraceError::Missing(Kind::LOG))));
     assert_eq!(file.verify().findings[0].rule, Rule::Required);
+}
+
+#[test]
+fn a_stopped_rewrite_leaves_the_recording_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.aft");
+    sample::record(&path);
+    let before = fs::read(&path).unwrap();
+    let stop = AtomicBool::new(true);
+    let meta = sample::meta();
+    for rewritten in [
+        TraceWriter::rewrite_without(&path, &[Kind::COUNTS], &stop),
+        TraceWriter::rewrite_as(&path, &meta, &[Kind::META, Kind::MODULE], &stop),
+    ] {
+        assert!(matches!(rewritten, Err(TraceError::Stopped)));
+        assert_eq!(fs::read(&path).unwrap(), before);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
 }

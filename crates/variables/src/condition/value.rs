@@ -291,7 +291,7 @@ impl Held {
         let is_single = self.number.is_none() || end == text.len();
         match (is_name && is_single, constant.number.zip(self.number)) {
             (true, _) => Some(Ok(name == constant.text)),
-            // An optional holds something, which is no constant.
+            // An optional holds something, which is not a constant.
             (false, None) if ["nullopt", "None"].contains(&&*constant.text) => Some(Ok(false)),
             (false, Some(_)) => None,
             (false, None) => Some(Err(format!("{} has no number", constant.text))),

@@ -28,7 +28,7 @@ impl Columns {
         }
     }
 
-    /// The number of numbers waiting to be written.
+    /// The count of numbers waiting to be written.
     #[inline(always)]
     pub(super) fn size(&self) -> usize {
         self.buffers.size

@@ -195,7 +195,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The number of numbers waiting to be written.
+    /// The count of numbers waiting to be written.
     pub(crate) fn size(&self) -> usize {
         self.columns.size()
     }

@@ -114,7 +114,7 @@ fn step<O: Observer>(
 /// Builds from the messages.
 struct Reader<'a> {
     builder: Builder<'a>,
-    /// The number of numbers in an epoch.
+    /// The count of numbers in an epoch.
     most: usize,
     /// The beginnings of all epochs except the first, in blocks executed before, in order, if they
     /// are given.
@@ -230,7 +230,7 @@ pub struct Run<'a, S: Segments> {
     /// The place where the run was stopped from outside, if it was
     /// ([`stopped_before`](afterimage_machine::stopped_before)).
     pub stopped: Option<StoppedBefore>,
-    /// The approximate number of numbers in an epoch, usually [`EPOCH`](Self::EPOCH).
+    /// The approximate count of numbers in an epoch, usually [`EPOCH`](Self::EPOCH).
     pub epoch: usize,
 }
 

@@ -59,7 +59,7 @@ enum What<'a> {
 }
 
 impl What<'_> {
-    /// The approximate number of numbers in it.
+    /// The approximate count of numbers in it.
     fn weight(&self) -> usize {
         match self {
             Self::Column(column) => {
@@ -418,7 +418,7 @@ impl<'n> NodeWriter<'n> {
 }
 
 /// The distinct numbers in a list, ascending, and the index of each number among them, if there are
-/// several. There are few, often repeated in a row.
+/// several. There are only a few, and the same one often occurs several times in a row.
 fn ranks(numbers: &[u32]) -> (Vec<u32>, Vec<u64>) {
     let Some(&only) = numbers.first() else {
         return (Vec::new(), Vec::new());

@@ -26,8 +26,7 @@ pub(super) struct History {
     rounds: u32,
 }
 
-/// What a rule leaves behind: the history at its end, and the length of the part that is the rule's
-/// own.
+/// The effect of a rule: the history at its end, and the length of the part that is the rule's own.
 #[derive(Clone, Copy)]
 pub(super) struct Tail {
     history: History,

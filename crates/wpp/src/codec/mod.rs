@@ -85,13 +85,14 @@ const WORTH: usize = 105;
 const MIN_TABLE_BITS: u32 = 6;
 const MAX_TABLE_BITS: u32 = 15;
 
-/// What writer and reader know about a node before they see the segment. Both must know the same.
-/// Otherwise the bytes decode to another segment, or to none.
+/// The facts about a node that writer and reader know before they see the segment. Both must know
+/// the same. Otherwise the bytes decode to another segment, or to none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeContext {
-    /// Where its activation continues afterwards, which decides what can follow. For example, this
-    /// is the number of a block that is unique in the program. It is the block after the call if
-    /// the node ends with a call, and one common number for all nodes that end the activation.
+    /// The place where its activation continues afterwards, which decides what can follow. For
+    /// example, this is the number of a block that is unique in the program. It is the block after
+    /// the call if the node ends with a call, and one common number for all nodes that end the
+    /// activation.
     pub next: u32,
     /// Whether it ends with a call, so that an activation follows.
     pub calls: bool,

@@ -30,7 +30,7 @@ pub enum PathError<E> {
         segment: usize,
     },
     /// A segment does not begin with the state in which the previous one ends.
-    #[error("segment {segment} does not continue the one before")]
+    #[error("segment {segment} does not continue the previous segment")]
     Follow {
         /// The segment's position.
         segment: usize,

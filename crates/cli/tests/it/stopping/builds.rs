@@ -4,12 +4,12 @@ use std::fs;
 use std::process::Stdio;
 use std::time::Duration;
 
-use afterimage_trace::TraceFile;
+use afterimage_trace::{Kind, TraceFile, TraceWriter};
 use rustix::process::Signal;
 
 use super::ended;
 use super::killed::recorder_that_pauses;
-use crate::common::{Sandbox, signal};
+use crate::common::{HELLO, Sandbox, eventually, signal};
 
 /// However an interrupted build ended, the recording is as before, and can be built.
 #[test]
@@ -150,4 +150,69 @@ fn a_build_that_is_interrupted_goes_on_later() {
         let ask = |file: &str| sandbox.ok(&question.replace("FILE", file)).stdout;
         assert_eq!(ask("parts.aft"), ask("whole.aft"));
     }
+}
+
+/// However early or late a signal ends `strip`, it leaves no unfinished file.
+#[test]
+fn strip_that_is_interrupted_leaves_nothing() {
+    let sandbox = Sandbox::new();
+    sandbox.write("hello.wat", HELLO);
+    sandbox.run("record hello.wat");
+    sandbox.ok("build --lens paths hello.aft");
+    // Bytes that stay and cannot be compressed, so that rewriting takes a while.
+    let mut state = 1u64;
+    let noise = std::iter::repeat_with(|| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 56) as u8
+    });
+    let noise = Vec::from_iter(noise.take(64 << 20));
+    let out = TraceWriter::append(&sandbox.path("hello.aft")).unwrap();
+    out.whole(Kind::SOURCES, None, &noise).unwrap();
+    out.commit().unwrap();
+    drop(out);
+    let before = sandbox.read("hello.aft");
+    let names = sandbox.names();
+    let mut interrupted = 0;
+    for (words, begins, name, code) in [
+        (&["strip", "hello.aft"][..], ".part", Signal::INT, 130),
+        (&["strip", "hello.aft"], ".part", Signal::TERM, 143),
+        (
+            &["strip", "hello.aft", "-o", "b.aft"],
+            "b.aft",
+            Signal::INT,
+            130,
+        ),
+        (
+            &["strip", "hello.aft", "-o", "b.aft"],
+            ".part",
+            Signal::INT,
+            130,
+        ),
+    ] {
+        let mut command = sandbox.command(words);
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        eventually(|| {
+            let begun = sandbox.names().iter().any(|name| name.ends_with(begins));
+            begun || child.try_wait().unwrap().is_some()
+        });
+        // It may have ended already.
+        let _ = rustix::process::kill_process(rustix::process::Pid::from_child(&child), name);
+        let ran = ended(child);
+        if ran.code == Some(0) {
+            // It was complete by then.
+            let _ = fs::remove_file(sandbox.path("b.aft"));
+            sandbox.write("hello.aft", &before);
+        } else {
+            assert_eq!(ran.code, Some(code), "{ran:?}");
+            assert!(ran.stderr.contains("was interrupted"), "{ran:?}");
+            interrupted += 1;
+        }
+        assert_eq!(sandbox.names(), names, "{ran:?}");
+        assert!(sandbox.read("hello.aft") == before, "nothing is changed");
+    }
+    eprintln!("{interrupted} of 4 were interrupted");
+    assert!(interrupted > 0);
+    sandbox.ok("strip hello.aft");
 }

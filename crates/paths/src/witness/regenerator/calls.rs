@@ -157,7 +157,7 @@ impl Regenerator<'_> {
         });
         self.phase = Phase::Arrives;
         // If there are more nested silent activations than functions, two belong to one function,
-        // which calls itself for ever.
+        // which calls itself forever.
         if !reader.is_empty() && self.stack.len() > self.depth_at_token + self.tables.len() {
             return Err(WitnessError::Late);
         }

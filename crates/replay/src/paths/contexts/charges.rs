@@ -22,8 +22,8 @@ pub type Payer = u32;
 pub struct Charge {
     /// The amount that whoever pays for the activation is charged with.
     pub amount: u32,
-    /// Who pays for the activations that the block calls; `None` is whoever pays for its own. At
-    /// most `u32::MAX - 2`.
+    /// The payer for the activations that the block calls; `None` is the payer for its own
+    /// activation. At most `u32::MAX - 2`.
     pub calls: Option<Payer>,
 }
 

@@ -5,7 +5,7 @@ use afterimage_machine::Range;
 /// The last writer of a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wrote {
-    /// Nobody: the byte is as in the module, or zero.
+    /// No writer: the byte is as in the module, or zero.
     Nothing,
     /// An instruction of an execution of a node.
     Guest {

@@ -239,7 +239,7 @@ impl<'h, 'a> HostReaders<'h, 'a> {
             .filter(|&start| start > here && start < piece.lost))
     }
 
-    /// Splits the bytes of a range into parts, each with whether it has the written value.
+    /// Splits the bytes of a range into parts, each marked as having the written value or not.
     fn ours(&self, range: Range, moment: Moment) -> Result<Vec<(Range, bool)>, HostReadsError> {
         let Some(written) = &self.written else {
             return Ok(Vec::new());

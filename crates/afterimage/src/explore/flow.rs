@@ -1,0 +1,122 @@
+//! A function's control flow in a stretch of the run.
+
+use afterimage_ids::BlockId;
+use afterimage_present::document::objects::Function;
+use afterimage_present::{FlowBlock, FlowDocument, FlowEdge, FlowTrace, SourceRange};
+use afterimage_program::BlockEnd;
+use afterimage_replay::paths::{TracesOfCalls, WindowCounts};
+use anyhow::{Result, bail};
+use serde::{Deserialize, Serialize};
+
+use super::range::ended_in;
+use crate::Session;
+use crate::named::with_names;
+use crate::trace::Bounds;
+
+/// How often were a function's blocks, edges and path traces executed in a stretch of the run?
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowQuery {
+    /// The function.
+    pub function: String,
+    /// The stretch.
+    pub bounds: Bounds,
+}
+
+impl FlowQuery {
+    /// The largest number of calls whose ways are listed: each is looked at.
+    pub const CALLS: u64 = 10_000;
+    /// The most blocks of a way that are listed.
+    const BLOCKS: usize = 64;
+
+    pub(crate) fn answer(&self, session: &Session) -> Result<FlowDocument> {
+        session.ensure_whole_path()?;
+        with_names(session, |program| {
+            let path = session.path()?;
+            let id = program.function(&self.function)?;
+            let Some(function) = session.program().function(id) else {
+                let name = program.names.function(id);
+                bail!("{name} is imported, so it has no graph");
+            };
+            let window = self.bounds.window(&program.positions()?)?;
+            let counts = WindowCounts::new(path, window)?;
+            let ended = ended_in(session, window)?;
+            let is_exit = |block: BlockId| function.cfg.blocks[block].end == BlockEnd::Exit;
+            let mut edges: Vec<FlowEdge> = Vec::new();
+            let mut blocks = Vec::new();
+            for (block, code) in function.cfg.blocks.iter() {
+                if is_exit(block) {
+                    continue;
+                }
+                let count = counts.block(id, block);
+                blocks.push(FlowBlock {
+                    block: block.as_u32(),
+                    count,
+                });
+                let is_call = matches!(code.end, BlockEnd::Call(_));
+                let first = edges.len();
+                for &edge in function.cfg.graph.out_edges(block) {
+                    let to = function.cfg.edges[edge].to;
+                    let known = edges[first..].iter_mut().find(|one| one.to == to.as_u32());
+                    match known {
+                        Some(known) => known.edges.push(edge.as_u32()),
+                        None => edges.push(FlowEdge {
+                            edges: vec![edge.as_u32()],
+                            from: block.as_u32(),
+                            to: to.as_u32(),
+                            count: if is_call {
+                                counts.within(id, block, to)
+                            } else {
+                                counts.after(id, block, to)
+                            },
+                        }),
+                    }
+                }
+                // Whatever does not continue in the function leaves it, unless the run ends here.
+                let inside: u64 = edges[first..].iter().map(|edge| edge.count).sum();
+                let stopped = u64::from(ended == Some((id, block)));
+                if !is_call {
+                    let mut out = edges[first..].iter_mut();
+                    if let Some(out) = out.find(|edge| is_exit(BlockId::from_u32(edge.to))) {
+                        out.count = count.saturating_sub(inside + stopped);
+                    }
+                }
+            }
+            let calls = path.activations(id)?;
+            let before = match window.first {
+                0 | 1 => 0,
+                first => calls.rank(first - 1)?,
+            };
+            let last = calls.rank(window.last)?;
+            let traces = if last - before <= Self::CALLS {
+                let found = TracesOfCalls::of(path, id, before + 1..=last)?.traces;
+                let rows = found.into_iter().map(|(number, one)| FlowTrace {
+                    trace: number as u64,
+                    calls: one.calls,
+                    unfinished: one.unfinished,
+                    length: one.trace.len(),
+                    beginning: one
+                        .trace
+                        .blocks()
+                        .take(Self::BLOCKS)
+                        .map(BlockId::as_u32)
+                        .collect(),
+                });
+                Some(rows.collect())
+            } else {
+                None
+            };
+            Ok(FlowDocument {
+                function: Function::new(program.names, id),
+                range: SourceRange {
+                    first_t: window.first,
+                    last_t: window.last,
+                },
+                blocks,
+                edges,
+                calls: last - before,
+                traces,
+                most: Self::CALLS,
+            })
+        })
+    }
+}
