@@ -7,7 +7,7 @@ pub mod told;
 use afterimage_ids::{BlockId, EntityRef, FuncId, ImportId, NodeId, OpId};
 use afterimage_machine::{Machine, NodeEnd, StoppedBefore};
 use afterimage_program::{BlockKind, Callee, Function, Program};
-use afterimage_trace::{Event, HostRead, HostWrite, RawValue, TraceFile, TraceWriter};
+use afterimage_trace::{Event, Existing, HostRead, HostWrite, RawValue, TraceFile, TraceWriter};
 use told::Forms;
 use wasmparser::ValType;
 
@@ -146,7 +146,7 @@ fn path(function: &Function, choices: &mut Choices<'_>) -> (Vec<BlockId>, Option
 fn log(program: &Program, entered: &Function, choices: &mut Choices<'_>) -> TraceFile {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path().join("a.aft");
-    let writer = TraceWriter::create(&at, false).expect("a writer");
+    let writer = TraceWriter::create(&at, Existing::Kept).expect("a writer");
     let mut log = writer.log().expect("a log");
     if !choices.seldom() {
         let event = enter(program, entered.id, choices);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId, PrimaryMap};
 use afterimage_program::Program;
-use afterimage_trace::{Event, RawValue, TraceFile, TraceWriter};
+use afterimage_trace::{Event, Existing, RawValue, TraceFile, TraceWriter};
 use afterimage_wet::{Epoch, Index, LeftOut, Run, WholeTrace};
 use afterimage_wpp::{Builder, Continuation, InMemory, Limits, Node, Shape, WholePath};
 use epochs::InEpochs;
@@ -164,7 +164,7 @@ impl Guest {
 fn log() -> TraceFile {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path().join("a.aft");
-    let writer = TraceWriter::create(&at, false).expect("a writer");
+    let writer = TraceWriter::create(&at, Existing::Kept).expect("a writer");
     let mut log = writer.log().expect("a log");
     let event = Event::Enter {
         function: FuncId::new(0),

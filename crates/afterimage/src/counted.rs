@@ -67,9 +67,10 @@ impl ProfileQuery {
             by: self.by,
             sort: self.sort,
             top: self.top,
-            scope: match functions.is_empty() {
-                true => Scope::All,
-                false => Scope::Only(functions),
+            scope: if functions.is_empty() {
+                Scope::All
+            } else {
+                Scope::Only(functions)
             },
             // Nothing is left out of all code, not even functions without lines.
             code: self.code.clone().filter(|code| *code != CodeFilter::All),
@@ -190,9 +191,10 @@ impl Counted {
         let stops = stops.with_context(|| name.display().to_string())?.to_vec();
         // The user may have named the program instead of the recording; its sources are then beside
         // the program.
-        let sources = match session.at() == name {
-            true => Arc::clone(session.sources()),
-            false => Arc::new(SourceFiles::new(name, session.sources().paths().clone())),
+        let sources = if session.at() == name {
+            Arc::clone(session.sources())
+        } else {
+            Arc::new(SourceFiles::new(name, session.sources().paths().clone()))
         };
         Ok(Self {
             name: name.to_owned(),

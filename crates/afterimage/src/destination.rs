@@ -5,22 +5,11 @@ use std::io::{self, BufWriter, ErrorKind, Read as _, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-use afterimage_present::Visible;
+use afterimage_present::{Content, Visible};
 use afterimage_program::{BEGINNING, is_module};
 use anyhow::{Context, Error, Result, bail};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
-
-/// The kind of a report's bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content {
-    /// Any bytes.
-    Binary,
-    /// Text; hidden characters are replaced by visible ones.
-    Text,
-    /// Text in colors: their control sequences stay.
-    ColoredText,
-}
 
 /// The files that a new one may replace. Nothing replaces a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,9 +31,7 @@ pub fn fill<W: Write>(
     place: impl FnOnce() -> String,
 ) -> Result<W> {
     let watched = Watched { to, failure: None };
-    let is_binary = content == Content::Binary;
-    let visible = Visible::new(watched, is_binary, content == Content::ColoredText);
-    let mut writer = BufWriter::new(visible);
+    let mut writer = BufWriter::new(Visible::new(watched, content));
     let result = report(&mut writer).and_then(|()| {
         writer.flush()?;
         writer.get_mut().finish()?;

@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use afterimage_present::Content;
 use afterimage_present::context_dot;
 use afterimage_present::export::{
     Frames, TimelineHead, callgrind_calls, collapsed, firefox, perfetto, pprof_stacks, speedscope,
@@ -132,7 +133,7 @@ impl ExportQuery {
                     limits,
                 };
                 let mut timeline = Timeline::new(path, window, limits);
-                return output.write(false, &mut |out| match self.format {
+                return output.write(Content::Text, &mut |out| match self.format {
                     ExportFormat::Firefox => Ok(firefox(out, &head, &mut timeline)?),
                     _ => Ok(perfetto(out, &head, &mut timeline)?),
                 });
@@ -150,9 +151,10 @@ impl ExportQuery {
                 functions: self.inlined,
                 lines: self.format == ExportFormat::Callgrind,
             };
-            let inlining = match wanted.functions || wanted.lines {
-                true => Inlining::new(path, program, session.bytes(), source, wanted)?,
-                false => Inlining::default(),
+            let inlining = if wanted.functions || wanted.lines {
+                Inlining::new(path, program, session.bytes(), source, wanted)?
+            } else {
+                Inlining::default()
             };
             let tree = ContextTree::new(path, window, limits, &inlining)?;
             let frames = Frames {
@@ -171,8 +173,11 @@ impl ExportQuery {
                 _ if !folded.shows_any() => tree,
                 _ => tree.folding(|frame| !is_own(frame)),
             };
-            let is_binary = self.format == ExportFormat::Pprof;
-            output.write(is_binary, &mut |out| match self.format {
+            let content = match self.format {
+                ExportFormat::Pprof => Content::Binary,
+                _ => Content::Text,
+            };
+            output.write(content, &mut |out| match self.format {
                 ExportFormat::Speedscope => Ok(speedscope(out, &tree, &frames, &run)?),
                 ExportFormat::Pprof => Ok(pprof_stacks(out, &tree, &frames)?),
                 ExportFormat::Dot => Ok(context_dot(out, &tree, &frames)?),

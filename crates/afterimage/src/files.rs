@@ -94,6 +94,22 @@ pub fn kind(path: &Path) -> Result<Kind> {
     })
 }
 
+/// Whether two paths lead to the same file.
+pub fn are_same(a: &Path, b: &Path) -> bool {
+    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
+}
+
+/// Reads a program, or the one in a recording.
+///
+/// # Errors
+/// As for [`program`] and [`recording`].
+pub fn program_of(path: &Path) -> Result<Loaded> {
+    match kind(path)? {
+        Kind::Program => program(path),
+        Kind::Recording => recorded_program(path, &recording(path)?),
+    }
+}
+
 /// No engine takes larger modules.
 const LARGEST_PROGRAM: u64 = 1 << 30;
 

@@ -7,11 +7,25 @@ use std::time::Instant;
 
 use anyhow::{Error, Result, bail};
 
+use crate::files;
 use crate::libtest::{self, Ended, HarnessArguments, TestRun};
+use crate::monitor::Monitor;
 use crate::text::pasted;
 
 /// The exit code of a recorder whose time limit ended the run.
 pub const TIMED_OUT: i32 = 124;
+
+/// Whether a program is a test program of Rust.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn is_libtest(program: &Path, monitor: &dyn Monitor) -> Result<bool> {
+    let loaded = files::program(program)?;
+    let source = loaded.source_map(monitor);
+    let names = loaded.names(&source);
+    let mut functions = names.functions();
+    Ok(functions.any(|function| names.function(function).starts_with("test::test_main")))
+}
 
 /// Records, explains and prints for a [`Harness`].
 pub trait Runner {

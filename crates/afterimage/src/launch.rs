@@ -10,6 +10,7 @@ use afterimage_placement::{Mode, PlanOptions};
 use afterimage_record::{
     Cache, Command, Interrupt, RecordError, RecordOptions, Recorded, Repeating, record,
 };
+pub use afterimage_trace::Existing;
 use afterimage_trace::{TraceError, TraceWriter};
 use anyhow::{Result, anyhow};
 
@@ -119,9 +120,9 @@ fn place(error: &RecordError, loaded: &Loaded, out: &TraceWriter) -> String {
 /// Creates the file of a recording.
 ///
 /// # Errors
-/// If it exists and `replace` is false, or it cannot be created.
-pub fn create(path: &Path, replace: bool) -> Result<TraceWriter> {
-    TraceWriter::create(path, replace).map_err(|error| {
+/// If it exists and is kept, or it cannot be created.
+pub fn create(path: &Path, existing: Existing) -> Result<TraceWriter> {
+    TraceWriter::create(path, existing).map_err(|error| {
         let path = path.display();
         match error {
             TraceError::Exists => anyhow!(

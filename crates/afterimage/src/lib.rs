@@ -52,6 +52,8 @@ mod activation;
 pub mod addresses;
 mod append;
 #[doc(hidden)]
+pub mod calls;
+#[doc(hidden)]
 pub mod check;
 #[doc(hidden)]
 pub mod compared;

@@ -98,9 +98,10 @@ impl TestRun {
             Ended::Ignored(why) => ("i", format!("ignored{why}")),
             Ended::Failed | Ended::Exited => ("F", "FAILED".to_owned()),
         };
-        match asked.is_quiet {
-            true => sign.to_owned(),
-            false => format!("test {} ... {how}\n", self.test),
+        if asked.is_quiet {
+            sign.to_owned()
+        } else {
+            format!("test {} ... {how}\n", self.test)
         }
     }
 

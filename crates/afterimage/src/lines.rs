@@ -14,7 +14,7 @@ use afterimage_replay::state::{
     variables,
 };
 use afterimage_replay::steps::{
-    Enter, LineStep, LineSteps, Open, Opened, Paused, Run, WantedLines, Within, activation_of,
+    Enter, LineStep, LineSteps, Opened, Paused, Run, WantedLines, Within, activation_of,
 };
 use afterimage_replay::values::Bits;
 use afterimage_trace::LogReader;
@@ -90,9 +90,10 @@ impl<'l, 'p> Lines<'l, 'p> {
                 while kept.len() < last
                     && let Some(step) = all.next()?
                 {
-                    match wanted.reverse {
-                        true => kept.push_back(step),
-                        false => kept.push_front(step),
+                    if wanted.reverse {
+                        kept.push_back(step)
+                    } else {
+                        kept.push_front(step)
                     }
                 }
                 Steps::Kept(kept)
@@ -278,17 +279,10 @@ impl<'l, 'p> Lines<'l, 'p> {
                     let activation = &activations[number];
                     let entered = moments[number].entered;
                     let entry = Activation::beginning(&self.bodies, activation.function, entered)?;
-                    let times = Opened {
+                    let standing = Standing::of(Opened {
                         entered,
                         called: activation.time,
-                    };
-                    let standing = Standing {
-                        open: vec![Open {
-                            times,
-                            arguments: None,
-                        }],
-                        waiting: Vec::new(),
-                    };
+                    });
                     let contents = OnMachine {
                         paused,
                         first_result,

@@ -459,12 +459,13 @@ impl Session {
     /// # Errors
     /// If the program has no such place, the run no such stretch, or the recording is damaged.
     pub fn executions(&self, query: &ExecutionsQuery) -> Result<ExecutionsDocument, QuestionError> {
-        match query.limit <= ExecutionsQuery::FEW {
-            true => self.on_path(|session| query.answer(session)),
-            false => self.about(|| {
+        if query.limit <= ExecutionsQuery::FEW {
+            self.on_path(|session| query.answer(session))
+        } else {
+            self.about(|| {
                 self.ensure_whole_path()?;
                 query.answer(self)
-            }),
+            })
         }
     }
 

@@ -71,11 +71,15 @@ impl StopRequests {
         let is_ctrl_c = signal == StopSignal::CtrlC;
         if let Some(request) = &mut self.0 {
             let is_second = is_ctrl_c && now - *request.ctrl_c.get_or_insert(now) > TWICE;
-            match request.met {
-                false if is_second => return Meaning::End,
-                false => return Meaning::Same,
-                true if !is_second && now - request.at <= TOGETHER => return Meaning::Same,
-                true => {}
+            if !request.met {
+                return if is_second {
+                    Meaning::End
+                } else {
+                    Meaning::Same
+                };
+            }
+            if !is_second && now - request.at <= TOGETHER {
+                return Meaning::Same;
             }
         }
         self.0 = Some(Request {
@@ -84,9 +88,10 @@ impl StopRequests {
             ctrl_c: is_ctrl_c.then_some(now),
             met: false,
         });
-        match can_stop {
-            true => Meaning::Stop,
-            false => Meaning::End,
+        if can_stop {
+            Meaning::Stop
+        } else {
+            Meaning::End
         }
     }
 }

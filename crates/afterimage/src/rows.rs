@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::io::Write;
 
-use afterimage_present::{PresentError, Style};
+use afterimage_present::{Content, PresentError, Style};
 use anyhow::Result;
 
 /// The form of rows.
@@ -17,6 +17,16 @@ pub enum Form {
     Bin,
 }
 
+impl Form {
+    /// What rows of this form consist of.
+    pub fn content(self) -> Content {
+        match self {
+            Self::Text | Self::Json => Content::Text,
+            Self::Bin => Content::Binary,
+        }
+    }
+}
+
 /// The destination of an answer, opened once the answer exists.
 pub trait Output {
     /// Writes a report.
@@ -25,7 +35,7 @@ pub trait Output {
     /// If `report` fails, or its output cannot be written.
     fn write(
         &self,
-        is_binary: bool,
+        content: Content,
         report: &mut dyn FnMut(&mut dyn Write) -> Result<()>,
     ) -> Result<()>;
 }
@@ -57,7 +67,7 @@ impl Rows<'_> {
         more: &str,
         mut report: impl FnMut(&mut dyn Write) -> Result<bool, PresentError>,
     ) -> Result<()> {
-        self.output.write(self.form == Form::Bin, &mut |out| {
+        self.output.write(self.form.content(), &mut |out| {
             if report(out)? {
                 writeln!(out, "… and more: see them with {more}")?;
             }

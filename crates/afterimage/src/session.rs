@@ -184,9 +184,10 @@ impl Session {
     /// for. In a program without code of the user's own, all code counts as such.
     pub(crate) fn folded<'s>(&self, source: &'s SourceMap<'s>) -> Folded<'s> {
         let folded = Folded::new(source, &self.code);
-        match folded.shows_any() {
-            true => folded,
-            false => Folded::new(source, &CodeFilter::All),
+        if folded.shows_any() {
+            folded
+        } else {
+            Folded::new(source, &CodeFilter::All)
         }
     }
 
@@ -203,9 +204,10 @@ impl Session {
         if let Some(known) = self.stretched.get() {
             return Ok(known.as_deref());
         }
-        let found = match early::is_long(self)? {
-            true => self.on_stretches(SHARE)?.map(Box::new),
-            false => None,
+        let found = if early::is_long(self)? {
+            self.on_stretches(SHARE)?.map(Box::new)
+        } else {
+            None
         };
         Ok(self.stretched.get_or_init(|| found).as_deref())
     }

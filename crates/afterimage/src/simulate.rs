@@ -3,9 +3,9 @@
 use std::io::Write;
 
 use afterimage_analyses::simulate::{
-    CacheSpec, DamagedSimulation, MissesBy, MissesPlace, SimulationWriter, SiteKind, Spec,
-    StoredSimulation, StoredSimulations, Summary, miss_rows, producers, simulate,
-    stored_simulation, stored_simulations,
+    CacheSpec, DamagedSimulation, LevelSpec, MissesBy, MissesPlace, PredictorSpec,
+    SimulationWriter, SiteKind, Spec, StoredSimulation, StoredSimulations, Summary, miss_rows,
+    producers, simulate, stored_simulation, stored_simulations,
 };
 use afterimage_analyses::slices::{SliceAbout, SliceQuery};
 use afterimage_ids::{FuncId, OpId};
@@ -26,6 +26,28 @@ use crate::monitor::Note;
 use crate::named::NamedProgram;
 use crate::steps::follow;
 use crate::text::pasted;
+
+/// The simulations of these caches and predictors, each once. The caches are the first level and
+/// the second, if any.
+///
+/// # Errors
+/// If the levels do not fit each other.
+pub fn specs(
+    caches: Option<(LevelSpec, Option<LevelSpec>)>,
+    predictors: &[PredictorSpec],
+) -> Result<Vec<Spec>> {
+    let mut specs = Vec::new();
+    if let Some((first, second)) = caches {
+        specs.push(Spec::Caches(CacheSpec::new(first, second)?));
+    }
+    for predictor in predictors {
+        let spec = Spec::Branches(*predictor);
+        if !specs.contains(&spec) {
+            specs.push(spec);
+        }
+    }
+    Ok(specs)
+}
 
 /// The default simulations: caches and a predictor like those of a present-day processor.
 ///

@@ -254,12 +254,12 @@ struct ByValues<'s, 'a> {
     bodies: &'s Bodies<'a>,
 }
 
-impl<'a> Activations<'a> for ByValues<'_, 'a> {
-    fn outer(&self, _: usize, call: &Call) -> Result<Activation<'a>> {
+impl<'s, 'a: 's> Activations<'s> for ByValues<'_, 'a> {
+    fn outer(&self, _: usize, call: &Call) -> Result<Activation<'s>> {
         Ok(Activation::at_call(self.values, self.bodies, call.time)?)
     }
 
-    fn entry(&self, call: &Call) -> Result<Activation<'a>> {
+    fn entry(&self, call: &Call) -> Result<Activation<'s>> {
         Ok(Activation::at_block(
             self.values,
             self.bodies,
@@ -270,7 +270,7 @@ impl<'a> Activations<'a> for ByValues<'_, 'a> {
     fn written(
         &self,
         call: &Call,
-        activation: &Activation<'a>,
+        activation: &Activation<'s>,
         local: u32,
     ) -> Result<Option<Written>, StateError> {
         activation.written(self.values.path(), self.bodies, call.entered, local)
@@ -292,8 +292,8 @@ impl ByStretches<'_, '_> {
     }
 }
 
-impl<'a> Activations<'a> for ByStretches<'_, 'a> {
-    fn outer(&self, number: usize, call: &Call) -> Result<Activation<'a>> {
+impl<'s, 'a: 's> Activations<'s> for ByStretches<'_, 'a> {
+    fn outer(&self, number: usize, call: &Call) -> Result<Activation<'s>> {
         let waits = self.standing.waiting.get(self.depth(number));
         let waits = waits.context("an activation that does not wait")?;
         let (function, block) = (waits.function, waits.block);
@@ -305,7 +305,7 @@ impl<'a> Activations<'a> for ByStretches<'_, 'a> {
         )?)
     }
 
-    fn entry(&self, call: &Call) -> Result<Activation<'a>> {
+    fn entry(&self, call: &Call) -> Result<Activation<'s>> {
         Ok(Activation::beginning(
             self.bodies,
             call.function,
@@ -316,7 +316,7 @@ impl<'a> Activations<'a> for ByStretches<'_, 'a> {
     fn written(
         &self,
         call: &Call,
-        activation: &Activation<'a>,
+        activation: &Activation<'s>,
         local: u32,
     ) -> Result<Option<Written>, StateError> {
         // The failure is reported instead.
@@ -329,7 +329,7 @@ impl<'a> Activations<'a> for ByStretches<'_, 'a> {
 impl<'a> ByValues<'_, 'a> {
     /// The report: from the trace alone if that is enough, otherwise by following the run to the
     /// moment.
-    fn report(&self, scene: &Scene<'_, 'a>, asked: &Asked<'_, 'a, '_>) -> Result<StateReport> {
+    fn report(&self, scene: &Scene<'_, 'a>, asked: &Asked<'_, '_>) -> Result<StateReport> {
         let recorded = Recorded::new(self.values);
         let outside = || recorded.outside();
         if let Some(report) = asked.of_contents(&recorded, &outside, &|| recorded.is_enough())? {
@@ -366,28 +366,28 @@ impl<'a> ByValues<'_, 'a> {
     }
 }
 
-/// The moment in question.
-pub(crate) struct Asked<'s, 'a, 'v> {
+/// The moment in question. `Variables` is invariant in its lifetime, hence the second one.
+struct Asked<'s, 'v> {
     query: &'s StateQuery,
-    session: &'a Session,
+    session: &'s Session,
     names: &'s Names,
-    source: &'s SourceMap<'a>,
+    source: &'s SourceMap<'s>,
     folded: &'s Folded<'s>,
     /// The source position of an operator.
     position: &'s dyn Fn(FuncId, OpId) -> Result<Option<Location>>,
     /// The number of blocks that the run executed.
     length: u64,
-    activations: &'s dyn Activations<'a>,
+    activations: &'s dyn Activations<'s>,
     variables: &'s Result<Variables<'v>, DebugError>,
     /// The activation that executes at the moment.
-    innermost: &'s Activation<'a>,
+    innermost: &'s Activation<'s>,
     /// Whether the moment is within a block.
     within: bool,
     stack: Vec<Call>,
     open: usize,
 }
 
-impl<'a> Asked<'_, 'a, '_> {
+impl Asked<'_, '_> {
     /// The report from these contents; `None` as soon as they turn out not to be enough.
     fn of_contents(
         &self,

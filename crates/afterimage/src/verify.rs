@@ -6,6 +6,7 @@ use std::sync::Arc;
 use afterimage_analyses::simulate::{Followed, verify_followed, verify_simulations};
 use afterimage_analyses::slices::verify_slices;
 use afterimage_placement::{Mode, PlanOptions, block_counts};
+use afterimage_present::counted;
 use afterimage_present::verify::{
     VerifiedPath, VerifiedSimulation, VerifiedSlice, VerifiedValues, VerifyReport,
 };
@@ -13,10 +14,11 @@ use afterimage_program::Module;
 use afterimage_record::{Cache, CheckedWords, Progress, RecordError, check, count, verify_words};
 use afterimage_replay::paths::{recorded_directory, recorded_path, verify_path};
 use afterimage_replay::values::{recorded_epochs, verify_values};
-use afterimage_trace::{Kind as Section, Rule, TraceError, TraceFile};
+use afterimage_trace::{Existing, Kind as Section, Rule, TraceError, TraceFile, repair};
 use anyhow::{Context, Result};
 
 use crate::early::verify_snapshots;
+use crate::files;
 use crate::filters::said;
 use crate::monitor::{Monitor, Work};
 use crate::path::TELLING;
@@ -29,6 +31,43 @@ pub enum Execute {
     Again,
     /// Only read the file.
     Not,
+}
+
+/// Copies everything intact in a recording to another file. Returns sentences about what was lost.
+///
+/// # Errors
+/// If the program or the description of the run is lost, the copy exists, or cannot be written.
+pub fn repaired(from: &Path, to: &Path) -> Result<Vec<String>> {
+    files::open(from)?;
+    let found = repair(from, to, Existing::Kept).map_err(|error| {
+        let place = match error {
+            TraceError::Exists => to,
+            _ => from,
+        };
+        anyhow::Error::new(error).context(place.display().to_string())
+    })?;
+    let (from, to) = (from.display(), to.display());
+    let lost = found.lost.iter().map(|lost| {
+        let which = match &lost.name {
+            Some(name) => format!("{} {name:?}", lost.kind),
+            None => lost.kind.to_string(),
+        };
+        let kept = match lost.kept {
+            0 => "left out".into(),
+            kept => format!("cut off after {}", counted(kept as u64, "chunk")),
+        };
+        format!("{from}: section {which} is {kept}: {}", lost.why)
+    });
+    let mut remarks = Vec::from_iter(lost);
+    if found.unread > 0 {
+        let bytes = counted(found.unread, "byte");
+        remarks.push(format!(
+            "{from}: the origin of {bytes} at its end is unknown"
+        ));
+    }
+    let whole = counted(found.whole, "section");
+    remarks.push(format!("{to} contains {whole} unchanged"));
+    Ok(remarks)
 }
 
 /// Verifies a recording. `module` supplies its program, and is not called if the file itself is

@@ -123,9 +123,10 @@ fn words(words: &[&str]) -> Vec<String> {
 
 fn step(at: &str, back: bool) -> Vec<String> {
     let line = ["trace", "--level", "line", "--limit", "1"];
-    let more: &[&str] = match back {
-        true => &["--to", at, "--reverse"],
-        false => &["--from", at],
+    let more: &[&str] = if back {
+        &["--to", at, "--reverse"]
+    } else {
+        &["--from", at]
     };
     words(&[&line, more].concat())
 }

@@ -9,7 +9,7 @@ use afterimage_program::{BlockKind, EdgeKind, Program};
 use afterimage_record::measure::{Compiled, Setting, compile};
 use afterimage_record::{Cache, Command, Interrupt, RecordOptions, check_blocks, count, record};
 use afterimage_rewrite::{Options, rewrite};
-use afterimage_trace::{TraceFile, TraceWriter};
+use afterimage_trace::{Existing, TraceFile, TraceWriter};
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 
@@ -113,7 +113,7 @@ struct Truth {
 
 fn truth(bytes: &[u8], program: &Program, command: &Command, folder: &Path) -> Result<Truth> {
     let path = folder.join("run.aft");
-    let out = TraceWriter::create(&path, true)?;
+    let out = TraceWriter::create(&path, Existing::Replaced)?;
     let options = RecordOptions {
         silent: true,
         clock: false,
@@ -326,7 +326,7 @@ fn recorded(
     folder: &Path,
     clock: bool,
 ) -> Result<f64> {
-    let out = TraceWriter::create(&folder.join("timed.aft"), true)?;
+    let out = TraceWriter::create(&folder.join("timed.aft"), Existing::Replaced)?;
     let options = RecordOptions {
         silent: true,
         clock,

@@ -5,7 +5,7 @@ use afterimage::addresses::{write_accessed, write_address_stats};
 use afterimage::rows::Form;
 use anyhow::{Context, Result, bail};
 
-use crate::arguments::{ReportArguments, entries};
+use crate::arguments::{ReportArguments, choices, entries};
 use crate::exit::Exit;
 use crate::lens::{session, with_whole_path};
 
@@ -57,26 +57,20 @@ pub(crate) struct Arguments {
     report: ReportArguments,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+choices! { Format => Form {
     Text,
     /// One object per line
     Json,
     /// Addresses from --all --each for other programs; see docs/TRACE.md
     Bin,
-}
+}}
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let file = &arguments.report.file;
     if arguments.format == Format::Bin && !arguments.each {
         bail!("--format bin works only with --all --each");
     }
-    let form = match arguments.format {
-        Format::Text => Form::Text,
-        Format::Json => Form::Json,
-        Format::Bin => Form::Bin,
-    };
-    let rows = &arguments.report.to.rows(form, arguments.limit);
+    let rows = &arguments.report.to.rows(arguments.format, arguments.limit);
     let query = arguments.at.as_ref().map(|at| AddressesQuery {
         at: at.clone(),
         instances: arguments.instances.clone(),

@@ -1,17 +1,18 @@
 //! Arguments shared by several commands.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use afterimage::Session;
 use afterimage::grants::Grants;
 use afterimage::launch::{LiveLens, RecordQuery};
 use afterimage::rows::{Form, Rows};
 use afterimage::settings::Settings;
 use afterimage::sources::{Moved, SourcePaths};
 use afterimage::trace::Bounds;
-use afterimage_present::{Format, Render, Style, render};
+use afterimage_present::{Content, Format, Render, Style, render};
 use afterimage_profile::CodeFilter;
 use afterimage_profile::location::{Occurrence, number};
 use anyhow::{Context, Result, bail};
@@ -88,6 +89,21 @@ pub(crate) struct ReportArguments {
     pub file: PathBuf,
 }
 
+/// The arguments of a guest.
+pub(crate) fn guest_arguments(args: &[OsString]) -> Result<Vec<String>> {
+    let args = args.iter().map(|arg| {
+        let text = arg.to_str().map(str::to_owned);
+        text.with_context(|| format!("argument {arg:?}: not UTF-8, which WASI requires"))
+    });
+    args.collect()
+}
+
+/// The first option that was given, if any.
+pub(crate) fn first_given(options: &[(&'static str, bool)]) -> Option<&'static str> {
+    let given = options.iter().find(|(_, is_given)| *is_given);
+    given.map(|(name, _)| *name)
+}
+
 /// The default number of lines of text on standard output.
 const LINES: u64 = 100;
 
@@ -100,12 +116,13 @@ impl OutputArguments {
 
     /// Writes text.
     pub(crate) fn write(&self, text: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
-        write(self.output.as_deref(), false, text)
+        write(self.output.as_deref(), Content::Text, text)
     }
 
     /// Returns the destination of rows, and their number. The default for text on standard output
     /// is a few.
-    pub(crate) fn rows(&self, form: Form, limit: Option<u64>) -> Rows<'_> {
+    pub(crate) fn rows(&self, form: impl Into<Form>, limit: Option<u64>) -> Rows<'_> {
+        let form = form.into();
         let on_screen = form == Form::Text && self.output.is_none();
         Rows {
             output: Box::new(ToFile(self.output.as_deref())),
@@ -173,6 +190,26 @@ impl SourceArguments {
     /// The places of source files: first as requested, then as in the user's settings.
     pub(crate) fn paths(&self) -> Result<SourcePaths> {
         Settings::read()?.source_paths(&self.source_path)
+    }
+}
+
+/// A report that shows source code: of which recording, whose code, and where the sources are.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ViewArguments {
+    #[command(flatten)]
+    pub code: CodeArguments,
+    #[command(flatten)]
+    sources: SourceArguments,
+    #[command(flatten)]
+    pub report: ReportArguments,
+}
+
+impl ViewArguments {
+    /// Opens the recording. Wrong options are refused first.
+    pub(crate) fn session(&self, open: impl FnOnce(&Path) -> Result<Session>) -> Result<Session> {
+        let (code, sources) = (self.code.filter()?, self.sources.paths()?);
+        let session = open(&self.report.file)?;
+        Ok(session.looking_at(code).reading(sources))
     }
 }
 
@@ -250,54 +287,36 @@ impl RunArguments {
         })
     }
 
+    /// The options that were given, each with its value.
+    fn options(&self) -> Vec<(&'static str, Option<OsString>)> {
+        let stack = Some(self.stack).filter(|stack| *stack != DEFAULT_STACK);
+        let dirs = self.dir.iter().map(|dir| ("--dir", Some(dir.into())));
+        let env = self.env.iter().map(|set| ("--env", Some(set.into())));
+        let others = [
+            ("--stdin", self.stdin.clone().map(OsString::from)),
+            ("--invoke", self.invoke.clone().map(OsString::from)),
+            ("--seed", self.seed.map(|seed| seed.to_string().into())),
+            (
+                "--timeout",
+                self.timeout.map(|limit| limit.to_string().into()),
+            ),
+            ("--stack", stack.map(|stack| stack.to_string().into())),
+        ];
+        let others = others.into_iter().filter(|(_, value)| value.is_some());
+        let clock = self.no_clock.then_some(("--no-clock", None));
+        dirs.chain(env).chain(others).chain(clock).collect()
+    }
+
     /// The same options as command-line arguments.
     pub(crate) fn words(&self) -> Vec<OsString> {
-        let mut words = Vec::new();
-        let mut option = |name: &str, value: &OsStr| {
-            words.push(OsString::from(name));
-            words.push(value.to_owned());
-        };
-        for dir in &self.dir {
-            option("--dir", dir.as_ref());
-        }
-        for variable in &self.env {
-            option("--env", variable.as_ref());
-        }
-        if let Some(stdin) = &self.stdin {
-            option("--stdin", stdin.as_ref());
-        }
-        if let Some(export) = &self.invoke {
-            option("--invoke", export.as_ref());
-        }
-        if let Some(seed) = self.seed {
-            option("--seed", seed.to_string().as_ref());
-        }
-        if let Some(timeout) = self.timeout {
-            option("--timeout", timeout.to_string().as_ref());
-        }
-        option("--stack", self.stack.to_string().as_ref());
-        if self.no_clock {
-            words.push("--no-clock".into());
-        }
-        words
+        let options = self.options().into_iter();
+        let words = options.flat_map(|(name, value)| [Some(name.into()), value]);
+        words.flatten().collect()
     }
 
     /// The first option that was given, if any.
     pub(crate) fn given(&self) -> Option<&'static str> {
-        let given = [
-            ("--dir", !self.dir.is_empty()),
-            ("--env", !self.env.is_empty()),
-            ("--stdin", self.stdin.is_some()),
-            ("--invoke", self.invoke.is_some()),
-            ("--seed", self.seed.is_some()),
-            ("--timeout", self.timeout.is_some()),
-            ("--no-clock", self.no_clock),
-            ("--stack", self.stack != DEFAULT_STACK),
-        ];
-        given
-            .into_iter()
-            .find(|option| option.1)
-            .map(|option| option.0)
+        self.options().first().map(|(name, _)| *name)
     }
 
     /// The time limit.

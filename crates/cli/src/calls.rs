@@ -1,18 +1,15 @@
 //! `afterimage calls`
 
+use afterimage::calls::{show_call, show_calls};
 use afterimage::named::{NamedProgram, with_names};
-use afterimage::path::{numbering, which_call};
 use afterimage::{ActivationQuery, Session};
-use afterimage_ids::FuncId;
-use afterimage_present::{CallReport, CallView, Render, Scene};
+use afterimage_present::Render;
 use afterimage_profile::location::Occurrence;
-use afterimage_replay::paths::{Places, kth_call};
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use crate::arguments::{ReportArguments, SourceArguments, formats, occurrence};
 use crate::exit::Exit;
-use crate::lens::traced;
-use crate::output::say_not_at_hand;
+use crate::lens;
 
 /// Show who called whom, and single calls
 ///
@@ -55,15 +52,15 @@ formats!(Text, Json, Csv);
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let sources = arguments.sources.paths()?;
-    let session = traced(&arguments.report.file)?.reading(sources.clone());
+    let session = lens::traced(&arguments.report.file)?.reading(sources);
     if arguments.lines {
         arguments.whole(&session)?;
-        say_not_at_hand(&sources, session.code());
+        lens::say_not_at_hand(&session);
         return Ok(Exit::Success);
     }
     let found = with_names(&session, |program| arguments.answer(program));
     arguments.report.named(found)?;
-    say_not_at_hand(&sources, session.code());
+    lens::say_not_at_hand(&session);
     Ok(Exit::Success)
 }
 
@@ -71,22 +68,13 @@ impl Arguments {
     fn answer(&self, program: NamedProgram<'_>) -> Result<()> {
         let function = self.function.as_deref();
         let function = function.map(|text| program.function(text)).transpose()?;
-        if let (Some(function), Some(which)) = (function, self.call) {
-            return self.one(program, function, which);
+        match (function, self.call) {
+            (Some(function), Some(which)) => {
+                let style = self.report.to.style();
+                show_call(program, function, which, style, |call| self.shown(call))
+            }
+            (only, _) => show_calls(program, only, self.top, |calls| self.shown(calls)),
         }
-        let path = program.session.path()?;
-        let graph = path.call_graph()?;
-        let totals = graph.totals();
-        let totals = totals.context("there are more calls than can be counted")?;
-        self.shown(&CallReport {
-            graph: &graph,
-            totals: &totals,
-            length: path.length(),
-            names: program.names,
-            left_out: &path.segments().directory().left_out,
-            only: function,
-            top: self.top,
-        })
     }
 
     /// One call, by its lines.
@@ -98,27 +86,6 @@ impl Arguments {
         let function = self.function.as_deref().unwrap_or_default();
         let at = format!("{function}#{number}");
         self.shown(&session.activation(&ActivationQuery::new(at))?)
-    }
-
-    /// One call.
-    fn one(&self, program: NamedProgram<'_>, function: FuncId, which: Occurrence) -> Result<()> {
-        let path = program.session.path()?;
-        let name = program.names.function(function);
-        let (kept, _) = which_call(path, function, name, which)?;
-        let number = numbering(path).of_kept(function, kept).unwrap_or(kept);
-        let (code, bytes) = (program.session.program(), program.session.bytes());
-        self.shown(&CallView {
-            calls: kth_call(path, function, kept)?,
-            number,
-            scene: Scene {
-                path,
-                names: program.names,
-                places: &Places::new(code, bytes, program.source),
-                sources: &**program.session.sources(),
-                left_out: &path.segments().directory().left_out,
-                style: self.report.to.style(),
-            },
-        })
     }
 
     fn shown(&self, report: &impl Render) -> Result<()> {

@@ -9,12 +9,12 @@ use afterimage_present::{CfgView, DynamicCfgView, Render, Whole, render};
 use afterimage_profile::location::Occurrence;
 use afterimage_program::Function;
 use afterimage_replay::paths::GraphNodes;
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 
 use crate::arguments::{choices, formats, occurrence};
 use crate::exit::Exit;
 use crate::lens::finished;
-use crate::output::{Color, pasted, write};
+use crate::output::{Color, pasted, print};
 use crate::progress::Terminal;
 
 /// Show a function's control-flow graph, or one call in it
@@ -66,33 +66,27 @@ pub(crate) struct Arguments {
 
 formats!(Text, Dot, Json);
 
-/// The nodes of a dynamic graph.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum NodesArgument {
+// The nodes of a dynamic graph.
+choices! { NodesArgument => GraphNodes {
     /// Dynamic basic blocks: chains that execute as a whole
-    Dbb,
+    #[value(name = "dbb")]
+    Dynamic,
     /// Single blocks
     Blocks,
-}
+}}
 
 // Placements of counters that need no earlier run.
 choices!(CountersArgument => Mode { Quick, Slow, Program });
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
-    let loaded = match files::kind(&arguments.program)? {
-        Kind::Program => files::program(&arguments.program)?,
-        Kind::Recording => {
-            let file = files::recording(&arguments.program)?;
-            files::recorded_program(&arguments.program, &file)?
-        }
-    };
+    let loaded = files::program_of(&arguments.program)?;
     let source = loaded.source_map(&Terminal);
     let names = loaded.names(&source);
     let id = names
         .find(&arguments.function, &source)
         .with_context(|| arguments.program.display().to_string())?;
-    let function = loaded.program.function(id).ok_or_else(|| {
-        anyhow!(
+    let function = loaded.program.function(id).with_context(|| {
+        format!(
             "{}: {} is imported, so it has no graph",
             arguments.program.display(),
             names.function(id)
@@ -110,22 +104,18 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if counters.is_some() && matches!(arguments.format, Format::Dot) {
         bail!("--counters works only with --format text and json");
     }
-    show(
-        &arguments,
-        &CfgView {
-            function,
-            name,
-            counters,
-        },
-    )?;
+    let view = CfgView {
+        function,
+        name,
+        counters,
+    };
+    show(&arguments, &view)?;
     Ok(Exit::Success)
 }
 
 fn show(arguments: &Arguments, view: &impl Render) -> Result<()> {
     let style = Color::default().style(None);
-    write(None, false, |out| {
-        Ok(render(out, view, arguments.format, style)?)
-    })
+    print(|out| Ok(render(out, view, arguments.format, style)?))
 }
 
 /// The graph of one call.
@@ -140,10 +130,7 @@ fn dynamic(arguments: &Arguments, function: &Function, name: &str) -> Result<()>
     }
     let session = finished(at)?;
     let path = session.ensure_path()?;
-    let nodes = match arguments.nodes {
-        None | Some(NodesArgument::Dbb) => GraphNodes::Dynamic,
-        Some(NodesArgument::Blocks) => GraphNodes::Blocks,
-    };
+    let nodes = arguments.nodes.unwrap_or(NodesArgument::Dynamic).into();
     let whose = match (arguments.trace, arguments.call) {
         (Some(trace), _) => GraphOf::Trace(trace),
         (None, call) => GraphOf::Call(call.unwrap_or(Occurrence::Kth(1))),

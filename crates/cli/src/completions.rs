@@ -5,7 +5,7 @@ use clap::CommandFactory;
 use clap_complete::{Shell, generate};
 
 use crate::exit::Exit;
-use crate::output::write;
+use crate::output::print;
 
 /// Write a completion script for a shell
 #[derive(Debug, clap::Args)]
@@ -26,6 +26,6 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         "afterimage",
         &mut script,
     );
-    write(None, false, |out| Ok(out.write_all(&script)?))?;
+    print(|out| Ok(out.write_all(&script)?))?;
     Ok(Exit::Success)
 }

@@ -10,8 +10,7 @@ use anyhow::{Result, bail};
 
 use crate::arguments::{ReportArguments, SourceArguments, entries, formats};
 use crate::exit::Exit;
-use crate::lens::{traced_whole, values};
-use crate::output::say_not_at_hand;
+use crate::lens::{self, traced_whole};
 
 /// Show whether variables of an optimised run are current
 ///
@@ -89,11 +88,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     }
     let sources = arguments.sources.paths()?;
     let a = traced_whole(unoptimised)?.reading(sources.clone());
-    let b = traced_whole(optimised)?.reading(sources.clone());
+    let b = traced_whole(optimised)?.reading(sources);
     refuse_unlike([&a, &b])?;
-    for session in [&a, &b] {
-        values(session)?;
-    }
+    [&a, &b].into_iter().try_for_each(lens::ensure_values)?;
     let reports = query.answer([&a, &b])?;
     let (to, format) = (&arguments.report.to, arguments.format);
     match (&arguments.var, reports.first()) {
@@ -103,6 +100,6 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         }
         _ => to.show(&CurrenciesView(&reports), format)?,
     }
-    say_not_at_hand(&sources, a.code());
+    lens::say_not_at_hand(&a);
     Ok(Exit::Success)
 }

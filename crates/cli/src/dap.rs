@@ -23,7 +23,7 @@ Configurations (launch.json):
     \"args\": [\"input.txt\"], \"dirs\": [\"data::/data\"] }")]
 pub(crate) struct Arguments {}
 
-pub(crate) fn run(_: &Arguments) -> Result<Exit> {
+pub(crate) fn run(_: Arguments) -> Result<Exit> {
     serve(BufReader::new(io::stdin()), io::stdout(), &ByCommand)?;
     Ok(Exit::Success)
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use afterimage_dataset::{DatasetQuery, Selected};
 use anyhow::{Context, Result, bail};
 
+use crate::arguments::first_given;
 use crate::exit::Exit;
 use crate::lens::{traced_whole, values};
 use crate::output::tell;
@@ -33,8 +34,8 @@ impl Arguments {
             ("--window-blocks", self.window_blocks.is_some()),
             ("--tables", !self.tables.is_empty()),
         ];
-        match given.iter().find(|(_, is_given)| *is_given) {
-            Some((option, _)) => bail!("{option} is for --format parquet"),
+        match first_given(&given) {
+            Some(option) => bail!("{option} is for --format parquet"),
             None => Ok(()),
         }
     }

@@ -11,7 +11,7 @@ use afterimage::diff::slices::{SlicesShown, write_slices};
 use afterimage::diff::versions::versions;
 use afterimage::files;
 use afterimage::sources::{FirstOf, SourcePaths};
-use afterimage_present::{NextQuestion, PresentError, render};
+use afterimage_present::{NextQuestion, PresentError, Render, render};
 use anyhow::{Result, bail};
 
 use crate::arguments::{CodeArguments, OutputArguments, SourceArguments, formats, rows};
@@ -168,10 +168,7 @@ impl Arguments {
             Programs::Alike(alike) => Some(alike),
             Programs::Versions => {
                 return versions(sessions, self.top, |view| {
-                    self.to.write(|out| {
-                        render(out, view, self.format, style)?;
-                        self.slices(out, sessions, || view.questions())
-                    })
+                    self.shown(view, sessions, || view.questions())
                 });
             }
         };
@@ -183,10 +180,23 @@ impl Arguments {
             style,
         };
         same(sessions, alike, &query, |view| {
-            self.to.write(|out| {
-                render(out, view, self.format, style)?;
-                self.slices(out, sessions, || view.questions())
-            })
+            self.shown(view, sessions, || view.questions())
+        })
+    }
+
+    /// Writes a report and, if requested, the slices of its questions.
+    fn shown(
+        &self,
+        view: &impl Render,
+        sessions: [&Session; 2],
+        questions: impl FnOnce() -> Result<Vec<NextQuestion>, PresentError>,
+    ) -> Result<()> {
+        self.to.write(|out| {
+            render(out, view, self.format, self.to.style())?;
+            if self.slice {
+                self.slices(out, sessions, &questions()?)?;
+            }
+            Ok(())
         })
     }
 
@@ -215,22 +225,19 @@ impl Arguments {
         })
     }
 
-    /// Writes the slices of some questions if requested, each with as many lines as a list shows.
+    /// Writes the slices of some questions, each with as many lines as a list shows.
     fn slices(
         &self,
         out: &mut dyn Write,
         sessions: [&Session; 2],
-        questions: impl FnOnce() -> Result<Vec<NextQuestion>, PresentError>,
+        questions: &[NextQuestion],
     ) -> Result<()> {
-        if !self.slice {
-            return Ok(());
-        }
         let shown = SlicesShown {
             limit: self.top.unwrap_or(LINES),
             style: self.to.style(),
-            ensure_values: &|session| lens::values(session).map(|_| ()),
+            ensure_values: &lens::ensure_values,
         };
-        if !write_slices(out, sessions, &questions()?, &shown)? {
+        if !write_slices(out, sessions, questions, &shown)? {
             say("--slice: the executions differ in nothing that can be sliced");
         }
         Ok(())

@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 
 use crate::arguments::{CodeArguments, SourceArguments};
 use crate::exit::Exit;
-use crate::output::{say, write};
+use crate::output::{print, say};
 
 /// Walk through a run in the browser
 ///
@@ -58,10 +58,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     };
     let explorer = Explorer::open(&arguments.file, options)?;
     let url = match &arguments.at {
-        Some(at) => format!("{}#at={}", explorer.url(), encoded(at)),
+        Some(at) => explorer.url_at(at),
         None => explorer.url(),
     };
-    write(None, false, |out| Ok(writeln!(out, "{url}")?))?;
+    print(|out| Ok(writeln!(out, "{url}")?))?;
     if !arguments.no_open && !opened(&url) {
         say("no browser could be started; open the address above");
     }
@@ -85,18 +85,4 @@ fn opened(url: &str) -> bool {
             .spawn();
         quiet.is_ok()
     })
-}
-
-/// A text in an address, after `#`.
-fn encoded(text: &str) -> String {
-    let mut encoded = String::new();
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                encoded.push(char::from(byte));
-            }
-            _ => encoded.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    encoded
 }

@@ -8,6 +8,8 @@ use afterimage::export::{ExportFormat, ExportQuery, Least};
 use afterimage::profile::CodeFilter;
 use anyhow::{Context, Result, bail};
 
+#[cfg(feature = "parquet")]
+use crate::arguments::first_given;
 use crate::arguments::{CodeArguments, StretchArguments};
 use crate::exit::Exit;
 use crate::lens::traced;
@@ -97,7 +99,7 @@ impl Arguments {
             ("--no-inlined", self.no_inlined),
             ("--code", self.code.is_given()),
         ];
-        if let Some((option, _)) = given.iter().find(|(_, is_given)| *is_given) {
+        if let Some(option) = first_given(&given) {
             bail!("{option} has no meaning for tables: --window and --tables choose among them");
         }
         let Some(folder) = &self.output else {
@@ -130,9 +132,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         depth: arguments.depth,
         least: arguments.min,
         // Formats for other tools are complete by default.
-        code: match arguments.code.is_given() {
-            true => arguments.code.filter()?,
-            false => CodeFilter::All,
+        code: if arguments.code.is_given() {
+            arguments.code.filter()?
+        } else {
+            CodeFilter::All
         },
         inlined: !arguments.no_inlined,
     };

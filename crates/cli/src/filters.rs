@@ -5,6 +5,7 @@ use afterimage::files::Loaded;
 use afterimage_record::PathFilter;
 use anyhow::Result;
 
+use crate::arguments::first_given;
 use crate::progress::Terminal;
 
 /// The part of a path, or of the values, to keep.
@@ -35,15 +36,13 @@ pub(crate) struct FilterArguments {
 impl FilterArguments {
     /// The first option that was given, if any.
     pub(crate) fn given(&self) -> Option<&'static str> {
-        let given = [
+        first_given(&[
             ("--include", !self.include.is_empty()),
             ("--exclude", !self.exclude.is_empty()),
             ("--window", self.window.is_some()),
             ("--start", self.start.is_some()),
             ("--stop", self.stop.is_some()),
-        ];
-        let mut given = given.into_iter().filter(|option| option.1);
-        given.next().map(|option| option.0)
+        ])
     }
 
     /// The filters.

@@ -8,9 +8,9 @@ use afterimage_present::document::begin;
 use afterimage_present::{InstrumentDocument, counted};
 use anyhow::{Result, bail};
 
+use crate::arguments::{choices, formats};
 use crate::exit::{Exit, Failed};
-use crate::output::{say, write, write_module};
-use crate::record::same_file;
+use crate::output::{print, say, write_module};
 
 /// Write the instrumented module for other engines and browsers
 ///
@@ -45,26 +45,21 @@ pub(crate) struct Arguments {
     program: PathBuf,
 }
 
-/// How counters are placed. (Placement by feedback cannot be had here: a dump does not hold the
-/// earlier counts that it came from.)
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Placement {
+// Placement by feedback is not offered: a dump does not hold the earlier counts that it used.
+choices! { Placement => Mode {
     /// In each function, where they are executed least
     Quick,
     /// Over the whole program at once, which needs the fewest
     Program,
     /// On every edge
-    Slow,
-}
+    #[value(name = "slow")]
+    Edges,
+}}
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Format {
-    Text,
-    Json,
-}
+formats!(Text, Json);
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
-    if same_file(&arguments.output, &arguments.program) {
+    if files::are_same(&arguments.output, &arguments.program) {
         bail!(
             "{} is the program itself; choose another name with -o",
             arguments.output.display()
@@ -74,12 +69,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         bail!("--standalone works only with --mode quick");
     }
     let loaded = files::program(&arguments.program)?;
-    let mode = match arguments.mode {
-        Placement::Quick => Mode::Quick,
-        Placement::Program => Mode::Program,
-        Placement::Slow => Mode::Edges,
-    };
-    let made = instrument(&loaded, mode, arguments.standalone);
+    let made = instrument(&loaded, arguments.mode.into(), arguments.standalone);
     let Instrumented { module, counters } = made.map_err(|error| Failed {
         exit: Exit::CannotRun,
         error: error.context(arguments.program.display().to_string()),
@@ -91,7 +81,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             arguments.output.display(),
             counted(u64::from(counters), "counter"),
         )),
-        Format::Json => write(None, false, |out| {
+        Format::Json => print(|out| {
             let document = InstrumentDocument {
                 output: arguments.output.display().to_string(),
                 bytes: module.len(),

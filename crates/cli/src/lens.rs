@@ -10,6 +10,7 @@ use afterimage_replay::{Recording, RecordingError};
 use anyhow::{Context, Result};
 
 use crate::exit::Failed;
+use crate::output;
 use crate::progress::Terminal;
 use crate::signals::StopFlag;
 
@@ -112,4 +113,14 @@ pub(crate) fn values_if_built(recording: &Recording) -> Result<Option<RecordedVa
         Err(RecordingError::NoValues) => Ok(None),
         found => Ok(Some(found?)),
     }
+}
+
+/// Builds the values of a recording that lacks them.
+pub(crate) fn ensure_values(session: &Session) -> Result<()> {
+    values(session).map(drop)
+}
+
+/// Reports which requested sources were not found, and which are damaged.
+pub(crate) fn say_not_at_hand(session: &Session) {
+    output::say_not_at_hand(session.sources().paths(), session.code());
 }

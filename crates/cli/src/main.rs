@@ -63,42 +63,59 @@ struct Cli {
     command: Command,
 }
 
-#[derive(Subcommand)]
-enum Command {
-    Record(record::Arguments),
-    Runner(runner::Arguments),
-    Profile(profile::Arguments),
-    Paths(paths::Arguments),
-    Build(build::Arguments),
-    Trace(trace::Arguments),
-    Calls(calls::Arguments),
-    Values(values::Arguments),
-    Deps(deps::Arguments),
-    Slice(slice::Arguments),
-    Why(why::Arguments),
-    WhyNot(why_not::Arguments),
-    State(state::Arguments),
-    Dap(dap::Arguments),
-    Memory(memory::Arguments),
-    Addresses(addresses::Arguments),
-    Diff(diff::Arguments),
-    Simulate(simulate::Arguments),
-    Redundancy(redundancy::Arguments),
-    Dataflow(dataflow::Arguments),
-    Currency(currency::Arguments),
-    Match(matching::Arguments),
-    Export(export::Arguments),
-    Report(report::Arguments),
-    Info(info::Arguments),
-    Verify(verify::Arguments),
-    Strip(strip::Arguments),
-    Explore(explore::Arguments),
-    Cfg(cfg::Arguments),
-    Instrument(instrument::Arguments),
-    Mcp(mcp::Arguments),
-    Places(places::Arguments),
-    Completions(completions::Arguments),
-    Man(man::Arguments),
+/// Defines the commands, each with its module.
+macro_rules! commands {
+    ($($name:ident: $module:ident,)+) => {
+        #[derive(Subcommand)]
+        enum Command {
+            $($name($module::Arguments)),+
+        }
+
+        impl Command {
+            fn run(self) -> anyhow::Result<Exit> {
+                match self {
+                    $(Self::$name(arguments) => $module::run(arguments)),+
+                }
+            }
+        }
+    };
+}
+
+commands! {
+    Record: record,
+    Runner: runner,
+    Profile: profile,
+    Paths: paths,
+    Build: build,
+    Trace: trace,
+    Calls: calls,
+    Values: values,
+    Deps: deps,
+    Slice: slice,
+    Why: why,
+    WhyNot: why_not,
+    State: state,
+    Dap: dap,
+    Memory: memory,
+    Addresses: addresses,
+    Diff: diff,
+    Simulate: simulate,
+    Redundancy: redundancy,
+    Dataflow: dataflow,
+    Currency: currency,
+    Match: matching,
+    Export: export,
+    Report: report,
+    Info: info,
+    Verify: verify,
+    Strip: strip,
+    Explore: explore,
+    Cfg: cfg,
+    Instrument: instrument,
+    Mcp: mcp,
+    Places: places,
+    Completions: completions,
+    Man: man,
 }
 
 impl Command {
@@ -141,41 +158,5 @@ fn main() -> std::process::ExitCode {
     if cli.command.is_one_question() {
         pages::small();
     }
-    let result = match cli.command {
-        Command::Record(arguments) => record::run(arguments),
-        Command::Runner(arguments) => runner::run(arguments),
-        Command::Profile(arguments) => profile::run(arguments),
-        Command::Paths(arguments) => paths::run(arguments),
-        Command::Build(arguments) => build::run(arguments),
-        Command::Trace(arguments) => trace::run(arguments),
-        Command::Calls(arguments) => calls::run(arguments),
-        Command::Values(arguments) => values::run(arguments),
-        Command::Deps(arguments) => deps::run(arguments),
-        Command::Slice(arguments) => slice::run(arguments),
-        Command::Why(arguments) => why::run(arguments),
-        Command::WhyNot(arguments) => why_not::run(arguments),
-        Command::State(arguments) => state::run(arguments),
-        Command::Dap(arguments) => dap::run(&arguments),
-        Command::Memory(arguments) => memory::run(arguments),
-        Command::Addresses(arguments) => addresses::run(arguments),
-        Command::Diff(arguments) => diff::run(arguments),
-        Command::Simulate(arguments) => simulate::run(arguments),
-        Command::Redundancy(arguments) => redundancy::run(arguments),
-        Command::Dataflow(arguments) => dataflow::run(arguments),
-        Command::Currency(arguments) => currency::run(arguments),
-        Command::Match(arguments) => matching::run(arguments),
-        Command::Export(arguments) => export::run(arguments),
-        Command::Report(arguments) => report::run(arguments),
-        Command::Info(arguments) => info::run(arguments),
-        Command::Verify(arguments) => verify::run(arguments),
-        Command::Strip(arguments) => strip::run(&arguments),
-        Command::Explore(arguments) => explore::run(arguments),
-        Command::Cfg(arguments) => cfg::run(arguments),
-        Command::Instrument(arguments) => instrument::run(arguments),
-        Command::Mcp(arguments) => mcp::run(arguments),
-        Command::Places(arguments) => places::run(&arguments),
-        Command::Completions(arguments) => completions::run(arguments),
-        Command::Man(arguments) => man::run(arguments),
-    };
-    exit::report(result).into()
+    exit::report(cli.command.run()).into()
 }

@@ -2,7 +2,7 @@
 
 use afterimage::memory::{MemoryBytes, MemoryQuery, addresses};
 use afterimage::rows::Form;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
 use crate::arguments::{ReportArguments, entries, formats};
 use crate::exit::Exit;
@@ -66,9 +66,11 @@ formats! {
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let file = &arguments.report.file;
     let session = lens::session(file)?;
-    let name = || file.display().to_string();
     if arguments.all && arguments.at.is_some() && arguments.var.is_none() {
-        bail!("{}: --all shows the whole run: leave out --at", name());
+        bail!(
+            "{}: --all shows the whole run: leave out --at",
+            file.display()
+        );
     }
     let bytes = match (&arguments.var, arguments.address) {
         (Some(expression), _) => MemoryBytes::Variable(expression.clone()),
@@ -85,27 +87,26 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         bytes,
         at: arguments.at.clone(),
     };
-    let early = match arguments.all {
-        false => session.ask_stretches(|session| query.answer(session, &|| Ok(()))),
-        true => Ok(None),
-    };
-    if let Some(report) = early.with_context(name)? {
-        arguments.report.to.show(&report, arguments.format)?;
-        return Ok(Exit::Success);
-    }
-    let traced = lens::with_whole_path(session)?;
-    let ensure = || lens::values(&traced).map(|_| ());
     if arguments.all {
+        let traced = lens::with_whole_path(session)?;
         let form = match arguments.format {
             Format::Text => Form::Text,
             Format::Json => Form::Json,
         };
         let rows = &arguments.report.to.rows(form, arguments.limit);
-        let written = query.write_accesses(&traced, &ensure, rows);
-        written.with_context(name)?;
+        let written = query.write_accesses(&traced, &|| lens::ensure_values(&traced), rows);
+        arguments.report.named(written)?;
         return Ok(Exit::Success);
     }
-    let report = query.answer(&traced, &ensure).with_context(name)?;
+    let early = session.ask_stretches(|session| query.answer(session, &|| Ok(())));
+    let report = match arguments.report.named(early)? {
+        Some(report) => report,
+        None => {
+            let traced = lens::with_whole_path(session)?;
+            let report = query.answer(&traced, &|| lens::ensure_values(&traced));
+            arguments.report.named(report)?
+        }
+    };
     arguments.report.to.show(&report, arguments.format)?;
     Ok(Exit::Success)
 }

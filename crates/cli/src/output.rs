@@ -5,11 +5,11 @@ use std::io::{IsTerminal, Write, stderr, stdout};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use afterimage::destination::{Content, Replaces, fill, to_file};
+use afterimage::destination::{Replaces, fill, to_file};
 use afterimage::rows::Output;
 use afterimage::sources::SourcePaths;
 pub(crate) use afterimage::text::{harmless, pasted};
-use afterimage_present::Style;
+use afterimage_present::{Content, Style};
 use afterimage_profile::CodeFilter;
 use anyhow::{Result, bail};
 
@@ -69,15 +69,18 @@ pub(crate) fn tell(remark: impl Display) {
 /// A file appears when it is complete; an older one stays until then.
 pub(crate) fn write(
     out: Option<&Path>,
-    binary: bool,
+    content: Content,
     report: impl FnOnce(&mut dyn Write) -> Result<()>,
 ) -> Result<()> {
-    let content = content(binary);
+    let content = match content {
+        Content::Text if COLORED.load(Ordering::Relaxed) => Content::ColoredText,
+        content => content,
+    };
     match out {
         Some(path) => to_file(path, Replaces::Files, content, report),
         None => {
             let terminal = stdout();
-            if binary && terminal.is_terminal() {
+            if content == Content::Binary && terminal.is_terminal() {
                 bail!("this format is binary: write it to a file with -o, or pipe it");
             }
             let place = || "cannot write to standard output".to_owned();
@@ -86,12 +89,9 @@ pub(crate) fn write(
     }
 }
 
-fn content(is_binary: bool) -> Content {
-    match COLORED.load(Ordering::Relaxed) {
-        _ if is_binary => Content::Binary,
-        true => Content::ColoredText,
-        false => Content::Text,
-    }
+/// Writes text to standard output.
+pub(crate) fn print(text: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    write(None, Content::Text, text)
 }
 
 /// Sends a report to this file, or to standard output.
@@ -100,10 +100,10 @@ pub(crate) struct ToFile<'p>(pub(crate) Option<&'p Path>);
 impl Output for ToFile<'_> {
     fn write(
         &self,
-        is_binary: bool,
+        content: Content,
         report: &mut dyn FnMut(&mut dyn Write) -> Result<()>,
     ) -> Result<()> {
-        write(self.0, is_binary, report)
+        write(self.0, content, report)
     }
 }
 

@@ -7,7 +7,7 @@ use afterimage_present::{
 use afterimage_replay::paths::CountOrder;
 use anyhow::Result;
 
-use crate::arguments::ReportArguments;
+use crate::arguments::{ReportArguments, choices, formats};
 use crate::exit::Exit;
 use crate::lens::finished;
 
@@ -65,33 +65,30 @@ pub(crate) struct Arguments {
     report: ReportArguments,
 }
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Form {
+choices! { Form => TraceForm {
     /// Sequences of blocks
     Blocks,
     /// Sequences of dynamic basic blocks, with dictionaries that list their blocks
-    Dbb,
+    #[value(name = "dbb")]
+    Dynamic,
     /// The steps at which each dynamic basic block runs: l, l:h or l:h:s
-    Twpp,
-}
+    #[value(name = "twpp")]
+    Timestamped,
+}}
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Order {
+choices! { Order => CountOrder {
     /// Most calls first
     Calls,
     /// Most executed blocks first
     Blocks,
     /// Most unique path traces first
-    Traces,
+    #[value(name = "traces")]
+    Paths,
     /// In program order
     Program,
-}
+}}
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    Text,
-    Json,
-}
+formats!(Text, Json);
 
 /// The default number of rows in text.
 const TEXT_ROWS: usize = 25;
@@ -99,11 +96,7 @@ const TEXT_ROWS: usize = 25;
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let session = finished(&arguments.report.file)?;
     let style = arguments.report.to.style();
-    let form = match arguments.form {
-        None | Some(Form::Blocks) => TraceForm::Blocks,
-        Some(Form::Dbb) => TraceForm::Dynamic,
-        Some(Form::Twpp) => TraceForm::Timestamped,
-    };
+    let form = arguments.form.unwrap_or(Form::Blocks).into();
     let whole = if arguments.whole {
         Whole::All
     } else {
@@ -131,18 +124,12 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
 
 impl Arguments {
     fn query(&self) -> PathsQuery {
-        let order = match self.sort {
-            None | Some(Order::Calls) => CountOrder::Calls,
-            Some(Order::Blocks) => CountOrder::Blocks,
-            Some(Order::Traces) => CountOrder::Paths,
-            Some(Order::Program) => CountOrder::Program,
-        };
         let text = self.format == Format::Text;
         PathsQuery {
             about: match &self.find {
                 Some(text) => PathsAbout::Occurrences(text.clone()),
                 None if self.hot => PathsAbout::Hot,
-                None => PathsAbout::Traces(order),
+                None => PathsAbout::Traces(self.sort.map(CountOrder::from).unwrap_or_default()),
             },
             function: self.function.clone(),
             top: self.top.or(text.then_some(TEXT_ROWS)),

@@ -5,7 +5,7 @@ use clap::CommandFactory;
 
 use crate::Cli;
 use crate::exit::Exit;
-use crate::output::write;
+use crate::output::print;
 
 /// How to write places in a program and moments of a run
 ///
@@ -42,12 +42,10 @@ Examples:
 pub(crate) struct Arguments {}
 
 /// Prints the page, which is this command's own help.
-pub(crate) fn run(_: &Arguments) -> Result<Exit> {
+pub(crate) fn run(_: Arguments) -> Result<Exit> {
     let mut command = Cli::command();
     let page = command.find_subcommand_mut("places");
     let page = page.map(|page| page.render_long_help().to_string());
-    write(None, false, |out| {
-        Ok(out.write_all(page.unwrap_or_default().as_bytes())?)
-    })?;
+    print(|out| Ok(out.write_all(page.unwrap_or_default().as_bytes())?))?;
     Ok(Exit::Success)
 }

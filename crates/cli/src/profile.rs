@@ -7,9 +7,9 @@ use afterimage::counted::{Counted, Profiled, nothing_runs, recordings, refuse_wi
 use afterimage::files::{self, Kind};
 use afterimage::launch::RecordQuery;
 use afterimage::{CounterPlacement, Counting, ProfileQuery, Session};
-use afterimage_present::{ProfileView, render};
+use afterimage_present::{Content, ProfileView, render};
 use afterimage_profile::{By, CodeFilter, Sort};
-use afterimage_trace::TraceWriter;
+use afterimage_trace::{Existing, TraceWriter};
 use anyhow::{Context, Result, bail};
 use clap::ArgMatches;
 
@@ -136,18 +136,17 @@ choices! { SortArgument => Sort {
     Program,
 }}
 
-/// How counters are placed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum ModeArgument {
+choices! { ModeArgument => CounterPlacement {
     /// In each function, where they are executed least
     Quick,
     /// Like program, and also in every block, to check the derived counts
-    Slow,
+    #[value(name = "slow")]
+    Checked,
     /// Where the counts of an earlier run suggest
     Feedback,
     /// Over the whole program at once, which needs the fewest
     Program,
-}
+}}
 
 formats! {
     Text,
@@ -223,7 +222,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
             leave_scratch(folder.path().to_owned());
             let recording = folder.path().join("run.aft");
-            let out = TraceWriter::create(&recording, false)
+            let out = TraceWriter::create(&recording, Existing::Kept)
                 .context("cannot make a temporary recording")?;
             let recorded = execute(&loaded, &query, watch, &out)?;
             drop(out);
@@ -237,9 +236,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             counted.with_whole_lines(&session, whole)
         }
     };
-    match arguments.compare.is_empty() {
-        true => counted.ask(&Terminal, |profiled| arguments.report(profiled))?,
-        false => arguments.compare_with(&counted, open)?,
+    if arguments.compare.is_empty() {
+        counted.ask(&Terminal, |profiled| arguments.report(profiled))?
+    } else {
+        arguments.compare_with(&counted, open)?
     }
     // Annotated source lists them itself, and lcov leaves them out.
     if !arguments.annotate && arguments.format != Format::Lcov {
@@ -267,10 +267,7 @@ impl Arguments {
                     --weights FILE.aft"
                 )
             }
-            (None | Some(ModeArgument::Feedback), Some(_)) => CounterPlacement::Feedback,
-            (Some(ModeArgument::Quick), _) => CounterPlacement::Quick,
-            (Some(ModeArgument::Slow), _) => CounterPlacement::Checked,
-            (Some(ModeArgument::Program), _) => CounterPlacement::Program,
+            (mode, _) => mode.map_or(CounterPlacement::Feedback, CounterPlacement::from),
         };
         let earlier = self.weights.as_deref().map(files::recording).transpose()?;
         let weights = self.weights.as_deref().zip(earlier.as_ref());
@@ -293,20 +290,17 @@ impl Arguments {
 
     fn query(&self) -> Result<ProfileQuery> {
         let for_people = self.format == Format::Text;
+        // Formats for programs are complete, and so is a table about named functions.
+        let is_filtered = for_people && self.function.is_empty()
+            || self.format == Format::Html
+            || self.code.is_given()
+            || self.path.is_some();
         let query = ProfileQuery {
             by: self.by.map(By::from).unwrap_or_default(),
             sort: self.sort.map(Sort::from),
             top: self.top,
             functions: self.function.clone(),
-            // Formats for programs are complete, and so is a table about named functions.
-            code: match for_people && self.function.is_empty()
-                || self.format == Format::Html
-                || self.code.is_given()
-                || self.path.is_some()
-            {
-                true => Some(self.filter()?),
-                false => None,
-            },
+            code: is_filtered.then(|| self.filter()).transpose()?,
         };
         Ok(if for_people {
             query.for_people()
@@ -337,6 +331,11 @@ impl Arguments {
             let without = profiled.without_lines(&options.scope);
             without.into_iter().for_each(say);
         }
+        let about = || self.file.display().to_string();
+        let content = match self.format {
+            Format::Pprof => Content::Binary,
+            _ => Content::Text,
+        };
         let view = ProfileView {
             profile: &profiled.profile,
             options,
@@ -345,19 +344,13 @@ impl Arguments {
             title: profiled.title(),
             sources: profiled.sources(),
         };
-        write(out, self.format == Format::Pprof, |out| {
-            let written = render(out, &view, self.format, style);
-            written.with_context(|| self.file.display().to_string())
+        write(out, content, |out| {
+            render(out, &view, self.format, style).with_context(about)
         })?;
         if self.format == Format::Lcov {
-            let files = view
-                .files()
-                .with_context(|| self.file.display().to_string())?;
-            profiled
-                .sources()
-                .left_out(&files)
-                .into_iter()
-                .for_each(say);
+            let files = view.files().with_context(about)?;
+            let left_out = profiled.sources().left_out(&files);
+            left_out.into_iter().for_each(say);
         }
         Ok(())
     }

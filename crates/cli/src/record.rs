@@ -5,20 +5,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use afterimage::files::{self, Loaded};
-use afterimage::launch::{self, LiveLens, RecordQuery};
+use afterimage::launch::{self, Existing, LiveLens, RecordQuery};
 use afterimage::recorded::{literal, remark};
 use afterimage::sources::{Embedding, SourceFiles};
 use afterimage_present::{counted, size};
 use afterimage_record::{PathFilter, RecordError, Recorded, Repeating};
 use afterimage_trace::{Ending, Interrupter, TraceWriter};
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use clap::Args as _;
 
-use crate::arguments::{RunArguments, SourceArguments};
+use crate::arguments::{RunArguments, SourceArguments, guest_arguments};
 use crate::build;
 use crate::exit::{Exit, Failed};
 use crate::filters::FilterArguments;
-use crate::output::{be_quiet, pasted, say, tell, write};
+use crate::output::{be_quiet, pasted, print, say, tell};
 use crate::progress::{Bar, Terminal};
 use crate::signals::{Watch, leave_last_words};
 
@@ -97,9 +97,7 @@ impl Arguments {
             run,
         }
     }
-}
 
-impl Arguments {
     /// Returns the sources to embed, if any.
     fn embedding(&self, loaded: &Loaded) -> Result<Option<Embedding>> {
         if self.sources.is_empty() {
@@ -115,12 +113,6 @@ impl Arguments {
     }
 }
 
-/// Embeds source files. Reports what could not be embedded.
-fn embed(embedding: &Embedding, out: &TraceWriter) -> Result<()> {
-    embedding.write(out)?.into_iter().for_each(say);
-    Ok(())
-}
-
 /// The lenses that can be built during the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Lens {
@@ -134,32 +126,9 @@ pub(crate) enum Lens {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
-    let (program, args) = arguments
-        .guest
-        .split_first()
-        .ok_or_else(|| anyhow!("name a program"))?;
+    let (program, args) = arguments.guest.split_first().context("name a program")?;
     let program = Path::new(program);
-    // Everything after the program belongs to the guest anyway; a -- right after it only repeats
-    // that.
-    let args = match args.strip_prefix(&[OsString::from("--")]) {
-        Some(args) => args,
-        None => {
-            let ours = args.iter().take_while(|arg| *arg != "--");
-            if let Some(option) = ours.into_iter().find(|arg| is_own_option(arg)) {
-                say(format_args!(
-                    "{} comes after the program, so the guest gets it; put our options before \
-                     the program (or -- right after the program, if you mean the guest)",
-                    option.display()
-                ));
-            }
-            args
-        }
-    };
-    let args = args.iter().map(|arg| {
-        let text = arg.to_str().map(str::to_owned);
-        text.ok_or_else(|| anyhow!("argument {arg:?}: not UTF-8, which WASI requires"))
-    });
-    let args = args.collect::<Result<Vec<_>>>()?;
+    let args = guest_arguments(after_dashes(args))?;
     let loaded = files::program(program)?;
     let filter = arguments.filters.path(&loaded)?;
     if let (Some(option), None | Some(Lens::Counts)) = (arguments.filters.given(), arguments.lens) {
@@ -171,13 +140,11 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let path = match &arguments.output {
         Some(path) => path.clone(),
         None => {
-            let stem = program
-                .file_stem()
-                .ok_or_else(|| anyhow!("name the recording with -o"))?;
+            let stem = program.file_stem().context("name the recording with -o")?;
             PathBuf::from(stem).with_extension("aft")
         }
     };
-    if same_file(&path, program) {
+    if files::are_same(&path, program) {
         bail!(
             "{} is the program itself; choose another name with -o",
             path.display()
@@ -200,21 +167,31 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     }
     // Before there is a file: a signal leaves none without an end.
     let watch = Watch::start(query.has_clock())?;
-    let out = launch::create(&path, arguments.force)?;
-    if let Some(embedding) = &embedding
-        && let Err(error) = embed(embedding, &out)
-    {
-        let _ = out.discard();
-        return Err(error.context(path.display().to_string()));
+    let existing = if arguments.force {
+        Existing::Replaced
+    } else {
+        Existing::Kept
+    };
+    let out = launch::create(&path, existing)?;
+    if let Some(embedding) = &embedding {
+        match embedding.write(&out) {
+            Ok(left_out) => left_out.into_iter().for_each(say),
+            Err(error) => {
+                let _ = out.discard();
+                return Err(error.context(path.display().to_string()));
+            }
+        }
     }
     let recorded = match execute(&loaded, &query, watch, &out) {
         Ok(recorded) => recorded,
         Err(error) => {
             // Nothing ran, or the result is unusable, so no partial file is left. A file that could
             // not be written to its end stays.
+            let is_write = |cause: &_| matches!(cause, RecordError::Trace(_));
             if !error
                 .chain()
-                .any(|cause| matches!(cause.downcast_ref(), Some(RecordError::Trace(_))))
+                .filter_map(|cause| cause.downcast_ref())
+                .any(is_write)
             {
                 let _ = out.discard();
             }
@@ -222,7 +199,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         }
     };
     if arguments.run.invoke.is_some() {
-        write(None, false, |out| {
+        print(|out| {
             for result in &recorded.results {
                 writeln!(out, "{}", literal(result))?;
             }
@@ -230,11 +207,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         })?;
     }
     // Only failures are reported.
-    let is_well = matches!(
-        recorded.end.ending,
-        Ending::Returned | Ending::Exited { .. }
-    );
-    if arguments.quiet && is_well {
+    if arguments.quiet
+        && let Ending::Returned | Ending::Exited { .. } = recorded.end.ending
+    {
         be_quiet();
     }
     let calls: u64 = recorded.end.host_call_counts.iter().sum();
@@ -252,16 +227,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         format!(" ({})", size(bytes))
     };
     let makes_path = query.lens == LiveLens::Path;
-    if arguments.quiet {
-        let size = if makes_path {
-            String::new()
-        } else {
-            in_bytes()
-        };
-        tell_recorded(&size);
-        be_quiet();
-    } else if !makes_path {
+    if !makes_path {
         tell_recorded(&in_bytes());
+    } else if arguments.quiet {
+        tell_recorded("");
+    }
+    if arguments.quiet {
+        be_quiet();
     }
     if makes_path {
         drop(out);
@@ -292,9 +264,21 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     Ok(Exit::of_guest(&recorded.end))
 }
 
-/// Whether two paths lead to the same file.
-pub(crate) fn same_file(a: &Path, b: &Path) -> bool {
-    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
+/// The arguments of the guest. Everything after the program is one; a -- right after it only repeats
+/// that. Reports an option that may have been meant for us.
+fn after_dashes(args: &[OsString]) -> &[OsString] {
+    if let Some(args) = args.strip_prefix(&[OsString::from("--")]) {
+        return args;
+    }
+    let mut ours = args.iter().take_while(|arg| *arg != "--");
+    if let Some(option) = ours.find(|arg| is_own_option(arg)) {
+        say(format_args!(
+            "{} comes after the program, so the guest gets it; put our options before \
+             the program (or -- right after the program, if you mean the guest)",
+            option.display()
+        ));
+    }
+    args
 }
 
 /// Whether a word would be an option of ours before the program. A short one with its value, such
@@ -339,15 +323,7 @@ pub(crate) fn execute(
         }
         Err(error) => {
             let exit = match error.downcast_ref() {
-                Some(
-                    RecordError::UnknownImport { .. }
-                    | RecordError::ImportType { .. }
-                    | RecordError::NoMemory
-                    | RecordError::NoExport { .. }
-                    | RecordError::Rewrite(_)
-                    | RecordError::Compile(_)
-                    | RecordError::Instantiate(_),
-                ) => Exit::CannotRun,
+                Some(error) if error.is_of_program() => Exit::CannotRun,
                 Some(RecordError::Interrupted | RecordError::CompileTimeout) => {
                     stopped_by(interrupt.requested())
                 }

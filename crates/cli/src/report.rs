@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use afterimage_explorer::{Report, written};
+use afterimage_present::Content;
 use anyhow::Result;
 
 use crate::arguments::{CodeArguments, SourceArguments};
 use crate::exit::Exit;
 use crate::lens;
-use crate::output::{say_not_at_hand, write};
+use crate::output::write;
 
 /// Write a page about a run that you can send
 ///
@@ -44,7 +45,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let (code, sources) = (arguments.code.filter()?, arguments.sources.paths()?);
     let session = lens::finished(&arguments.file)?;
-    let session = session.looking_at(code.clone()).reading(sources.clone());
+    let session = session.looking_at(code).reading(sources);
     let report = Report {
         why: arguments.why,
         slices: arguments.slice,
@@ -52,9 +53,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     // Nothing is written if something has no answer.
     let mut page = Vec::new();
     written(&mut page, &session, &report)?;
-    write(arguments.output.as_deref(), false, |out| {
+    write(arguments.output.as_deref(), Content::Text, |out| {
         Ok(out.write_all(&page)?)
     })?;
-    say_not_at_hand(&sources, &code);
+    lens::say_not_at_hand(&session);
     Ok(Exit::Success)
 }

@@ -5,13 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use afterimage::files;
-use afterimage::harness::{Harness, Runner};
-use anyhow::{Context, Result, anyhow};
+use afterimage::harness::{Harness, Runner, is_libtest};
+use anyhow::{Context, Result};
 
-use crate::arguments::RunArguments;
+use crate::arguments::{RunArguments, guest_arguments};
 use crate::exit::Exit;
-use crate::output::write;
+use crate::output::print;
 use crate::progress::Terminal;
 use crate::record;
 
@@ -50,11 +49,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let (program, args) = arguments.guest.split_first().context("name a program")?;
     let program = Path::new(program);
-    let args = args.iter().map(|arg| {
-        let text = arg.to_str().map(str::to_owned);
-        text.ok_or_else(|| anyhow!("argument {}: not UTF-8", arg.display()))
-    });
-    let args = args.collect::<Result<Vec<_>>>()?;
+    let args = guest_arguments(args)?;
     let stem = program.file_stem().context("name a program")?;
     let folder = match &arguments.output {
         Some(folder) => folder.clone(),
@@ -63,7 +58,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let cannot = || format!("cannot make the folder {}", folder.display());
     fs::create_dir_all(&folder).with_context(cannot)?;
     let is_harness = !args.iter().any(|arg| arg == "--bench" || arg == "--list");
-    if is_harness && is_libtest(program)? {
+    if is_harness && is_libtest(program, &Terminal)? {
         let run = &arguments.run;
         let harness = Harness {
             program,
@@ -72,28 +67,20 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             runner: &ByThis { program, run },
         };
         // As libtest.
-        return Ok(match harness.run(&args)? {
-            true => Exit::Success,
-            false => Exit::Guest(101),
+        return Ok(if harness.run(&args)? {
+            Exit::Success
+        } else {
+            Exit::Guest(101)
         });
     }
     let recording = folder.join(stem).with_extension("aft");
     let query = record::Arguments::of(program, &args, recording.clone(), arguments.run);
     let exit = record::run(query)?;
     // A list of tests needs no explanation.
-    if !is_harness && exit == Exit::Success && is_libtest(program)? {
+    if !is_harness && exit == Exit::Success && is_libtest(program, &Terminal)? {
         let _ = fs::remove_file(&recording);
     }
     Ok(exit)
-}
-
-/// Whether a program is the test harness of a crate.
-fn is_libtest(program: &Path) -> Result<bool> {
-    let loaded = files::program(program)?;
-    let source = loaded.source_map(&Terminal);
-    let names = loaded.names(&source);
-    let mut functions = names.functions();
-    Ok(functions.any(|function| names.function(function).starts_with("test::test_main")))
 }
 
 /// Records tests by this program.
@@ -121,7 +108,7 @@ impl Runner for ByThis<'_> {
     }
 
     fn print(&self, text: &str) -> Result<()> {
-        write(None, false, |out| Ok(write!(out, "{text}")?))
+        print(|out| Ok(write!(out, "{text}")?))
     }
 }
 

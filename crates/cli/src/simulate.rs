@@ -3,10 +3,10 @@
 use afterimage::Session;
 use afterimage::files;
 use afterimage::named::{NamedProgram, with_names};
-use afterimage::simulate::{self, default_specs, missed};
+use afterimage::simulate::{self, default_specs, missed, specs};
 use afterimage_analyses::simulate::{
-    CacheSpec, LevelSpec, MissesBy, PredictorSpec, Spec, StoredSimulation, StoredSimulations,
-    Summary, stored_simulations,
+    LevelSpec, MissesBy, PredictorSpec, Spec, StoredSimulation, StoredSimulations, Summary,
+    stored_simulations,
 };
 use afterimage_present::{HistoriesView, MissesView, Render, WorstView, shell_name};
 use afterimage_profile::location::{Place, Resolved};
@@ -107,7 +107,8 @@ const LINES: u64 = 100;
 const SITES: u64 = 5;
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
-    let mut specs = arguments.specs()?;
+    let caches = arguments.cache.map(|first| (first, arguments.cache2));
+    let mut specs = specs(caches, &arguments.branch_predictor)?;
     let at = &arguments.report.file;
     let is_new = || -> Result<bool> {
         let StoredSimulations { sound, damaged } = stored_simulations(&files::recording(at)?)?;
@@ -123,21 +124,6 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
 }
 
 impl Arguments {
-    /// The simulations to make; empty for all stored ones.
-    fn specs(&self) -> Result<Vec<Spec>> {
-        let mut specs = Vec::new();
-        if let Some(first) = self.cache {
-            specs.push(Spec::Caches(CacheSpec::new(first, self.cache2)?));
-        }
-        for predictor in &self.branch_predictor {
-            let spec = Spec::Branches(*predictor);
-            if !specs.contains(&spec) {
-                specs.push(spec);
-            }
-        }
-        Ok(specs)
-    }
-
     fn answer(&self, session: &Session, mut specs: Vec<Spec>) -> Result<()> {
         let is_live = files::recorder(&self.report.file, session.file()).is_some();
         if is_live && (self.at.is_some() || self.worst) {

@@ -11,15 +11,13 @@ use afterimage::slice::{self, FoundSlice, Wanted};
 use afterimage::why::show::chain;
 use afterimage::{SliceAbout, SliceAlong, SliceQuery};
 use afterimage_analyses::slices::{Algorithm as Exactness, Direction};
-use afterimage_present::{SliceRows, SliceView, grouped, render, shell_word};
-use anyhow::{Context, Result, bail};
+use afterimage_present::{Content, SliceRows, SliceView, grouped, render, shell_word};
+use anyhow::{Result, bail};
 
-use crate::arguments::{
-    CodeArguments, ReportArguments, SourceArguments, choices, entries, formats,
-};
+use crate::arguments::{ViewArguments, choices, formats, rows};
 use crate::exit::Exit;
 use crate::lens;
-use crate::output::{pasted, say, say_not_at_hand, write};
+use crate::output::{pasted, say, write};
 
 /// Show everything an execution depends on, or that depends on it
 ///
@@ -96,7 +94,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=SliceQuery::DEEPEST.into()), conflicts_with = "chop")]
     depth: Option<u8>,
     /// Keep the slice in the recording under this name; the same question is then answered at once
-    #[arg(long, value_name = "NAME", value_parser = name)]
+    #[arg(long, value_name = "NAME", value_parser = slice::name)]
     save: Option<String>,
     /// Show the slice kept under this name; not with options that select a slice, nor with --save
     /// or --chain
@@ -113,17 +111,13 @@ pub(crate) struct Arguments {
     #[arg(long)]
     annotate: bool,
     /// Show at most N rows of text [default: 200 on standard output]; not with --annotate
-    #[arg(long, value_name = "N", value_parser = entries, conflicts_with = "annotate")]
-    limit: Option<u64>,
+    #[arg(long, value_name = "N", value_parser = rows, conflicts_with = "annotate")]
+    limit: Option<usize>,
     /// Output format
     #[arg(long, default_value = "text")]
     format: Format,
     #[command(flatten)]
-    code: CodeArguments,
-    #[command(flatten)]
-    sources: SourceArguments,
-    #[command(flatten)]
-    report: ReportArguments,
+    view: ViewArguments,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -154,17 +148,15 @@ choices! { Algorithm => Exactness {
 }}
 
 /// The default number of rows of text on standard output.
-const ROWS: u64 = 200;
+const ROWS: usize = 200;
 
 /// The number of edges that Graphviz lays out within seconds.
 const MANY_EDGES: usize = 20_000;
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let wanted = arguments.wanted()?;
-    let file = &arguments.report.file;
-    let (code, sources) = (arguments.code.filter()?, arguments.sources.paths()?);
-    let session = lens::finished(file)?;
-    let session = session.looking_at(code).reading(sources.clone());
+    let report = &arguments.view.report;
+    let session = arguments.view.session(lens::finished)?;
     let places = [arguments.at.as_deref(), arguments.chop.as_deref()];
     check::places(&session, Needs::Values, places.into_iter().flatten())?;
     if arguments.trap {
@@ -175,8 +167,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         let early = session.ask_stretches(|session| {
             slice::find(session, &wanted, None, |found| arguments.shown(found))
         });
-        if early.with_context(|| file.display().to_string())?.is_some() {
-            say_not_at_hand(&sources, session.code());
+        if report.named(early)?.is_some() {
+            lens::say_not_at_hand(&session);
             return Ok(Exit::Success);
         }
     }
@@ -186,8 +178,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     };
     let save = arguments.save.as_deref();
     let shown = slice::find(&session, &wanted, save, |found| arguments.shown(found));
-    shown.with_context(|| file.display().to_string())?;
-    say_not_at_hand(&sources, session.code());
+    report.named(shown)?;
+    lens::say_not_at_hand(&session);
     Ok(Exit::Success)
 }
 
@@ -267,11 +259,9 @@ impl Arguments {
 
     fn limit(&self) -> usize {
         let on_screen =
-            self.format == Format::Text && self.report.to.output.is_none() && !self.annotate;
+            self.format == Format::Text && self.view.report.to.output.is_none() && !self.annotate;
         let limit = self.limit.or(on_screen.then_some(ROWS));
-        limit.map_or(usize::MAX, |limit| {
-            usize::try_from(limit).unwrap_or(usize::MAX)
-        })
+        limit.unwrap_or(usize::MAX)
     }
 
     /// Shows a slice, and stores it if requested.
@@ -307,8 +297,11 @@ impl Arguments {
             sources: found.sources(),
             edges,
         };
-        let (output, style) = (self.report.to.output.as_deref(), self.report.to.style());
-        let written = write(output, false, |out| {
+        let (output, style) = (
+            self.view.report.to.output.as_deref(),
+            self.view.report.to.style(),
+        );
+        let written = write(output, Content::Text, |out| {
             render(out, &view, self.format, style)?;
             match found.scene.filter(|_| self.chain) {
                 Some(scene) => self.chain(scene, out),
@@ -322,7 +315,7 @@ impl Arguments {
                 "kept as {name:?}: {} statements; show it again with: afterimage slice {} \
                  --saved {}",
                 grouped(report.statements.len() as u64),
-                pasted(&self.report.file),
+                pasted(&self.view.report.file),
                 shell_word(name)
             ));
         }
@@ -330,20 +323,11 @@ impl Arguments {
     }
 
     fn chain(&self, scene: &Scene<'_, '_>, out: &mut dyn Write) -> Result<()> {
-        let file = &self.report.file;
+        let file = &self.view.report.file;
         let at = self.at.as_deref().unwrap_or_default();
         let about = (self.var.as_deref(), self.operand.as_deref());
         writeln!(out)?;
         chain(out, scene, at, about).map_err(|error| and_why_not(error, file, at))
-    }
-}
-
-/// Parses a name for a stored slice.
-fn name(text: &str) -> Result<String, String> {
-    if text.chars().any(char::is_control) || text.is_empty() || text.len() > 255 {
-        Err("a name must have 1 to 255 bytes, and no control characters".to_owned())
-    } else {
-        Ok(text.to_owned())
     }
 }
 

@@ -5,7 +5,7 @@ use afterimage::check::{self, Needs};
 use afterimage::files;
 use anyhow::Result;
 
-use crate::arguments::{CodeArguments, ReportArguments, SourceArguments, formats};
+use crate::arguments::{ViewArguments, formats};
 use crate::exit::Exit;
 use crate::lens;
 
@@ -58,11 +58,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "text")]
     format: Format,
     #[command(flatten)]
-    code: CodeArguments,
-    #[command(flatten)]
-    sources: SourceArguments,
-    #[command(flatten)]
-    report: ReportArguments,
+    view: ViewArguments,
 }
 
 formats!(Text, Json);
@@ -76,10 +72,8 @@ fn depth(text: &str) -> Result<usize, String> {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
-    files::ended(&arguments.report.file)?;
-    let (code, sources) = (arguments.code.filter()?, arguments.sources.paths()?);
-    let session = lens::session(&arguments.report.file)?;
-    let session = session.looking_at(code).reading(sources);
+    files::ended(&arguments.view.report.file)?;
+    let session = arguments.view.session(lens::session)?;
     check::places(&session, Needs::Values, [arguments.at.as_str()])?;
     let query = StateQuery {
         at: arguments.at,
@@ -91,6 +85,6 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         Some(view) => view,
         None => lens::answered(session, |session| session.state(&query))?,
     };
-    arguments.report.to.show(&view, arguments.format)?;
+    arguments.view.report.to.show(&view, arguments.format)?;
     Ok(Exit::Success)
 }

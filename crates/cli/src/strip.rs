@@ -44,7 +44,7 @@ pub(crate) struct Arguments {
     file: PathBuf,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<Exit> {
+pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     files::open(&arguments.file)?;
     let stop = StopFlag::watch()?;
     let Some(output) = &arguments.output else {
@@ -92,9 +92,10 @@ fn copy(from: &Path, to: &Path, stop: &StopFlag) -> Result<()> {
 
 fn stripped(at: &Path, inputs: bool, stop: &StopFlag) -> Result<Exit> {
     let flag = stop.flag();
-    let done = match inputs {
-        true => strip_inputs(at, &Terminal, flag).map(|(stripped, kept)| (stripped, Some(kept))),
-        false => strip(at, &Terminal, flag).map(|stripped| (stripped, None)),
+    let done = if inputs {
+        strip_inputs(at, &Terminal, flag).map(|(stripped, kept)| (stripped, Some(kept)))
+    } else {
+        strip(at, &Terminal, flag).map(|stripped| (stripped, None))
     };
     let (Stripped { before, after }, kept) = done.map_err(|error| if_stopped(stop, error))?;
     let file = at.display();
@@ -109,13 +110,14 @@ fn stripped(at: &Path, inputs: bool, stop: &StopFlag) -> Result<Exit> {
              be repeated"
         ));
     }
-    match before == after {
-        true => tell(format_args!("{file}: there is nothing to remove")),
-        false => tell(format_args!(
+    if before == after {
+        tell(format_args!("{file}: there is nothing to remove"))
+    } else {
+        tell(format_args!(
             "{file}: now {}, was {}",
             size(after),
             size(before)
-        )),
+        ))
     }
     Ok(Exit::Success)
 }

@@ -4,15 +4,13 @@ use std::sync::Arc;
 
 use afterimage::check::{self, Needs};
 use afterimage::rows::Form;
-use afterimage::trace::{Level as By, StepInto, TraceQuery};
+use afterimage::trace::{StepInto, TraceQuery};
 use anyhow::{Result, bail};
 
-use crate::arguments::{
-    CodeArguments, ReportArguments, SourceArguments, StretchArguments, entries,
-};
+use crate::arguments::{StretchArguments, ViewArguments, choices, entries};
 use crate::exit::Exit;
-use crate::lens::{self, session, with_path};
-use crate::output::{say_not_at_hand, write};
+use crate::lens::{self, with_path};
+use crate::output::write;
 
 /// Show what a run executed, in order
 ///
@@ -78,15 +76,10 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "text")]
     format: Format,
     #[command(flatten)]
-    code: CodeArguments,
-    #[command(flatten)]
-    sources: SourceArguments,
-    #[command(flatten)]
-    report: ReportArguments,
+    view: ViewArguments,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Level {
+choices! { Level => afterimage::trace::Level {
     /// A basic block
     Block,
     /// A path: blocks without a call in between, up to a loop's next iteration
@@ -99,16 +92,15 @@ enum Level {
     Statement,
     /// A load, a store, a bulk operation, or an access by the host
     Memory,
-}
+}}
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+choices! { Format => Form {
     Text,
     /// One object per line
     Json,
     /// Fixed records for other programs; see docs/TRACE.md
     Bin,
-}
+}}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Limit {
@@ -134,7 +126,7 @@ impl Arguments {
     fn entries(&self) -> Option<u64> {
         let StretchArguments { from, to } = &self.stretch;
         let whole = self.last.is_some() || from.is_some() && to.is_some();
-        let is_long = self.format == Format::Text && !whole && self.report.to.output.is_none();
+        let is_long = self.format == Format::Text && !whole && self.view.report.to.output.is_none();
         match self.limit {
             Some(Limit::Entries(entries)) => Some(entries),
             None if is_long => Some(LINES),
@@ -151,14 +143,7 @@ impl Arguments {
             last: self.last,
             reverse: self.reverse,
             function: self.function.clone(),
-            level: match self.level {
-                Level::Block => By::Block,
-                Level::Path => By::Path,
-                Level::Call => By::Call,
-                Level::Line => By::Line,
-                Level::Statement => By::Statement,
-                Level::Memory => By::Memory,
-            },
+            level: self.level.into(),
             depth: self.depth.unwrap_or(levels),
             into: match &self.into {
                 Some(function) => StepInto::Function(function.clone()),
@@ -174,19 +159,11 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     check(&arguments)?;
     let query = arguments.query();
     query.check()?;
-    let (code, sources) = (arguments.code.filter()?, arguments.sources.paths()?);
-    let session = session(&arguments.report.file)?;
-    let session = session.looking_at(code.clone()).reading(sources.clone());
+    let report = &arguments.view.report;
+    let session = arguments.view.session(lens::session)?;
     let is_stretch = query.use_words(&session)?;
-    let (output, style) = (
-        arguments.report.to.output.as_deref(),
-        arguments.report.to.style(),
-    );
-    let form = match arguments.format {
-        Format::Text => Form::Text,
-        Format::Json => Form::Json,
-        Format::Bin => Form::Bin,
-    };
+    let (output, style) = (report.to.output.as_deref(), report.to.style());
+    let form = Form::from(arguments.format);
     let files = Arc::clone(session.sources());
     let shown = (&*files as _, style);
     // This many entries are in memory at once.
@@ -196,11 +173,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             query.write(session, false, form, shown, |tell| tell(&mut told))?;
             Ok(told)
         });
-        if let Some(told) = arguments.report.named(told)? {
-            write(output, arguments.format == Format::Bin, |out| {
-                Ok(out.write_all(&told)?)
-            })?;
-            say_not_at_hand(&sources, &code);
+        if let Some(told) = report.named(told)? {
+            write(output, form.content(), |out| Ok(out.write_all(&told)?))?;
+            lens::say_not_at_hand(&session);
             return Ok(Exit::Success);
         }
     }
@@ -210,10 +185,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         with_path(session)?
     };
     let written = query.write(&session, is_stretch, form, shown, |told| {
-        write(output, arguments.format == Format::Bin, |out| told(out))
+        write(output, form.content(), |out| told(out))
     });
-    arguments.report.named(written)?;
-    say_not_at_hand(&sources, &code);
+    report.named(written)?;
+    lens::say_not_at_hand(&session);
     Ok(Exit::Success)
 }
 
@@ -222,7 +197,7 @@ fn check(arguments: &Arguments) -> Result<()> {
     if arguments.depth == Some(0) {
         bail!("--depth 0 shows nothing; give a number from 1 on");
     }
-    let steps = arguments.over || arguments.into.is_some() || arguments.code.is_given();
+    let steps = arguments.over || arguments.into.is_some() || arguments.view.code.is_given();
     if steps && arguments.level != Level::Line {
         bail!("--over, --into and --code need --level line");
     }

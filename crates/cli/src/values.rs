@@ -9,7 +9,7 @@ use afterimage::values::{
 use afterimage_present::Render;
 use anyhow::{Context, Result, anyhow, bail};
 
-use crate::arguments::{ReportArguments, entries};
+use crate::arguments::{ReportArguments, choices, entries};
 use crate::exit::Exit;
 use crate::lens;
 
@@ -90,13 +90,12 @@ pub(crate) struct Arguments {
     report: ReportArguments,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+choices! { Format => Form {
     Text,
     Json,
     /// Values from --loads --each for other programs; see docs/TRACE.md
     Bin,
-}
+}}
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let file = &arguments.report.file;
@@ -107,9 +106,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         // The values of loads are found by following the run, however far that is.
         let traced = lens::traced_whole(file)?;
         let rows = &arguments.rows();
-        let written = match arguments.each {
-            true => write_loaded(&traced, rows),
-            false => write_load_values(&traced, rows),
+        let written = if arguments.each {
+            write_loaded(&traced, rows)
+        } else {
+            write_load_values(&traced, rows)
         };
         written.with_context(|| file.display().to_string())?;
         return Ok(Exit::Success);
@@ -131,33 +131,26 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         let report = lens::answered(session, |session| session.condition(&query))?;
         return arguments.show(&report);
     }
+    // A summary is about all executions.
+    let session = match query.detail {
+        Detail::Each => session,
+        _ => lens::with_values(session)?,
+    };
     let Some(name) = &arguments.var else {
-        let report = match query.detail {
-            Detail::Each => lens::answered(session, |session| session.statement_values(&query))?,
-            // All executions count.
-            _ => lens::with_values(session)?.statement_values(&query)?,
-        };
+        let report = lens::answered(session, |session| session.statement_values(&query))?;
         return arguments.show(&report);
     };
     let query = VariableQuery {
         name: name.clone(),
         values: query,
     };
-    let report = match query.values.detail {
-        Detail::Each => lens::answered(session, |session| session.variable_values(&query))?,
-        _ => lens::with_values(session)?.variable_values(&query)?,
-    };
+    let report = lens::answered(session, |session| session.variable_values(&query))?;
     arguments.show(&report)
 }
 
 impl Arguments {
     fn rows(&self) -> Rows<'_> {
-        let form = match self.format {
-            Format::Text => Form::Text,
-            Format::Json => Form::Json,
-            Format::Bin => Form::Bin,
-        };
-        self.report.to.rows(form, self.limit)
+        self.report.to.rows(self.format, self.limit)
     }
 
     fn query(&self) -> Result<ValuesQuery> {

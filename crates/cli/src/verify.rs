@@ -1,11 +1,9 @@
 //! `afterimage verify`
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use afterimage::files;
-use afterimage::verify::{Execute, verify};
-use afterimage_present::counted;
-use afterimage_trace::{TraceError, repair};
+use afterimage::verify::{Execute, repaired, verify};
 use anyhow::Result;
 
 use crate::arguments::{OutputArguments, formats};
@@ -37,50 +35,9 @@ pub(crate) struct Arguments {
 
 formats!(Text, Json);
 
-/// Writes a repaired copy, and reports the parts missing from it.
-fn repaired(from: &Path, to: &Path) -> Result<()> {
-    files::open(from)?;
-    let name = || from.display().to_string();
-    let found = repair(from, to, false).map_err(|error| {
-        let place = match error {
-            TraceError::Exists => to,
-            _ => from,
-        };
-        anyhow::Error::new(error).context(place.display().to_string())
-    })?;
-    for lost in &found.lost {
-        let which = match &lost.name {
-            Some(name) => format!("{} {name:?}", lost.kind),
-            None => lost.kind.to_string(),
-        };
-        let kept = match lost.kept {
-            0 => "left out".into(),
-            kept => format!("cut off after {}", counted(kept as u64, "chunk")),
-        };
-        say(format_args!(
-            "{}: section {which} is {kept}: {}",
-            name(),
-            lost.why
-        ));
-    }
-    if found.unread > 0 {
-        say(format_args!(
-            "{}: the origin of {} at its end is unknown",
-            name(),
-            counted(found.unread, "byte")
-        ));
-    }
-    say(format_args!(
-        "{} contains {} unchanged",
-        to.display(),
-        counted(found.whole, "section")
-    ));
-    Ok(())
-}
-
 pub(crate) fn run(mut arguments: Arguments) -> Result<Exit> {
     if let Some(copy) = arguments.output.take() {
-        repaired(&arguments.file, &copy)?;
+        repaired(&arguments.file, &copy)?.into_iter().for_each(say);
         arguments.file = copy;
     }
     let at = &arguments.file;

@@ -4,13 +4,12 @@ use afterimage::check::{self, Needs};
 use afterimage::why::show::{Form, Rest};
 use afterimage::why::{Byte, WhyAbout, WhyQuery, printed};
 use afterimage_analyses::why::Stream;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::ArgGroup;
 
-use crate::arguments::{CodeArguments, ReportArguments, SourceArguments, entries};
+use crate::arguments::{ViewArguments, entries};
 use crate::exit::Exit;
 use crate::lens;
-use crate::output::say_not_at_hand;
 
 /// Explain where a value came from, step by step
 ///
@@ -96,11 +95,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "text")]
     format: Format,
     #[command(flatten)]
-    code: CodeArguments,
-    #[command(flatten)]
-    sources: SourceArguments,
-    #[command(flatten)]
-    report: ReportArguments,
+    view: ViewArguments,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -115,10 +110,8 @@ enum Format {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
-    let file = &arguments.report.file;
-    let (code, sources) = (arguments.code.filter()?, arguments.sources.paths()?);
-    let session = lens::finished(file)?;
-    let session = session.looking_at(code.clone()).reading(sources.clone());
+    let report = &arguments.view.report;
+    let session = arguments.view.session(lens::finished)?;
     check::places(&session, Needs::Values, arguments.at.as_deref())?;
     if arguments.trap {
         check::killed(&session, "ask with --at or --stdout")?;
@@ -132,10 +125,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             && !check::is_built(&session, Needs::Values)
         {
             let found = printed::check(session.file(), session.program(), &stream, byte);
-            found.with_context(|| file.display().to_string())?;
+            report.named(found)?;
         }
     }
-    let (query, style) = (arguments.query(), arguments.report.to.style());
+    let (query, style) = (arguments.query(), report.to.style());
     let form = match arguments.format {
         Format::Text if arguments.all => Form::Text(Rest::Shown, style),
         Format::Text => Form::Text(Rest::Hidden("--all shows them"), style),
@@ -151,19 +144,17 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         })?;
         Ok(told)
     });
-    let about = || file.display().to_string();
-    if let Some(told) = early.with_context(about)? {
-        arguments.report.to.write(|out| Ok(out.write_all(&told)?))?;
-        say_not_at_hand(&sources, &code);
-        return Ok(Exit::Success);
+    if let Some(told) = report.named(early)? {
+        report.to.write(|out| Ok(out.write_all(&told)?))?;
+    } else {
+        let found = lens::opened(&session, |scene| {
+            let start = query.start(scene)?;
+            let to = &report.to;
+            to.write(|out| start.show(out, scene, query.steps, form))
+        });
+        report.named(found)?;
     }
-    let found = lens::opened(&session, |scene| {
-        let start = query.start(scene)?;
-        let to = &arguments.report.to;
-        to.write(|out| start.show(out, scene, query.steps, form))
-    });
-    found.with_context(about)?;
-    say_not_at_hand(&sources, &code);
+    lens::say_not_at_hand(&session);
     Ok(Exit::Success)
 }
 

@@ -5,10 +5,10 @@ use afterimage::check::{self, Needs};
 use afterimage_present::WhyNotView;
 use anyhow::Result;
 
-use crate::arguments::{CodeArguments, ReportArguments, SourceArguments, entries, formats};
+use crate::arguments::{ViewArguments, entries, formats};
 use crate::exit::Exit;
 use crate::lens;
-use crate::output::{pasted, say_not_at_hand};
+use crate::output::pasted;
 
 /// Explain why a line did not run
 ///
@@ -40,20 +40,13 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "text")]
     format: Format,
     #[command(flatten)]
-    code: CodeArguments,
-    #[command(flatten)]
-    sources: SourceArguments,
-    #[command(flatten)]
-    report: ReportArguments,
+    view: ViewArguments,
 }
 
 formats!(Text, Json);
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
-    let file = &arguments.report.file;
-    let (code, sources) = (arguments.code.filter()?, arguments.sources.paths()?);
-    let session = lens::finished(file)?;
-    let session = session.looking_at(code).reading(sources.clone());
+    let session = arguments.view.session(lens::finished)?;
     check::places(&session, Needs::Values, [arguments.at.as_str()])?;
     let session = lens::with_values(session)?;
     let query = WhyNotQuery {
@@ -63,9 +56,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     };
     let view = WhyNotView {
         report: &session.why_not(&query)?,
-        file: pasted(file),
+        file: pasted(&arguments.view.report.file),
     };
-    arguments.report.to.show(&view, arguments.format)?;
-    say_not_at_hand(&sources, session.code());
+    arguments.view.report.to.show(&view, arguments.format)?;
+    lens::say_not_at_hand(&session);
     Ok(Exit::Success)
 }

@@ -8,9 +8,10 @@ pub(crate) fn encoded(bytes: &[u8]) -> String {
         let byte = |position: usize| u32::from(three.get(position).copied().unwrap_or(0));
         let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
         for sign in 0..4 {
-            match sign <= three.len() {
-                true => text.push(SIGNS[(bits >> (18 - 6 * sign) & 63) as usize].into()),
-                false => text.push('='),
+            if sign <= three.len() {
+                text.push(SIGNS[(bits >> (18 - 6 * sign) & 63) as usize].into())
+            } else {
+                text.push('=')
             }
         }
     }

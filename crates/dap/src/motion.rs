@@ -56,9 +56,10 @@ impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {
             Stopped {
                 at: before,
                 reason: "pause",
-                description: match interrupted {
-                    true => "Interrupted: the run is where it was before".to_owned(),
-                    false => sentence(&error),
+                description: if interrupted {
+                    "Interrupted: the run is where it was before".to_owned()
+                } else {
+                    sentence(&error)
                 },
                 breakpoints: Vec::new(),
             }

@@ -63,12 +63,13 @@ impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {
     fn look(&mut self, most: usize) -> Result<usize> {
         let (frames, open) = self.debugger.stack(self.at, most)?;
         let rest = open.saturating_sub(most);
-        self.frames = match self.launch.library_frames {
-            true => Vec::from_iter(frames.into_iter().map(|frame| ShownFrame {
+        self.frames = if self.launch.library_frames {
+            Vec::from_iter(frames.into_iter().map(|frame| ShownFrame {
                 frame,
                 folded: None,
-            })),
-            false => folded(frames),
+            }))
+        } else {
+            folded(frames)
         };
         Ok(rest)
     }

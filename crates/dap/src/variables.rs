@@ -115,9 +115,10 @@ fn expression_of(object: Option<&str>, part: &str) -> Option<String> {
     let is_simple = object
         .chars()
         .all(|c| c.is_alphanumeric() || "_$:.[]\"".contains(c));
-    let object = match is_simple {
-        true => object.to_owned(),
-        false => format!("({object})"),
+    let object = if is_simple {
+        object.to_owned()
+    } else {
+        format!("({object})")
     };
     match part {
         "*" => Some(format!("*{object}")),

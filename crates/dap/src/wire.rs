@@ -56,9 +56,10 @@ fn read_message(from: &mut impl BufRead) -> Result<Option<Vec<u8>>, Wrong> {
             return Ok(None);
         }
         if !line.ends_with(b"\n") {
-            return Err(match line.len() as u64 == LONGEST_LINE {
-                true => Wrong::Head("a line of the message's head is too long".to_owned()),
-                false => Wrong::Input(io::ErrorKind::UnexpectedEof.into()),
+            return Err(if line.len() as u64 == LONGEST_LINE {
+                Wrong::Head("a line of the message's head is too long".to_owned())
+            } else {
+                Wrong::Input(io::ErrorKind::UnexpectedEof.into())
             });
         }
         begun = true;

@@ -270,9 +270,10 @@ impl TableFile {
 fn message(table: &Table) -> String {
     let mut text = format!("message {} {{", table.name);
     for column in table.columns {
-        let repetition = match column.optional {
-            true => "OPTIONAL",
-            false => "REQUIRED",
+        let repetition = if column.optional {
+            "OPTIONAL"
+        } else {
+            "REQUIRED"
         };
         let name = column.name;
         let _ = match column.ty {

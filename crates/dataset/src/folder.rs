@@ -116,9 +116,10 @@ impl Folder {
             fs::write(self.at.join(INCOMPLETE), incomplete)?;
             self.put(MANIFEST, manifest)?;
         }
-        match self.at.join(VIEWS).exists() {
-            true => Ok(()),
-            false => self.put(VIEWS, views),
+        if self.at.join(VIEWS).exists() {
+            Ok(())
+        } else {
+            self.put(VIEWS, views)
         }
     }
 

@@ -149,8 +149,9 @@ pub(crate) fn widened(bits: u32) -> f64 {
 pub(crate) fn bits_of(of: &ValueOf, code: &NodeCode, low: &[u64], high: &[u64]) -> GlobalBits {
     let get = |half: &[u64]| half.get(of.register as usize).copied().unwrap_or(0);
     let bits = (get(low), get(high));
-    match of.is_stored {
-        true => code.insts[of.inst as usize].stored(bits),
-        false => bits,
+    if of.is_stored {
+        code.insts[of.inst as usize].stored(bits)
+    } else {
+        bits
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use afterimage::calls::{show_call, show_calls};
 use afterimage::check;
 use afterimage::explain::explain_with;
 use afterimage::explore::{
@@ -11,12 +12,12 @@ use afterimage::export::{ExportFormat, ExportQuery, Least};
 use afterimage::files::Loaded;
 use afterimage::info::info;
 use afterimage::memory::{MemoryBytes, MemoryQuery, addresses};
-use afterimage::named::{NamedProgram, with_names};
-use afterimage::path::{GraphOf, dynamic_graph, numbering, which_call};
+use afterimage::named::with_names;
+use afterimage::path::{GraphOf, dynamic_graph};
 use afterimage::present::document::{Document, begin};
 use afterimage::present::{
-    CallReport, CallView, CfgView, DepsAlong, DepsDirection, DynamicCfgView, Format,
-    ProfileDocument, Render, Scene, Style, Whole, WhyNotView, render,
+    CfgView, Content, DepsAlong, DepsDirection, DynamicCfgView, Format, ProfileDocument, Render,
+    Style, Whole, WhyNotView, render,
 };
 use afterimage::profile::location::{Occurrence, number};
 use afterimage::profile::{By, CodeFilter, Sort};
@@ -29,7 +30,7 @@ use afterimage::{
     DepsQuery, PathsAbout, PathsQuery, ProfileQuery, Session, StateQuery, ValuesQuery,
     VariableQuery, WhyNotQuery,
 };
-use afterimage_replay::paths::{CountOrder, GraphNodes, Places, kth_call};
+use afterimage_replay::paths::{CountOrder, GraphNodes};
 use anyhow::{Context, Result, anyhow, bail};
 
 use crate::parameters::Parameters;
@@ -178,7 +179,7 @@ struct InMemory<'o>(&'o std::sync::Mutex<Vec<u8>>);
 impl Output for InMemory<'_> {
     fn write(
         &self,
-        _: bool,
+        _: Content,
         report: &mut dyn FnMut(&mut dyn std::io::Write) -> Result<()>,
     ) -> Result<()> {
         let mut out = self
@@ -393,51 +394,16 @@ impl Asked<'_> {
                 .map(|text| program.function(text))
                 .transpose()?;
             match (function, call) {
-                (Some(function), Some(which)) => self.one_call(program, function, which),
-                (None, Some(_)) => bail!("call needs a function"),
-                (only, None) => {
-                    let path = session.path()?;
-                    let graph = path.call_graph()?;
-                    let totals = graph.totals();
-                    let totals = totals.context("there are more calls than can be counted")?;
-                    self.report(&CallReport {
-                        graph: &graph,
-                        totals: &totals,
-                        length: path.length(),
-                        names: program.names,
-                        left_out: &path.segments().directory().left_out,
-                        only,
-                        top: usize::MAX,
+                (Some(function), Some(which)) => {
+                    show_call(program, function, which, Style::default(), |call| {
+                        self.report(call)
                     })
                 }
+                (None, Some(_)) => bail!("call needs a function"),
+                (only, None) => show_calls(program, only, usize::MAX, |calls| self.report(calls)),
             }
         });
         found.with_context(|| session.at().display().to_string())
-    }
-
-    fn one_call(
-        &mut self,
-        program: NamedProgram<'_>,
-        function: afterimage_ids::FuncId,
-        which: Occurrence,
-    ) -> Result<()> {
-        let session = self.session;
-        let path = session.path()?;
-        let name = program.names.function(function);
-        let (kept, _) = which_call(path, function, name, which)?;
-        let number = numbering(path).of_kept(function, kept).unwrap_or(kept);
-        self.report(&CallView {
-            calls: kth_call(path, function, kept)?,
-            number,
-            scene: Scene {
-                path,
-                names: program.names,
-                places: &Places::new(session.program(), session.bytes(), program.source),
-                sources: &**session.sources(),
-                left_out: &path.segments().directory().left_out,
-                style: Style::default(),
-            },
-        })
     }
 
     fn paths(&mut self) -> Result<()> {
@@ -521,9 +487,10 @@ impl Asked<'_> {
                 tell(&mut self.out)
             })
         };
-        let answered = match check::is_built(session, check::Needs::Path) {
-            true => None,
-            false => session.ask_stretches(&mut write)?,
+        let answered = if check::is_built(session, check::Needs::Path) {
+            None
+        } else {
+            session.ask_stretches(&mut write)?
         };
         if answered.is_none() {
             session.ensure_path()?;
@@ -608,9 +575,10 @@ impl Asked<'_> {
         let parameters = &mut self.parameters;
         let query = DepsQuery {
             at: parameters.needed("at")?,
-            direction: match parameters.flag("forward")? {
-                true => DepsDirection::Forward,
-                false => DepsDirection::Backward,
+            direction: if parameters.flag("forward")? {
+                DepsDirection::Forward
+            } else {
+                DepsDirection::Backward
             },
             along: match (parameters.flag("data")?, parameters.flag("control")?) {
                 (true, _) => DepsAlong::Data,

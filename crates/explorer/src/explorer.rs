@@ -87,12 +87,13 @@ impl Explorer {
     /// # Errors
     /// If it is not a recording, is damaged, or no port is free.
     pub fn open(at: &Path, options: Options) -> Result<Self> {
-        let beside = at
-            .parent()
-            .map(|folder| match folder.as_os_str().is_empty() {
-                true => PathBuf::from("."),
-                false => folder.to_owned(),
-            });
+        let beside = at.parent().map(|folder| {
+            if folder.as_os_str().is_empty() {
+                PathBuf::from(".")
+            } else {
+                folder.to_owned()
+            }
+        });
         let roots = std::env::current_dir().into_iter().chain(beside);
         let desk = Desk::open(at, options.code, options.sources.within(roots))?;
         let listener = listener(options.port)?;
@@ -112,6 +113,11 @@ impl Explorer {
     /// Returns the page's address. Anyone who knows it may ask.
     pub fn url(&self) -> String {
         self.shared.guard.url()
+    }
+
+    /// Returns the page's address at a position of the run.
+    pub fn url_at(&self, position: &str) -> String {
+        format!("{}#at={}", self.url(), encoded(position))
     }
 
     /// Answers until the process ends.
@@ -245,4 +251,18 @@ impl Shared {
             Err(error) => Response::refused(422, afterimage::text::sentence(&error)),
         }
     }
+}
+
+/// A text in an address, after `#`.
+fn encoded(text: &str) -> String {
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                encoded.push(char::from(byte));
+            }
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
 }

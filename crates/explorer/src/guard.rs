@@ -72,12 +72,13 @@ impl Guard {
         }
         match request.method.as_str() {
             "GET" | "HEAD" => Ok(rest),
-            "POST" if rest == "api/notes" => match request.has("origin") {
-                true => Ok(rest),
-                false => {
+            "POST" if rest == "api/notes" => {
+                if request.has("origin") {
+                    Ok(rest)
+                } else {
                     refused("notes are kept only for the page itself: the request has no Origin")
                 }
-            },
+            }
             "POST" => Err(Response::refused(405, "only notes are sent; ask with GET")),
             _ => Err(Response::refused(405, "ask with GET")),
         }

@@ -167,12 +167,13 @@ impl Connection {
     fn more(&mut self, until: Instant) -> Result<(), NoRequest> {
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return match self.ahead.is_empty() {
-                true => Err(NoRequest::Gone),
-                false => Err(NoRequest::Refused(Response::refused(
+            return if self.ahead.is_empty() {
+                Err(NoRequest::Gone)
+            } else {
+                Err(NoRequest::Refused(Response::refused(
                     408,
                     "the request did not arrive within 10 seconds; send it at once",
-                ))),
+                )))
             };
         }
         self.stream.set_read_timeout(Some(left))?;
@@ -227,15 +228,14 @@ impl Connection {
                 "send the body with Content-Length, not in chunks",
             ));
         }
-        let length = match request.has("content-length") {
-            false => 0,
-            true => {
-                let length = request.header("content-length");
-                let Some(length) = length.and_then(|text| text.parse::<usize>().ok()) else {
-                    return Err(refused(400, "Content-Length is no number"));
-                };
-                length
-            }
+        let length = if request.has("content-length") {
+            let length = request.header("content-length");
+            let Some(length) = length.and_then(|text| text.parse::<usize>().ok()) else {
+                return Err(refused(400, "Content-Length is no number"));
+            };
+            length
+        } else {
+            0
         };
         if length > BODY {
             return Err(refused(413, "what is sent is longer than 1 MiB"));

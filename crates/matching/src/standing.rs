@@ -122,10 +122,12 @@ fn score(votes: u32, a: &Entered, b: &Entered) -> f32 {
         Ordering::Less => LESS_OFTEN,
         Ordering::Greater => 0.0,
     };
-    let by_type = match a.parameters.len() == b.parameters.len() {
-        _ if a.ty == b.ty => SAME_TYPE,
-        true => 0.0,
-        false => OTHER_NUMBER,
+    let by_type = if a.ty == b.ty {
+        SAME_TYPE
+    } else if a.parameters.len() == b.parameters.len() {
+        0.0
+    } else {
+        OTHER_NUMBER
     };
     let parameters = a.parameters.iter().zip(&b.parameters);
     let by_parameters = parameters.map(|(a, b)| {

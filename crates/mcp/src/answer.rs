@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use afterimage::present::{Render, Style, Visible};
+use afterimage::present::{Content, Render, Style, Visible};
 use anyhow::Result;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -207,7 +207,7 @@ fn body(text: &str, most: usize) -> Vec<String> {
 
 /// Text without hidden characters.
 fn visible(text: &str) -> String {
-    let mut out = Visible::new(Vec::new(), false, false);
+    let mut out = Visible::new(Vec::new(), Content::Text);
     // Writing to memory does not fail. A space keeps text that begins with a brace from being taken
     // for JSON.
     let _ = write!(out, " {text}").and_then(|()| out.finish());

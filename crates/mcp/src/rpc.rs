@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, Read, Write};
 use std::sync::{Mutex, PoisonError};
 
-use afterimage::present::Visible;
+use afterimage::present::{Content, Visible};
 use serde_json::{Map, Value, json};
 
 /// Longer messages are refused, and not read into memory.
@@ -179,7 +179,7 @@ impl Output {
     /// Writes a message. If writing fails, the client has gone.
     fn send(&self, message: &Value) {
         let mut writer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut line = Visible::new(Vec::new(), false, false);
+        let mut line = Visible::new(Vec::new(), Content::Text);
         let made = write!(line, "{message}").and_then(|()| line.finish());
         let mut line = line.into_inner();
         line.push(b'\n');

@@ -234,28 +234,25 @@ impl Worker {
         let mut sessions = Sessions::new(self.roots.clone(), listener.clone());
         while let Ok(job) = queue.recv() {
             let is_cancelled = || job.cancel.load(Ordering::Relaxed) || self.output.is_gone();
-            let answer = match is_cancelled() {
-                true => None,
-                false => {
-                    listener.begin_call(job.token.clone(), &self.output);
-                    let answer =
-                        || tools::answer(&job.tool, &job.arguments, &mut sessions, &job.cancel);
-                    let answered = catch_unwind(AssertUnwindSafe(answer));
-                    Some(match answered {
-                        Ok(Ok(found)) => {
-                            found.result(job.tool.name, &job.arguments, listener.notes())
-                        }
-                        Ok(Err(error)) => tools::failed(&job.tool, &job.arguments, &error),
-                        Err(_) => {
-                            sessions.clear();
-                            failure(
-                                "afterimage failed on this question because of an internal \
+            let answer = if is_cancelled() {
+                None
+            } else {
+                listener.begin_call(job.token.clone(), &self.output);
+                let answer =
+                    || tools::answer(&job.tool, &job.arguments, &mut sessions, &job.cancel);
+                let answered = catch_unwind(AssertUnwindSafe(answer));
+                Some(match answered {
+                    Ok(Ok(found)) => found.result(job.tool.name, &job.arguments, listener.notes()),
+                    Ok(Err(error)) => tools::failed(&job.tool, &job.arguments, &error),
+                    Err(_) => {
+                        sessions.clear();
+                        failure(
+                            "afterimage failed on this question because of an internal \
                                  error; ask another one, and please report it",
-                                &[],
-                            )
-                        }
-                    })
-                }
+                            &[],
+                        )
+                    }
+                })
             };
             let id = job.id.to_string();
             self.running

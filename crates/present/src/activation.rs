@@ -302,9 +302,10 @@ impl Render for ActivationReport {
             let text = line.text.as_deref().unwrap_or_default();
             let text = plain(text.trim_end());
             let done = line.done();
-            let text = match done.is_empty() {
-                true => text,
-                false => format!("{:SOURCE$}", shortened(&text, SOURCE, 0)),
+            let text = if done.is_empty() {
+                text
+            } else {
+                format!("{:SOURCE$}", shortened(&text, SOURCE, 0))
             };
             let at = line.at.as_deref().unwrap_or_default();
             let shown = format!(

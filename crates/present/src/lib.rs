@@ -131,7 +131,7 @@ pub use trace::{
     trace_binary, trace_rows, trace_text,
 };
 pub use value::{bits_text, type_text, value_text};
-pub use visible::Visible;
+pub use visible::{Content, Visible};
 pub use why::{
     LeftOut, SEARCHED, WhyBranch, WhyCsv, WhyDeath, WhyDot, WhyEnd, WhyEntry, WhyFrame, WhyHead,
     WhyHow, WhyLed, WhyMade, WhyMove, WhyOperand, WhyPlace, WhyText, expression, why_head,

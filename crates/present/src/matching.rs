@@ -1,9 +1,11 @@
 //! Reports which statements of two versions of a program correspond.
 
+mod document;
+
 use std::io::Write;
 
 use afterimage_analyses::matching::{
-    Accuracy, Class, Divergence, Evidence, Match, Matching, Origin, Sketched, StatementSite, Values,
+    Accuracy, Class, Divergence, Evidence, Matching, Origin, Sketched, StatementSite, Values,
 };
 use afterimage_ids::OrigOffset;
 use afterimage_profile::Source;
@@ -13,13 +15,15 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::PresentError;
-use crate::diff::{DiffEnding, DiffEndings};
+use crate::diff::DiffEnding;
+use crate::document::begin;
 use crate::document::objects::{Function, Position};
-use crate::document::{Document, NoRows, begin};
 use crate::name::without_parameters;
 use crate::number::{counted, grouped, percent};
 use crate::render::Render;
 use crate::table::{Align::Left, Align::Right, Paint, Style, Table, plain};
+pub use document::MatchDocument;
+use document::{match_csv, match_document};
 
 /// A version.
 #[derive(Clone, Copy)]
@@ -594,206 +598,6 @@ fn likelihood(likely: f32) -> String {
         100.. if likely < 1.0 => ">99%".to_owned(),
         share => format!("{share}%"),
     }
-}
-
-/// The corresponding statements of two versions of a program, judged by the effects of their
-/// executions.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct MatchDocument {
-    /// The recording of the first version.
-    pub a: String,
-    /// The recording of the second version.
-    pub b: String,
-    /// Whether names of functions were used as a hint.
-    pub names: bool,
-    /// The statements that `b` executed, in the order of the program.
-    pub statements: Vec<MatchedStatement>,
-    /// The number of them that `--limit` left out.
-    pub more_statements: usize,
-    /// Corresponding statements with different values: those that `computed` first, then by time.
-    pub divergences: Vec<MatchDivergence>,
-    /// The number of them that `--limit` left out.
-    pub more_divergences: usize,
-    /// How they ended, if they ended differently.
-    pub endings: Option<DiffEndings>,
-    /// With `--check`, how accurate it is.
-    pub accuracy: Option<MatchAccuracy>,
-}
-
-impl Document for MatchDocument {
-    const NAME: &'static str = "match";
-    const COMMAND: &'static str = "match";
-    type Row = NoRows;
-}
-
-/// A statement of the second version.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct MatchedStatement {
-    /// The statement.
-    #[serde(flatten)]
-    pub statement: MatchStatement,
-    /// Its counterpart; `null` if there is none.
-    #[serde(rename = "match")]
-    pub matched: Option<MatchFound>,
-}
-
-/// The counterpart of a statement.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct MatchFound {
-    /// The statement of the first version.
-    pub a: MatchStatement,
-    /// The likelihood of being the right one, if there is one: from 0 to 1, with as few digits as
-    /// distinguish it from other 32-bit numbers. Text counts those of at least 0.95 as likely. If
-    /// copies of inlined code are one statement of `a`, another statement's copies may be likelier
-    /// together.
-    pub likely: f32,
-    /// Other candidates that are at least a tenth as likely as the likeliest.
-    pub others: Vec<MatchOther>,
-    /// The strongest evidence for it, in words. A function of the same operators may have other
-    /// constants and other offsets of loads and stores. A function of nearly the same operators has
-    /// the same length and agrees in nine of ten of them.
-    pub ground: &'static str,
-    /// Whether it is the same operator.
-    pub same_operator: bool,
-    /// The number of operands with a counterpart at the right place, and the total number.
-    pub operands: [u32; 2],
-    /// The same for the users of its value.
-    pub users: [u32; 2],
-    /// The same for its neighbours.
-    pub neighbours: [u32; 2],
-    /// Whether the functions have the same name.
-    pub same_name: bool,
-}
-
-/// Another candidate.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct MatchOther {
-    /// The statement of the first version.
-    pub a: MatchStatement,
-    /// How likely it is.
-    pub likely: f32,
-}
-
-/// The accuracy of a matching: counts of statements in functions that differ.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct MatchAccuracy {
-    /// The number executed.
-    pub executed: u64,
-    /// The number of these with a known line and column.
-    pub known: u64,
-    /// The number of these for which the first version executed a statement that does the same from
-    /// there, in any instance of a generic function.
-    pub of_column: u64,
-    /// The number of these matched with a statement from there.
-    pub correct_of_column: u64,
-    /// The number for which the first version executed a statement that does the same from there,
-    /// in the same instance.
-    pub true_counterpart: u64,
-    /// The number of these that are matched.
-    pub matched: u64,
-    /// The number of these that are matched correctly: line, column and instance.
-    pub correct: u64,
-    /// The number with a correct one among all their matches.
-    pub found: u64,
-    /// The total number of matches of these.
-    pub listed: u64,
-    /// The number matched with the same line.
-    pub same_line: u64,
-}
-
-/// The document.
-///
-/// # Errors
-/// If a module cannot be read.
-pub(crate) fn match_document(report: &MatchReport<'_>) -> Result<MatchDocument, PresentError> {
-    let mut statements = Vec::new();
-    let most = report.top.unwrap_or(usize::MAX);
-    for (at, found) in (0..).zip(&report.matching.of_b).take(most) {
-        let matched = found.as_ref().map(|Match { a, evidence, .. }| {
-            let others = report.matching.matches(at).skip(1).map(|(a, likely)| {
-                let a = report.a.tell(a)?.document();
-                Ok(MatchOther { a, likely })
-            });
-            Ok::<_, PresentError>(MatchFound {
-                a: report.a.tell(*a)?.document(),
-                likely: likely(report.matching, at),
-                others: others.collect::<Result<_, PresentError>>()?,
-                ground: ground(evidence),
-                same_operator: evidence.operator,
-                operands: evidence.operands.into(),
-                users: evidence.users.into(),
-                neighbours: evidence.neighbours.into(),
-                same_name: evidence.name,
-            })
-        });
-        statements.push(MatchedStatement {
-            statement: report.b.tell(at)?.document(),
-            matched: matched.transpose()?,
-        });
-    }
-    let (divergences, more_divergences) = divergences(report)?;
-    Ok(MatchDocument {
-        a: report.a.name.to_owned(),
-        b: report.b.name.to_owned(),
-        names: report.names_used,
-        more_statements: report.matching.of_b.len() - statements.len(),
-        statements,
-        divergences,
-        more_divergences,
-        endings: DiffEndings::new(report.endings),
-        accuracy: report.accuracy.map(|found| MatchAccuracy {
-            executed: found.executed,
-            known: found.known,
-            of_column: found.of_column,
-            correct_of_column: found.correct_of_column,
-            true_counterpart: found.true_counterpart,
-            matched: found.matched,
-            correct: found.correct,
-            found: found.found,
-            listed: found.listed,
-            same_line: found.same_line,
-        }),
-    })
-}
-
-/// Writes a row for each statement of the second version (RFC 4180).
-///
-/// # Errors
-/// If `out` fails or a module cannot be read.
-pub fn match_csv(out: &mut dyn Write, report: &MatchReport<'_>) -> Result<(), PresentError> {
-    let header = "b_name,b_offset,b_operator,b_file,b_line,a_name,a_offset,a_operator,a_file,a_line,ground,likely,others";
-    let mut table = crate::csv::Csv::new(out, header)?;
-    let cells = |told: &StatementLabel| -> [String; 5] {
-        let at = told.position.as_ref();
-        [
-            told.function.name.clone(),
-            told.offset.0.to_string(),
-            told.operator.clone(),
-            at.map_or(String::new(), |at| at.file.clone()),
-            at.map_or(String::new(), |at| at.line.to_string()),
-        ]
-    };
-    for (at, found) in (0..).zip(&report.matching.of_b) {
-        let mut row = cells(&report.b.tell(at)?).to_vec();
-        match found {
-            Some(found) => {
-                row.extend(cells(&report.a.tell(found.a)?));
-                row.push(ground(&found.evidence).to_owned());
-                let mut matches = report.matching.matches(at);
-                let likely = matches.next().map_or(0.0, |(_, likely)| likely);
-                row.push(likely.to_string());
-                let others = matches.map(|(a, likely)| {
-                    let offset = report.a.tell(a)?.offset.0;
-                    Ok(format!("{offset}:{likely}"))
-                });
-                let others = others.collect::<Result<Vec<String>, PresentError>>()?;
-                row.push(others.join(" "));
-            }
-            None => row.extend(std::iter::repeat_n(String::new(), 8)),
-        }
-        table.row(&Vec::from_iter(row.iter().map(|cell| cell as _)))?;
-    }
-    table.finish()
 }
 
 impl MatchReport<'_> {

@@ -353,9 +353,10 @@ impl<'s> SliceView<'s> {
     fn by_code(&self) -> (Vec<FileLines<'s>>, Vec<FileLines<'s>>) {
         let files = by_file(self.report).into_iter();
         let (own, library): (Vec<_>, Vec<_>) = files.partition(|(path, _)| self.code.shows(path));
-        match own.is_empty() {
-            true => (library, own),
-            false => (own, library),
+        if own.is_empty() {
+            (library, own)
+        } else {
+            (own, library)
         }
     }
 }

@@ -83,15 +83,16 @@ pub fn text(
     }
     if let Some(instructions) = elsewhere.filter(|&instructions| instructions > 0) {
         let share = percent(instructions, total);
-        match is_mixed {
-            true => writeln!(
+        if is_mixed {
+            writeln!(
                 out,
                 "called from none of these lines: {share} of the instructions"
-            )?,
-            false => writeln!(
+            )?
+        } else {
+            writeln!(
                 out,
                 "of no line: {share} of the instructions, mostly before and after main"
-            )?,
+            )?
         }
     }
     Ok(())
@@ -176,9 +177,10 @@ impl Shown<'_> {
         sources: &dyn Sources,
     ) -> Result<(Table, Vec<u64>), PresentError> {
         let whole = rows.iter().any(|row| row.with_library.is_some());
-        let costs: &[_] = match whole {
-            true => &[("with library", Right), ("self", Right)],
-            false => &[("instructions", Right)],
+        let costs: &[_] = if whole {
+            &[("with library", Right), ("self", Right)]
+        } else {
+            &[("instructions", Right)]
         };
         let rest = [("count", Right), ("line", Left), ("text", Left)];
         let mut table = Table::new(&[&[("share", Right)], costs, &rest].concat());

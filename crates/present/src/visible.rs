@@ -19,6 +19,17 @@ pub struct Visible<W> {
     begun: Vec<u8>,
 }
 
+/// The kind of a report's bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Any bytes.
+    Binary,
+    /// Text; hidden characters are replaced by visible ones.
+    Text,
+    /// Text in colors: their control sequences stay.
+    ColoredText,
+}
+
 /// The form of escapes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
@@ -33,12 +44,15 @@ enum Form {
 }
 
 impl<W: Write> Visible<W> {
-    /// A gate before `to`. With `binary`, everything passes.
-    pub fn new(to: W, binary: bool, colored: bool) -> Self {
+    /// A gate before `to`. Binary content passes unchanged.
+    pub fn new(to: W, content: Content) -> Self {
         Self {
             to,
-            colored,
-            form: if binary { Form::Binary } else { Form::Unknown },
+            colored: content == Content::ColoredText,
+            form: match content {
+                Content::Text | Content::ColoredText => Form::Unknown,
+                Content::Binary => Form::Binary,
+            },
             begun: Vec::new(),
         }
     }
@@ -157,8 +171,8 @@ mod tests {
     use super::*;
 
     /// The result for text that is written in pieces of this length.
-    fn written(bytes: &[u8], length: usize, colored: bool) -> String {
-        let mut out = Visible::new(Vec::new(), false, colored);
+    fn written(bytes: &[u8], length: usize, content: Content) -> String {
+        let mut out = Visible::new(Vec::new(), content);
         for piece in bytes.chunks(length) {
             out.write_all(piece).unwrap();
         }
@@ -173,18 +187,18 @@ mod tests {
     fn only_lines_tabs_and_our_colors_pass() {
         for length in 1..TEXT.len() {
             assert_eq!(
-                written(TEXT.as_bytes(), length, false),
+                written(TEXT.as_bytes(), length, Content::Text),
                 "a\\u{1b}[31mb\\u{1b}[1;31mc\\u{1b}[0m…\\u{202e}\\u{2028}é\\u{85}\r\nd\\r\te\\u{7f}\\u{61c}\\u{0}"
             );
             assert_eq!(
-                written(TEXT.as_bytes(), length, true),
+                written(TEXT.as_bytes(), length, Content::ColoredText),
                 "a\\u{1b}[31mb\x1b[1;31mc\x1b[0m…\\u{202e}\\u{2028}é\\u{85}\r\nd\\r\te\\u{7f}\\u{61c}\\u{0}"
             );
-            let cut = written(b"x\xe2\x80", length, false);
+            let cut = written(b"x\xe2\x80", length, Content::Text);
             assert_eq!(cut, "x\u{fffd}");
-            assert_eq!(written(b"x\r", length, false), "x\\r");
+            assert_eq!(written(b"x\r", length, Content::Text), "x\\r");
             assert_eq!(
-                written(b"x\xffy\xf5z", length, false),
+                written(b"x\xffy\xf5z", length, Content::Text),
                 "x\u{fffd}y\u{fffd}z"
             );
         }
@@ -194,7 +208,7 @@ mod tests {
     fn json_means_the_same() {
         let json = serde_json::to_string(&[TEXT]).unwrap();
         for length in 1..json.len() {
-            let written = written(json.as_bytes(), length, true);
+            let written = written(json.as_bytes(), length, Content::ColoredText);
             assert!(!written.contains(is_hidden), "{written}");
             let read: Vec<String> = serde_json::from_str(&written).unwrap();
             assert_eq!(read, [TEXT]);
@@ -203,7 +217,7 @@ mod tests {
 
     #[test]
     fn what_is_no_text_stays() {
-        let mut out = Visible::new(Vec::new(), true, false);
+        let mut out = Visible::new(Vec::new(), Content::Binary);
         out.write_all(b"\0asm\xe2\x80").unwrap();
         out.finish().unwrap();
         assert_eq!(out.into_inner(), b"\0asm\xe2\x80");

@@ -468,12 +468,11 @@ impl WhyText<'_> {
     /// The way that led somewhere.
     fn led_by(&self, branch: &WhyPlace, decided: &str) -> String {
         let on = on(decided);
-        match self.fold && branch.library {
-            true => {
-                let at = branch.line_or_at();
-                format!("led there by a branch in library code ({at}){on}")
-            }
-            false => format!("led there by {} at {}{on}", branch.called(), branch.told()),
+        if self.fold && branch.library {
+            let at = branch.line_or_at();
+            format!("led there by a branch in library code ({at}){on}")
+        } else {
+            format!("led there by {} at {}{on}", branch.called(), branch.told())
         }
     }
 

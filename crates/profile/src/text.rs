@@ -106,9 +106,10 @@ impl<F: FnMut(usize, &str)> Lines<'_, F> {
 
     /// Stops the writer once nothing wanted can follow.
     fn go_on(&self) -> io::Result<()> {
-        match self.is_over {
-            true => Err(io::Error::other("the rest is not wanted")),
-            false => Ok(()),
+        if self.is_over {
+            Err(io::Error::other("the rest is not wanted"))
+        } else {
+            Ok(())
         }
     }
 }

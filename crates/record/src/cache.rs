@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use afterimage_ids::Counts;
-use afterimage_trace::{CountsLens, LABEL as TRACE_LABEL, TraceFile, TraceWriter};
+use afterimage_trace::{CountsLens, Existing, LABEL as TRACE_LABEL, TraceFile, TraceWriter};
 use sha2::{Digest, Sha256};
 use wasmtime::{Engine, Module};
 
@@ -107,7 +107,7 @@ impl Cache {
                 return None;
             }
             let written = written(&path, |temporary| {
-                let out = TraceWriter::create(temporary, false);
+                let out = TraceWriter::create(temporary, Existing::Kept);
                 let done = out.and_then(|out| out.counts(counts).and_then(|()| out.commit()));
                 done.map_err(std::io::Error::other)
             });

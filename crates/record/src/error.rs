@@ -202,6 +202,20 @@ fn exports_hint(exports: &[String]) -> String {
 }
 
 impl RecordError {
+    /// Whether the reason is the program itself: nothing can run it.
+    pub fn is_of_program(&self) -> bool {
+        matches!(
+            self,
+            Self::UnknownImport { .. }
+                | Self::ImportType { .. }
+                | Self::NoMemory
+                | Self::NoExport { .. }
+                | Self::Rewrite(_)
+                | Self::Compile(_)
+                | Self::Instantiate(_)
+        )
+    }
+
     pub(crate) fn engine(error: wasmtime::Error) -> Self {
         Self::Engine(format!("{error:#}"))
     }

@@ -10,6 +10,7 @@ mod deep;
 mod effects;
 mod ending;
 mod engine;
+mod environment;
 mod error;
 mod imports;
 mod interrupt;

@@ -1,9 +1,7 @@
 //! Records a live run: everything that crosses the host boundary goes to the log.
 
 use std::fmt;
-use std::fs::File;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -20,21 +18,18 @@ use afterimage_trace::{
     CountsLens, End, Event, HostRead, HostStop, Interrupter, LogWriter, Meta, RawValue, Stdin,
     TraceWriter,
 };
-use rand_core::SeedableRng;
-use rand_xorshift::XorShiftRng;
 use sha2::{Digest, Sha256};
 use wasmtime::{AsContextMut, Func, Instance, Memory, Module, ResourceLimiter, Store, Val};
 use wasmtime_wasi::p1::WasiP1Ctx;
-use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
 
 use crate::deep::Treatment;
 use crate::effects::{Span, Strings};
 use crate::ending::{Outcome, classify, frames, not_entered, open_frames};
 use crate::engine::{RECORD_STACK, Settings, engine, engine_description, on_guest_thread};
+use crate::environment::{arguments, wasi_context};
 use crate::lens::solve_counts;
-use crate::output::Output;
 use crate::paths::{HALF_WORDS, HasPaths, PathHost, Producer, WordWriter, say_number};
-use crate::replay::{ASK, Progress, compile_unless};
+use crate::replay::{Progress, compile_unless};
 use crate::room::{Room, was_not_asked};
 use crate::trapped::{Unsettled, trapped_at};
 use crate::values::{argument, parse_arguments, raw, zero};
@@ -296,10 +291,13 @@ pub fn record(
         export_start: true,
         ..Options::default()
     };
-    let path_plan = match options.paths {
-        true if the_plan.is_some() => return Err(RecordError::OneLens),
-        true => Some(PathPlan::new(program, None, Cuts::default())?),
-        false => None,
+    if options.paths && the_plan.is_some() {
+        return Err(RecordError::OneLens);
+    }
+    let path_plan = if options.paths {
+        Some(PathPlan::new(program, None, Cuts::default())?)
+    } else {
+        None
     };
     let probes = match &path_plan {
         Some(plan) => Probes::Paths(PathProbes {
@@ -702,79 +700,6 @@ fn saying(store: &mut Store<Live>, function: Func, import: ImportId) -> Func {
         say_number(caller.as_context_mut(), id)?;
         function.call(&mut caller, params, results)
     })
-}
-
-/// Returns the guest's `argv`.
-pub(crate) fn arguments(command: &Command) -> Vec<String> {
-    let mut arguments = vec![command.name.clone()];
-    if command.invoke.is_none() {
-        arguments.extend(command.args.iter().cloned());
-    }
-    arguments
-}
-
-/// Builds the guest's WASI context, which contains only what it is granted.
-pub(crate) fn wasi_context(
-    command: &Command,
-    arguments: &[String],
-    options: &RecordOptions,
-    interrupt: &Interrupt,
-) -> Result<WasiP1Ctx, RecordError> {
-    let mut builder = WasiCtxBuilder::new();
-    builder
-        .allow_blocking_current_thread(true)
-        .args(arguments)
-        .envs(&command.env);
-    if !options.silent {
-        builder.stdout(Output::Stdout).stderr(Output::Stderr);
-    }
-    if options.output_to_stderr {
-        builder.stdout(Output::Stderr);
-    }
-    if let Some(seed) = options.seed {
-        builder.secure_random(XorShiftRng::seed_from_u64(seed));
-    }
-    match &command.stdin {
-        None => {
-            builder.inherit_stdin();
-        }
-        Some(path) => {
-            let open = |message: String| RecordError::Open {
-                path: path.display().to_string(),
-                message,
-            };
-            let file = open_unless(interrupt, path)?.map_err(|e| open(e.to_string()))?;
-            if file.metadata().is_ok_and(|m| m.is_dir()) {
-                return Err(open("it is a folder".to_owned()));
-            }
-            builder.stdin(wasmtime_wasi::cli::InputFile::new(file));
-        }
-    }
-    for (host, guest) in &command.dirs {
-        builder
-            .preopened_dir(host, guest, FsPerms::ReadWrite)
-            .map_err(|e| RecordError::Open {
-                path: host.display().to_string(),
-                message: format!("{e:#}"),
-            })?;
-    }
-    Ok(builder.build_p1())
-}
-
-/// Opens a file on another thread, which is abandoned if a stop is requested: opening a pipe waits
-/// for a writer.
-fn open_unless(interrupt: &Interrupt, path: &Path) -> Result<io::Result<File>, RecordError> {
-    let (send, opened) = mpsc::channel();
-    let path = path.to_owned();
-    // The receiver may be gone.
-    std::thread::spawn(move || drop(send.send(File::open(path))));
-    loop {
-        match opened.recv_timeout(ASK) {
-            Ok(file) => return Ok(file),
-            Err(RecvTimeoutError::Timeout) if interrupt.requested().is_none() => {}
-            Err(_) => return Err(RecordError::Interrupted),
-        }
-    }
 }
 
 /// Returns the processor time of this thread in seconds.

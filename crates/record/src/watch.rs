@@ -79,9 +79,10 @@ pub fn watch(
         replay(&engine, &source, &rewritten, stop, observers)
     })?;
     let watching = replayed.watching.ok_or(RecordError::NoCounters)?;
-    match watching.written.stretches() == ends.len() {
-        true => Ok(watching.written),
-        false => Err(cut_elsewhere()),
+    if watching.written.stretches() == ends.len() {
+        Ok(watching.written)
+    } else {
+        Err(cut_elsewhere())
     }
 }
 

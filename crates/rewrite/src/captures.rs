@@ -93,9 +93,10 @@ impl Captures {
     /// Counts the slots stored or kept at a place, before any code is written.
     fn expect(&mut self, slots: usize) -> Result<(), RewriteError> {
         self.total += slots as u64;
-        match self.total <= MOST {
-            true => Ok(()),
-            false => Err(RewriteError::TooLarge("captures")),
+        if self.total <= MOST {
+            Ok(())
+        } else {
+            Err(RewriteError::TooLarge("captures"))
         }
     }
 

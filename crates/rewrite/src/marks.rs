@@ -151,9 +151,10 @@ impl Marks {
                 Marking::Bytes => WatchedAt::new(0).marks() + WATCHED + WIDEST,
             };
             marks.bytes += bytes.next_multiple_of(PAGE);
-            marks.addresses.push(match memory.memory64 {
-                true => ValType::I64,
-                false => ValType::I32,
+            marks.addresses.push(if memory.memory64 {
+                ValType::I64
+            } else {
+                ValType::I32
             });
         }
         if marks.bytes > MOST {
@@ -372,19 +373,22 @@ impl Writer<'_, '_> {
         }
         self.put(&Instruction::I32Const(0));
         let before = self.mark_at(watched.before());
-        self.put(&match is_wide {
-            true => Instruction::I64Load(before),
-            false => Instruction::I32Load(before),
+        self.put(&if is_wide {
+            Instruction::I64Load(before)
+        } else {
+            Instruction::I32Load(before)
         });
-        self.put(&match is_wide {
-            true => Instruction::I64Sub,
-            false => Instruction::I32Sub,
+        self.put(&if is_wide {
+            Instruction::I64Sub
+        } else {
+            Instruction::I32Sub
         });
         self.put(&Instruction::LocalTee(at));
         self.put(&constant(address, WATCHED + WIDEST));
-        self.put(&match is_wide {
-            true => Instruction::I64LtU,
-            false => Instruction::I32LtU,
+        self.put(&if is_wide {
+            Instruction::I64LtU
+        } else {
+            Instruction::I32LtU
         });
         self.put(&Instruction::If(BlockType::Empty));
         self.put(&Instruction::LocalGet(at));

@@ -45,7 +45,7 @@ pub use layout::{Kind, LABEL, VERSION_MAJOR, VERSION_MINOR};
 pub use limits::{MAX_ELEMENTS, MAX_MEMORY, MAX_SOURCE, MAX_VARIABLES};
 pub use log::{LogFlusher, LogPlace, LogReader, LogWriter};
 pub use meta::{Meta, Stdin};
-pub use place::{Writer, writer};
+pub use place::{Existing, Writer, writer};
 pub use repair::{Lost, Repaired, repair};
 pub use section::SectionReader;
 pub use sources::{EmbeddedSources, SourcesWriter};

@@ -13,6 +13,15 @@ use std::time::Duration;
 
 use crate::{Result, TraceError};
 
+/// What happens to a file that already has the name of a new one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// It stays, and the new file is refused.
+    Kept,
+    /// The new file replaces it.
+    Replaced,
+}
+
 /// A locked file, which may still be beside the file that it will replace.
 #[derive(Debug)]
 pub(crate) struct LockedFile {
@@ -30,8 +39,9 @@ struct Pending {
 }
 
 impl LockedFile {
-    /// Creates a file. If the path exists, fails or, with `overwrite`, creates a file beside it.
-    pub fn create(path: &Path, overwrite: bool) -> Result<LockedFile> {
+    /// Creates a file. If the path exists, fails, or creates a file beside it that will replace
+    /// it.
+    pub fn create(path: &Path, existing: Existing) -> Result<LockedFile> {
         match create_new(path) {
             Ok(file) => {
                 lock(&file)?;
@@ -47,7 +57,7 @@ impl LockedFile {
         // Replaces the target of a symbolic link, not the link.
         let target = fs::canonicalize(path).map_err(TraceError::io("find the file to replace"))?;
         let replaced = open_regular(&target, OpenOptions::new().read(true))?;
-        if !overwrite {
+        if existing == Existing::Kept {
             return Err(TraceError::Exists);
         }
         lock_at(&replaced, &target)?;

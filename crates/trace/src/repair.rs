@@ -12,7 +12,7 @@ use std::path::Path;
 
 use crate::layout::{HEADER_LEN, Kind};
 use crate::open::Source;
-use crate::place::open_regular;
+use crate::place::{Existing, open_regular};
 use crate::state::{ChunkEntry, Section};
 use crate::{Result, TraceError, TraceWriter, codec};
 
@@ -77,7 +77,7 @@ impl FoundSection {
 /// [`TraceError::Damaged`] or [`TraceError::Missing`] if the module or the description of the run
 /// is lost: such a recording cannot answer any question. Those of [`TraceWriter::create`] for the
 /// copy.
-pub fn repair(from: &Path, to: &Path, overwrite: bool) -> Result<Repaired> {
+pub fn repair(from: &Path, to: &Path, existing: Existing) -> Result<Repaired> {
     let mut file = open_regular(from, OpenOptions::new().read(true))?;
     let length = file
         .metadata()
@@ -102,7 +102,7 @@ pub fn repair(from: &Path, to: &Path, overwrite: bool) -> Result<Repaired> {
         return Err(TraceError::NotATrace);
     }
     choose(&mut found)?;
-    let out = TraceWriter::create(to, overwrite)?;
+    let out = TraceWriter::create(to, existing)?;
     if let Err(error) = copy(&mut source, &found, &out).and_then(|()| out.commit()) {
         let _ = out.discard();
         return Err(error);

@@ -134,9 +134,10 @@ fn decode(
     bytes.end()?;
     let count = entries.len();
     let files = BTreeMap::from_iter(entries);
-    match files.len() == count {
-        true => Ok(files),
-        false => bytes.fault("two source files with one path"),
+    if files.len() == count {
+        Ok(files)
+    } else {
+        bytes.fault("two source files with one path")
     }
 }
 

@@ -19,7 +19,7 @@ use crate::layout::{
 };
 use crate::limits::{MAX_COUNTS, MAX_END, MAX_META, MAX_MODULE, check};
 use crate::open::find_state;
-use crate::place::LockedFile;
+use crate::place::{Existing, LockedFile};
 use crate::state::ChunkEntry;
 use crate::{CountsLens, End, LogWriter, Meta, Result, TraceError, TraceFile, codec, counts, end};
 
@@ -39,14 +39,14 @@ pub struct TraceWriter {
 type Shared = Arc<Mutex<Core>>;
 
 impl TraceWriter {
-    /// Creates a trace file. If the path exists, this fails, unless `overwrite` is set: then the
-    /// new file is written beside the old one and replaces it at the first commit.
+    /// Creates a trace file. A new file that replaces an existing one is written beside it, and
+    /// takes its place at the first commit.
     ///
     /// # Errors
     /// [`TraceError::Exists`], [`TraceError::NotAFile`] if the path is a folder or a device,
     /// [`TraceError::BeingWritten`], [`TraceError::Io`], [`TraceError::Write`].
-    pub fn create(path: &Path, overwrite: bool) -> Result<TraceWriter> {
-        let place = LockedFile::create(path, overwrite)?;
+    pub fn create(path: &Path, existing: Existing) -> Result<TraceWriter> {
+        let place = LockedFile::create(path, existing)?;
         let mut core = Core {
             place,
             position: 0,
@@ -250,7 +250,7 @@ impl TraceWriter {
     }
 
     fn rewritten(path: &Path, write: impl FnOnce(&TraceWriter) -> Result<()>) -> Result<()> {
-        let out = TraceWriter::create(path, true)?;
+        let out = TraceWriter::create(path, Existing::Replaced)?;
         let written = write(&out).and_then(|()| out.commit_durable());
         if written.is_err() {
             let _ = out.discard();

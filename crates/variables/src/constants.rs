@@ -93,10 +93,11 @@ impl Variables<'_> {
         Ok(found.and_then(|(_, value)| {
             let bits = described.bytes.map_or(128, |bytes| 8 * bytes.clamp(1, 16));
             let shift = 128 - bits as u32;
-            match signed {
+            if *signed {
                 // Its highest bit is the sign.
-                true => Some(((*value as i128) << shift) >> shift),
-                false => i128::try_from(*value).ok(),
+                Some(((*value as i128) << shift) >> shift)
+            } else {
+                i128::try_from(*value).ok()
             }
         }))
     }

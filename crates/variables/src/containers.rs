@@ -190,10 +190,10 @@ impl Reader<'_, '_> {
                     let found = member.name.as_deref() == Some(name);
                     if found || member.base || member.name.is_none() {
                         let part = self.variables.member(object, member, self.machine).ok()?;
-                        match found {
-                            true => return Some(part),
-                            false => inside.push(part),
+                        if found {
+                            return Some(part);
                         }
+                        inside.push(part);
                     }
                 }
             }
@@ -594,9 +594,10 @@ impl Reader<'_, '_> {
                 .and_then(|far| control.checked_sub(far));
             let pair = self.at(element, at?)?;
             let (key, value) = (self.part(&pair, "__0")?, self.part(&pair, "__1")?);
-            items.found.push(match is_map {
-                true => (Some(key), value),
-                false => (None, key),
+            items.found.push(if is_map {
+                (Some(key), value)
+            } else {
+                (None, key)
             });
         }
         Some(Contents::Items(items))

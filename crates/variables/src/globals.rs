@@ -83,9 +83,12 @@ impl Variables<'_> {
     /// # Errors
     /// If its entry is broken.
     pub fn global_variable(&self, global: &Global) -> Result<Variable, DebugError> {
-        let entry = global.entry.entry;
+        self.global_at(global.name.clone(), global.entry.entry)
+    }
+
+    fn global_at(&self, name: String, entry: EntryId) -> Result<Variable, DebugError> {
         Ok(Variable {
-            name: global.name.clone(),
+            name,
             type_ref: TypeRef::new(self.debug.type_of(entry)?),
             kind: VariableKind::Global,
             inlined: 0,
@@ -215,18 +218,7 @@ impl Variables<'_> {
         }
         match found[..] {
             [] => Ok(None),
-            [(entry, ..)] => Ok(Some(Variable {
-                name: own.to_owned(),
-                type_ref: TypeRef::new(self.debug.type_of(entry)?),
-                kind: VariableKind::Global,
-                inlined: 0,
-                function: None,
-                scope: [].into(),
-                shadowed: false,
-                line: self.line(entry)?,
-                entry,
-                frame: None,
-            })),
+            [(entry, ..)] => Ok(Some(self.global_at(own.to_owned(), entry)?)),
             _ => {
                 let describe = |(_, function, _): &(EntryId, EntryId, _)| {
                     let function = self.debug.name(*function)?.unwrap_or_default();

@@ -113,10 +113,11 @@ impl Debug<'_> {
                     gimli::DW_TAG_subprogram => entry.value(gimli::DW_AT_frame_base).is_none(),
                     _ => false,
                 };
-                match only_lines {
-                    true => Ok(Next::Into),
+                if only_lines {
+                    Ok(Next::Into)
+                } else {
                     // This suffices to decide.
-                    false => Err(DebugError::TooMuch { what: "entries" }),
+                    Err(DebugError::TooMuch { what: "entries" })
                 }
             },
         );

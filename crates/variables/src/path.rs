@@ -97,9 +97,10 @@ impl Path {
             } else if reader.take(".") {
                 steps.push(reader.member(false)?);
             } else if reader.take("[") {
-                steps.push(match reader.rest().starts_with('"') {
-                    true => Step::Key(reader.key()?),
-                    false => Step::Index(reader.integer()?),
+                steps.push(if reader.rest().starts_with('"') {
+                    Step::Key(reader.key()?)
+                } else {
+                    Step::Index(reader.integer()?)
                 });
                 reader.expect("]", "']'")?;
             } else if open > 0 && reader.take(")") {

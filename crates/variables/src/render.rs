@@ -322,9 +322,10 @@ impl Renderer<'_, '_> {
     /// Elements that are not contiguous.
     fn items(&self, into: &mut Rendered, items: Items, room: Room) {
         let is_map = items.found.iter().any(|(key, _)| key.is_some());
-        into.shape = match is_map {
-            true => Shape::Record,
-            false => Shape::Sequence,
+        into.shape = if is_map {
+            Shape::Record
+        } else {
+            Shape::Sequence
         };
         into.omitted = items.count;
         let Some(room) = room.inside() else {

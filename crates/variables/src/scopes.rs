@@ -106,9 +106,10 @@ impl FunctionScopes {
         for (i, scope) in self.scopes.iter().enumerate() {
             let parent = scope.parent as usize;
             calls[i] = if scope.whole { i } else { calls[parent] };
-            let around = match scope.own_code && !scope.whole {
-                true => calls[i],
-                false => parent,
+            let around = if scope.own_code && !scope.whole {
+                calls[i]
+            } else {
+                parent
             };
             let here = || scope.code.iter().any(|range| range.contains(&at));
             inside[i] = (i == 0 || inside[around]) && (!scope.own_code || here());

@@ -122,9 +122,10 @@ impl Made {
     fn count(&self, stretches: usize) -> Result<(), EpochFileError> {
         let built = self.built.load(Ordering::Relaxed);
         let limit = self.limit.load(Ordering::Relaxed);
-        let (exceeded, most) = match built >= self.most {
-            true => (&self.is_exceeded, self.most),
-            false => (&self.is_over_limit, limit),
+        let (exceeded, most) = if built >= self.most {
+            (&self.is_exceeded, self.most)
+        } else {
+            (&self.is_over_limit, limit)
         };
         if built >= most {
             exceeded.store(true, Ordering::Relaxed);
@@ -259,11 +260,11 @@ impl FileEpochs {
             let bytes = whole(file, at)?;
             let index = Index::decode(&bytes).ok_or(EpochFileError::Index)?;
             if index.nodes != nodes {
-                match epochs.windows.is_empty() {
-                    true => return Err(EpochFileError::OtherPath),
-                    // It was traced before the path was rebuilt.
-                    false => break,
+                if epochs.windows.is_empty() {
+                    return Err(EpochFileError::OtherPath);
                 }
+                // It was traced before the path was rebuilt.
+                break;
             }
             let anew = index.anew;
             let values = (0..at).rev().find(|at| complete(Kind::VALUES, at));

@@ -11,7 +11,7 @@ use afterimage_replay::state::{
     calls, follow_standing, follow_to, global_objects, objects,
 };
 use afterimage_replay::steps::{
-    Open, Opened, Paused, Run, SnapshotBuilder, Snapshots, take_snapshots_between,
+    Opened, Paused, Run, SnapshotBuilder, Snapshots, take_snapshots_between,
 };
 use afterimage_replay::values::Bits;
 use afterimage_wpp::Visit;
@@ -276,17 +276,10 @@ impl<'a> Debugger<'a> {
                     return;
                 }
                 let activation = &activations[number];
-                let times = Opened {
+                let standing = Standing::of(Opened {
                     entered: activation.instance.time,
                     called: activation.time,
-                };
-                let standing = Standing {
-                    open: vec![Open {
-                        times,
-                        arguments: None,
-                    }],
-                    waiting: Vec::new(),
-                };
+                });
                 let contents = OnMachine {
                     paused,
                     first_result,
@@ -562,9 +555,10 @@ impl<'a> Inspection<'_, 'a> {
         let (mut low, mut high) = (0, count);
         while low < high {
             let middle = high - (high - low) / 2;
-            match self.contents.memory(address, &mut bytes[..middle]) {
-                true => low = middle,
-                false => high = middle - 1,
+            if self.contents.memory(address, &mut bytes[..middle]) {
+                low = middle
+            } else {
+                high = middle - 1
             }
         }
         bytes.truncate(low);

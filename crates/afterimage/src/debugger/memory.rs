@@ -46,9 +46,10 @@ impl Debugger<'_> {
                 ..at
             });
         }
-        match at.time < self.length() {
-            true => self.first_of(at.time + 1),
-            false => Ok(at),
+        if at.time < self.length() {
+            self.first_of(at.time + 1)
+        } else {
+            Ok(at)
         }
     }
 
@@ -210,9 +211,10 @@ impl Debugger<'_> {
             }
             time = last + 1;
         }
-        match time <= self.length() {
-            true => self.write_in(range, from, forward, (time, self.length())),
-            false => Ok(None),
+        if time <= self.length() {
+            self.write_in(range, from, forward, (time, self.length()))
+        } else {
+            Ok(None)
         }
     }
 }

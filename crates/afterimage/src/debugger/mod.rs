@@ -182,10 +182,10 @@ impl<'a> Debugger<'a> {
 
     /// Fails if the operation was cancelled.
     fn check(&self) -> Result<()> {
-        match self.cancelled.load(std::sync::atomic::Ordering::Relaxed) {
-            true => bail!("it was interrupted"),
-            false => Ok(()),
+        if self.cancelled.load(std::sync::atomic::Ordering::Relaxed) {
+            bail!("it was interrupted");
         }
+        Ok(())
     }
 
     /// The position that a user writes: `parser.c:42#7`, `parse#3`, `t=123456`, `50%`, `end`.

@@ -491,9 +491,10 @@ impl<'a> Debugger<'a> {
         (from, to): (Position, Position),
         most: usize,
     ) -> Result<Vec<Position>> {
-        let direction = match from <= to {
-            true => Direction::Forward,
-            false => Direction::Backward,
+        let direction = if from <= to {
+            Direction::Forward
+        } else {
+            Direction::Backward
         };
         let mut at = from;
         let mut found = Vec::new();

@@ -44,6 +44,16 @@ pub enum Direction {
     Backward,
 }
 
+impl Direction {
+    /// Whether a step in this direction may end at `to`.
+    fn goes_beyond(self, from: Position, to: Position) -> bool {
+        match self {
+            Self::Forward => to > from,
+            Self::Backward => to < from,
+        }
+    }
+}
+
 /// The number of arrivals examined between checks for cancellation.
 const ASK: u32 = 1 << 12;
 
@@ -134,7 +144,7 @@ impl Open<'_, '_> {
 /// The parts of a line that a step over has passed. Inlined code in the middle of a line does not
 /// start a new line after it.
 struct Passed {
-    reverse: bool,
+    direction: Direction,
     /// The line that is left, forward.
     line: Option<Line>,
     level: usize,
@@ -146,9 +156,9 @@ struct Passed {
 }
 
 impl Passed {
-    fn new(reverse: bool, line: Option<Line>, level: usize) -> Self {
+    fn new(direction: Direction, line: Option<Line>, level: usize) -> Self {
         Self {
-            reverse,
+            direction,
             line,
             level,
             inside: false,
@@ -171,7 +181,7 @@ impl Passed {
             return false;
         };
         let inside = std::mem::replace(&mut self.inside, false);
-        if self.reverse {
+        if self.direction == Direction::Backward {
             // To the beginning of the line.
             if let Some((last, its_depth, frame)) = &self.last {
                 let is_same = (*last, *its_depth) == (line, depth) && frame.is(&chain);
@@ -206,12 +216,11 @@ impl<'a> Debugger<'a> {
         step: Step,
         direction: Direction,
     ) -> Result<Option<Position>> {
-        let reverse = direction == Direction::Backward;
         let level = self.own_depth(from)?;
         match (step, level) {
-            (Step::In, _) | (_, None) => self.next_line(from, reverse),
-            (Step::Over, Some(level)) => self.over(from, reverse, level, None),
-            (Step::Out, Some(level)) => self.out(from, reverse, level),
+            (Step::In, _) | (_, None) => self.next_line(from, direction),
+            (Step::Over, Some(level)) => self.over(from, direction, level, None),
+            (Step::Out, Some(level)) => self.out(from, direction, level),
         }
     }
 
@@ -228,9 +237,10 @@ impl<'a> Debugger<'a> {
                     let op = from.op + 1;
                     return Ok(Some(Position { op, ..from }));
                 }
-                match from.time < self.length() {
-                    true => self.first_of(from.time + 1).map(Some),
-                    false => Ok(None),
+                if from.time < self.length() {
+                    self.first_of(from.time + 1).map(Some)
+                } else {
+                    Ok(None)
                 }
             }
             Direction::Backward => {
@@ -274,7 +284,7 @@ impl<'a> Debugger<'a> {
     fn over(
         &self,
         from: Position,
-        reverse: bool,
+        direction: Direction,
         level: usize,
         frames: Option<usize>,
     ) -> Result<Option<Position>> {
@@ -286,8 +296,8 @@ impl<'a> Debugger<'a> {
             depth: cursor.depth(),
             known: RefCell::default(),
         };
-        let mut passed = Passed::new(reverse, self.located(from)?.map(Line::from), level);
-        let mut steps = self.lines(from, reverse, Enter::UpTo(level))?;
+        let mut passed = Passed::new(direction, self.located(from)?.map(Line::from), level);
+        let mut steps = self.lines(from, direction, Enter::UpTo(level))?;
         let mut looked_at = 0u32;
         while let Some(step) = steps.next()? {
             looked_at = looked_at.wrapping_add(1);
@@ -295,11 +305,7 @@ impl<'a> Debugger<'a> {
                 self.check()?;
             }
             let position = self.arrived(&step)?;
-            let is_beyond = match reverse {
-                false => position > from,
-                true => position < from,
-            };
-            if !is_beyond {
+            if !direction.goes_beyond(from, position) {
                 continue;
             }
             let depth = step.depth + 1;
@@ -322,9 +328,10 @@ impl<'a> Debugger<'a> {
                 }
                 None => return Ok(passed.found.or(Some(position))),
             };
-            let line = match Some(Self::op(position)) == step.op {
-                true => step.line,
-                false => self.located(position)?.map_or(step.line, Line::from),
+            let line = if Some(Self::op(position)) == step.op {
+                step.line
+            } else {
+                self.located(position)?.map_or(step.line, Line::from)
             };
             let innermost = open.chain(level)?;
             if passed.is_over(position, (line, depth), arrived, innermost.as_ref()) {
@@ -334,7 +341,7 @@ impl<'a> Debugger<'a> {
         Ok(passed.found)
     }
 
-    fn out(&self, from: Position, reverse: bool, level: usize) -> Result<Option<Position>> {
+    fn out(&self, from: Position, direction: Direction, level: usize) -> Result<Option<Position>> {
         let mut cursor = self.path().cursor();
         cursor.seek(from.time)?;
         let open = Open {
@@ -348,13 +355,13 @@ impl<'a> Debugger<'a> {
             && chain.len() > 1
         {
             let frames = Some(chain.len() - 1);
-            if let Some(found) = self.over(from, reverse, level, frames)? {
+            if let Some(found) = self.over(from, direction, level, frames)? {
                 return Ok(Some(found));
             }
         }
-        match reverse {
-            false => self.returned(&mut cursor, level),
-            true => self.called(&mut cursor, level),
+        match direction {
+            Direction::Forward => self.returned(&mut cursor, level),
+            Direction::Backward => self.called(&mut cursor, level),
         }
     }
 
@@ -377,7 +384,7 @@ impl<'a> Debugger<'a> {
                 if self.line(offset).is_some() {
                     return Ok(Some(position));
                 }
-                return self.over(position, false, cursor.depth(), None);
+                return self.over(position, Direction::Forward, cursor.depth(), None);
             }
             level = cursor.depth();
         }
@@ -408,7 +415,7 @@ impl<'a> Debugger<'a> {
                 if self.line(call.offset).is_some() {
                     return Ok(Some(position));
                 }
-                return self.over(position, true, cursor.depth(), None);
+                return self.over(position, Direction::Backward, cursor.depth(), None);
             }
             level = cursor.depth();
         }
@@ -416,7 +423,7 @@ impl<'a> Debugger<'a> {
 
     /// The first arrival at or after a position.
     pub(super) fn arrival_from(&self, from: Position) -> Result<Option<Position>> {
-        let mut steps = self.lines(from, false, Enter::Calls)?;
+        let mut steps = self.lines(from, Direction::Forward, Enter::Calls)?;
         while let Some(step) = steps.next()? {
             let position = self.arrived(&step)?;
             if position >= from {
@@ -429,17 +436,17 @@ impl<'a> Debugger<'a> {
     fn lines(
         &self,
         from: Position,
-        reverse: bool,
+        direction: Direction,
         enter: Enter,
     ) -> Result<LineSteps<'_, FileSegments>> {
-        let (first, last) = match reverse {
-            false => (from.time, self.length()),
-            true => (1, from.time),
+        let (first, last) = match direction {
+            Direction::Forward => (from.time, self.length()),
+            Direction::Backward => (1, from.time),
         };
         let wanted = WantedLines {
             window: Window { first, last },
             within: Within::default(),
-            reverse,
+            reverse: direction == Direction::Backward,
             enter,
             function: None,
         };
@@ -454,15 +461,11 @@ impl<'a> Debugger<'a> {
     }
 
     /// The nearest arrival beyond a position.
-    fn next_line(&self, from: Position, reverse: bool) -> Result<Option<Position>> {
-        let mut steps = self.lines(from, reverse, Enter::Calls)?;
+    fn next_line(&self, from: Position, direction: Direction) -> Result<Option<Position>> {
+        let mut steps = self.lines(from, direction, Enter::Calls)?;
         while let Some(step) = steps.next()? {
             let position = self.arrived(&step)?;
-            let is_beyond = match reverse {
-                false => position > from,
-                true => position < from,
-            };
-            if is_beyond {
+            if direction.goes_beyond(from, position) {
                 return Ok(Some(position));
             }
         }

@@ -94,12 +94,10 @@ impl Finder<'_, '_> {
                 || self.query.along.data() && statement.is_some();
             if wanted && seen.insert(point) {
                 let mut found = DepsUsers::default();
-                match takes {
-                    true => found = self.users(point, depth, seen)?,
-                    false if self.query.along.control() => {
-                        self.let_run(point, depth, seen, &mut found)?;
-                    }
-                    false => {}
+                if takes {
+                    found = self.users(point, depth, seen)?;
+                } else if self.query.along.control() {
+                    self.let_run(point, depth, seen, &mut found)?;
                 }
                 users.uses.extend(found.uses);
                 users.more += found.more;

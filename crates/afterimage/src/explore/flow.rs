@@ -63,9 +63,10 @@ impl FlowQuery {
                             edges: vec![edge.as_u32()],
                             from: block.as_u32(),
                             to: to.as_u32(),
-                            count: match is_call {
-                                true => counts.within(id, block, to),
-                                false => counts.after(id, block, to),
+                            count: if is_call {
+                                counts.within(id, block, to)
+                            } else {
+                                counts.after(id, block, to)
                             },
                         }),
                     }
@@ -86,24 +87,23 @@ impl FlowQuery {
                 first => calls.rank(first - 1)?,
             };
             let last = calls.rank(window.last)?;
-            let traces = match last - before <= Self::CALLS {
-                true => {
-                    let found = TracesOfCalls::of(path, id, before + 1..=last)?.traces;
-                    let rows = found.into_iter().map(|(number, one)| FlowTrace {
-                        trace: number as u64,
-                        calls: one.calls,
-                        unfinished: one.unfinished,
-                        length: one.trace.len(),
-                        beginning: one
-                            .trace
-                            .blocks()
-                            .take(Self::BLOCKS)
-                            .map(BlockId::as_u32)
-                            .collect(),
-                    });
-                    Some(rows.collect())
-                }
-                false => None,
+            let traces = if last - before <= Self::CALLS {
+                let found = TracesOfCalls::of(path, id, before + 1..=last)?.traces;
+                let rows = found.into_iter().map(|(number, one)| FlowTrace {
+                    trace: number as u64,
+                    calls: one.calls,
+                    unfinished: one.unfinished,
+                    length: one.trace.len(),
+                    beginning: one
+                        .trace
+                        .blocks()
+                        .take(Self::BLOCKS)
+                        .map(BlockId::as_u32)
+                        .collect(),
+                });
+                Some(rows.collect())
+            } else {
+                None
             };
             Ok(FlowDocument {
                 function: Function::new(program.names, id),

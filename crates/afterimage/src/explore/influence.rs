@@ -55,9 +55,10 @@ impl InfluenceQuery {
             wants: vec![Want::Bytes(got.at, 0)],
             reach: Reach::ALL,
         };
-        let along = match self.thin {
-            true => SliceAlong::Thin,
-            false => SliceAlong::All,
+        let along = if self.thin {
+            SliceAlong::Thin
+        } else {
+            SliceAlong::All
         };
         let (slice, took) = follow_for(traced, "following the byte", |run, log| {
             Ok(influence(run, log, along.follows(), vec![criterion])?)

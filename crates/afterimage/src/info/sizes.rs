@@ -2,7 +2,7 @@
 
 use afterimage_present::info::{InfoClass, InfoOriginal, InfoSection, InfoStreams, InfoWindow};
 use afterimage_replay::paths::RecordedPath;
-use afterimage_replay::values::{Original, RecordedValues};
+use afterimage_replay::values::{ControlOf, Original, RecordedValues};
 use afterimage_trace::{Kind, SectionInfo, TraceFile};
 use afterimage_wet::FileEpochs;
 use anyhow::Result;
@@ -66,11 +66,13 @@ pub(super) fn streams(
     let windows = epochs.windows().map(|index| (index.first, index.length));
     let windows = Vec::from_iter(windows);
     let is_whole = windows == [(1, path.length())];
-    let original = match epochs.windows().all(|index| index.left_out.is_nothing()) {
-        true if is_whole => Some(Original::of(values)?),
-        true => Some(Original::of_windows(values, &windows)?),
-        // If functions were left out, the size of the rest is unknown.
-        false => None,
+    let original = if epochs.windows().any(|index| !index.left_out.is_nothing()) {
+        // The size of the functions left out is unknown.
+        None
+    } else if is_whole {
+        Some(Original::of(values)?)
+    } else {
+        Some(Original::of_windows(values, &windows)?)
     };
     // Data about the whole run counts in proportion to the part's blocks.
     let part = match &original {
@@ -90,23 +92,26 @@ pub(super) fn streams(
         InfoClass::new("values", of(Original::of_values))
             .part("kept values", words(sum.values.1), signed(sum.values.0))
             .whole("what the host gave (the log)", None, log, part),
-        InfoClass::new("dependences", of(|original| original.of_dependences(false)))
-            .part(
-                "writers of what is read",
-                labels(sum.labels.1),
-                signed(sum.labels.0),
-            )
-            .part(
-                "early writers of variables",
-                labels(sum.far.1),
-                signed(sum.far.0),
-            )
-            .part(
-                "runs of bytes that were copied",
-                labels(sum.copies.1),
-                signed(sum.copies.0),
-            )
-            .part("directories", None, signed(sum.directory)),
+        InfoClass::new(
+            "dependences",
+            of(|original| original.of_dependences(ControlOf::Statements)),
+        )
+        .part(
+            "writers of what is read",
+            labels(sum.labels.1),
+            signed(sum.labels.0),
+        )
+        .part(
+            "early writers of variables",
+            labels(sum.far.1),
+            signed(sum.far.0),
+        )
+        .part(
+            "runs of bytes that were copied",
+            labels(sum.copies.1),
+            signed(sum.copies.0),
+        )
+        .part("directories", None, signed(sum.directory)),
         // Chunks are packed whole, whatever they contain.
         InfoClass::new("overhead of chunks, minus what packing saves", None).part(
             "frame",
@@ -128,9 +133,9 @@ pub(super) fn streams(
         bytes_per_statement: (statements > 0).then(|| counted as f64 / statements as f64),
         of_part: (part < 1.0).then_some(part),
         original: original.map(|original| InfoOriginal {
-            bytes: original.bytes(false),
-            factor: factor(original.bytes(false) as f64),
-            factor_by_block: factor(original.bytes(true) as f64),
+            bytes: original.bytes(ControlOf::Statements),
+            factor: factor(original.bytes(ControlOf::Statements) as f64),
+            factor_by_block: factor(original.bytes(ControlOf::Blocks) as f64),
             factor_by_table: factor(InfoOriginal::TABLE_I * statements as f64),
         }),
     })

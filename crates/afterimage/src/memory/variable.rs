@@ -370,9 +370,10 @@ fn global<'a>(
         ),
         NotInMemory::Size(why) => anyhow!(why),
     })?;
-    let contents = match is_record(&variables, &object) {
-        true => at_end(traced, |ended| contents(&variables, &object, ended))?,
-        false => None,
+    let contents = if is_record(&variables, &object) {
+        at_end(traced, |ended| contents(&variables, &object, ended))?
+    } else {
+        None
     };
     Ok(VariableInMemory {
         range,

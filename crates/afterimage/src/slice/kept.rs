@@ -8,6 +8,18 @@ use anyhow::{Context, Error, Result, anyhow, bail};
 use crate::Session;
 use crate::append::append_to;
 
+/// Parses a name for a stored slice.
+///
+/// # Errors
+/// If no slice can have it.
+pub fn name(text: &str) -> Result<String, String> {
+    if text.chars().any(char::is_control) || text.is_empty() || text.len() > 255 {
+        Err("a name must have 1 to 255 bytes, and no control characters".to_owned())
+    } else {
+        Ok(text.to_owned())
+    }
+}
+
 /// Identifies the path of a run: stored questions refer to its nodes.
 pub(super) fn identity(path: &RecordedPath) -> (u64, u64) {
     (path.length(), path.nodes().len() as u64)
@@ -64,11 +76,12 @@ pub(super) fn keep(traced: &Session, name: &str, saved: &SavedSlice) -> Result<(
         let all = saved_slices(&file, traced.program())?;
         let known = all.get(name).and_then(|known| known.as_ref().ok());
         if let Some(known) = known {
-            match known.question == saved.question && known.path == saved.path {
-                // The words may differ.
-                true if known.slice == saved.slice => return Ok(()),
-                true => {}
-                false => return Err(is_taken(name, known)),
+            if known.question != saved.question || known.path != saved.path {
+                return Err(is_taken(name, known));
+            }
+            // The words may differ.
+            if known.slice == saved.slice {
+                return Ok(());
             }
         }
         let lost = "the slice cannot be kept in the recording";

@@ -21,6 +21,7 @@ use crate::Session;
 use crate::explain::{Scene, explain};
 use crate::sources::SourceFiles;
 use crate::steps::follow_for;
+pub use kept::name;
 use made::made;
 pub use near::{NearLine, NearLines, NearQuery};
 

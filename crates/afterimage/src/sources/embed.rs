@@ -119,13 +119,14 @@ impl Embedding {
             let seems = std::path::absolute(&place).ok();
             let seems = seems.as_deref().and_then(inside).is_some();
             // The folder may be under a root even if its path in the debug information is not.
-            match seems || folder.as_deref().and_then(inside).is_some() {
-                true => self.refused.push(format!(
+            if seems || folder.as_deref().and_then(inside).is_some() {
+                self.refused.push(format!(
                     "{} leads out of the folders of --sources, to {}: not embedded",
                     place.display(),
                     real.display()
-                )),
-                false => self.elsewhere += 1,
+                ))
+            } else {
+                self.elsewhere += 1
             }
             return;
         };
@@ -151,9 +152,10 @@ impl Embedding {
             out.display()
         )];
         for file in self.files.iter().take(LISTED) {
-            let from = match Path::new(&file.path) == file.place {
-                true => String::new(),
-                false => format!(" from {}", file.place.display()),
+            let from = if Path::new(&file.path) == file.place {
+                String::new()
+            } else {
+                format!(" from {}", file.place.display())
             };
             lines.push(format!("  {}{from}, {}", file.path, size(file.length)));
         }
@@ -302,7 +304,7 @@ mod tests {
             let chosen = Embedding::choose(&roots, &map, &sources).unwrap();
             change();
             let at = folder.path().join(format!("{number}.aft"));
-            let out = TraceWriter::create(&at, false).unwrap();
+            let out = TraceWriter::create(&at, afterimage_trace::Existing::Kept).unwrap();
             let lost = chosen.write(&out).unwrap();
             out.commit().unwrap();
             let file = afterimage_trace::TraceFile::open(&at).unwrap();

@@ -188,9 +188,10 @@ impl SourceFiles {
         let missing = files.iter().filter(|path| !self.has(path));
         let missing: BTreeSet<_> = missing.map(|&path| path.to_owned()).collect();
         let (first, more) = shown(&missing, &CodeFilter::All)?;
-        let said = match missing.len() < files.len() {
-            true => "left out, because their source was not found",
-            false => "no source file was found",
+        let said = if missing.len() < files.len() {
+            "left out, because their source was not found"
+        } else {
+            "no source file was found"
         };
         Some(format!(
             "{said}: {first}{more}; say where they are with --source-path OLD=NEW"
@@ -205,19 +206,18 @@ impl SourceFiles {
     /// Why the text of a file that was not found is not there, and what to do.
     pub fn why_missing(&self, path: &str) -> String {
         let is_file = may_be_source(Path::new(path)).is_some();
-        match is_file && !self.paths.0.allows(Path::new(path)) {
-            true => {
-                let folder = Path::new(path).parent().unwrap_or(Path::new(""));
-                let folder = folder.display();
-                format!(
-                    "{path} is outside the current folder and the recording's; to show it, add \
+        if is_file && !self.paths.0.allows(Path::new(path)) {
+            let folder = Path::new(path).parent().unwrap_or(Path::new(""));
+            let folder = folder.display();
+            format!(
+                "{path} is outside the current folder and the recording's; to show it, add \
                      --source-path {folder}={folder}"
-                )
-            }
-            false => format!(
+            )
+        } else {
+            format!(
                 "{path} was not found; say where it is with --source-path OLD=NEW, or record \
                  with --sources"
-            ),
+            )
         }
     }
 

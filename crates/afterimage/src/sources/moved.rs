@@ -68,9 +68,10 @@ impl Moved {
         let inner = rest.strip_prefix(SEPARATORS)?;
         // A compiler on Windows writes its own separators.
         let is_foreign = rest.starts_with('\\');
-        Some(match is_foreign {
-            true => self.new.join(inner.replace('\\', "/")),
-            false => self.new.join(inner.trim_start_matches('/')),
+        Some(if is_foreign {
+            self.new.join(inner.replace('\\', "/"))
+        } else {
+            self.new.join(inner.trim_start_matches('/'))
         })
     }
 }

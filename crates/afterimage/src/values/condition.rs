@@ -211,13 +211,15 @@ impl Shared {
         if self.left.is_empty() {
             return None;
         }
-        let chunk = match self.backwards {
-            true => last.saturating_sub(AT_ONCE - 1).max(first)..=last,
-            false => first..=last.min(first.saturating_add(AT_ONCE - 1)),
+        let chunk = if self.backwards {
+            last.saturating_sub(AT_ONCE - 1).max(first)..=last
+        } else {
+            first..=last.min(first.saturating_add(AT_ONCE - 1))
         };
-        self.left = match self.backwards {
-            true => first..=chunk.start() - 1,
-            false => chunk.end() + 1..=last,
+        self.left = if self.backwards {
+            first..=chunk.start() - 1
+        } else {
+            chunk.end() + 1..=last
         };
         self.taken += 1;
         Some((self.taken - 1, chunk))
@@ -497,9 +499,10 @@ impl<'l, 'a> Look<'l, 'a> {
         let has_constants = self.constants.borrow().values().any(Option::is_some);
         let compares_texts = self.condition.compares_texts() || has_constants;
         let truth = self.condition.holds(|path| look(path, compares_texts));
-        let held = match self.lists && truth == Truth::True {
-            true => all(),
-            false => Vec::new(),
+        let held = if self.lists && truth == Truth::True {
+            all()
+        } else {
+            Vec::new()
         };
         (truth, held)
     }
@@ -586,9 +589,10 @@ impl<'l, 'a> Look<'l, 'a> {
             Ok(found) => Ok(Held {
                 number: number(found.rank),
                 // A pointer to characters is followed by its text.
-                text: match found.text.starts_with("0x") {
-                    true => text()?,
-                    false => found.text,
+                text: if found.text.starts_with("0x") {
+                    text()?
+                } else {
+                    found.text
                 },
                 is_constant: false,
             }),

@@ -97,9 +97,10 @@ impl WhyQuery {
     /// If there is none, or the recording is damaged.
     pub fn start(&self, scene: &Scene<'_, '_>) -> Result<Start> {
         let file = scene.traced.at();
-        let whole = match self.digit {
-            true => Whole::Digit,
-            false => Whole::Number,
+        let whole = if self.digit {
+            Whole::Digit
+        } else {
+            Whole::Number
         };
         match &self.about {
             WhyAbout::Statement { at, operand } => start::find(scene, file, at, operand.as_deref()),

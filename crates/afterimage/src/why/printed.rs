@@ -199,9 +199,10 @@ fn number_of(scene: &Scene<'_, '_>, stream: &Stream, wanted: &Byte) -> Result<u6
     }
     let bytes = last.end - last.start;
     if line.is_none() && text.is_none() && bytes > 0 {
-        return match column <= bytes {
-            true => Ok(last.start + column - 1),
-            false => Err(short(bytes)),
+        return if column <= bytes {
+            Ok(last.start + column - 1)
+        } else {
+            Err(short(bytes))
         };
     }
     if line == Some(number) && begins < all {

@@ -60,11 +60,12 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     let instance = scene.values.at(time)?.context("the run has no blocks")?;
     let death = Death { how, op, instance };
     let overflowed = matches!(end.ending, Ending::StackOverflow);
-    let operand = match overflowed {
+    let operand = if overflowed {
         // No argument of the last call was more to blame than those before; the calls together
         // were.
-        true => None,
-        false => operand(scene, &death, code)?,
+        None
+    } else {
+        operand(scene, &death, code)?
     };
     let (mut stack, open) = calls(scene.values, time, LOOKED_AT)?;
     // Compilers also keep a stack of their own in memory. A program that exhausts that one traps at

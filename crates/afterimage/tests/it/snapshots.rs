@@ -15,7 +15,7 @@ use afterimage_program::{Module, Program};
 use afterimage_record::{Cache, Command, Interrupt, RecordOptions, Spacing, record};
 use afterimage_testkit::modules::{HANDWRITTEN, ModuleConfig, SplitMix64, module_from_seed};
 use afterimage_testkit::tools;
-use afterimage_trace::{Kind, TraceFile, TraceWriter};
+use afterimage_trace::{Existing, Kind, TraceFile, TraceWriter};
 use wasmparser::ValType;
 
 /// Records a program, with the words of its path. `false` if it cannot begin.
@@ -27,7 +27,7 @@ fn recorded(at: &Path, module: &[u8], command: &Command) -> bool {
         ..RecordOptions::default()
     };
     let (cache, interrupt) = (Cache::none(), Interrupt::new());
-    let out = TraceWriter::create(at, true).unwrap();
+    let out = TraceWriter::create(at, Existing::Replaced).unwrap();
     record(
         module, &program, command, &options, &cache, &interrupt, &out,
     )

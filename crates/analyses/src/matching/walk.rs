@@ -238,12 +238,13 @@ where
     fn template(&mut self, visit: Visit) -> Result<Rc<Template>, StepsError<S::Error>> {
         let function = self.nodes[visit.node].function;
         let contexts = &mut self.telling.contexts;
-        let context = match contexts.is_flat() {
-            true => contexts.root(function),
+        let context = if contexts.is_flat() {
+            contexts.root(function)
+        } else {
             // The path began earlier, so no activation is known.
-            false => contexts
+            contexts
                 .current()
-                .unwrap_or_else(|| contexts.root(function)),
+                .unwrap_or_else(|| contexts.root(function))
         };
         if let Some(known) = self.templates.get(&(visit.node, context)) {
             return Ok(Rc::clone(known));

@@ -409,10 +409,12 @@ impl<'n, 'a> Steps<'n, 'a> {
         {
             if one.value.is_some() {
                 if is_taken(number, one.role) {
-                    let how = match number < where_to {
-                        true if number == 0 && writes => Dependence::Destination,
-                        true => Dependence::Address,
-                        false => Dependence::Data,
+                    let how = if number >= where_to {
+                        Dependence::Data
+                    } else if number == 0 && writes {
+                        Dependence::Destination
+                    } else {
+                        Dependence::Address
                     };
                     self.origin(one.origin, how)?;
                 }

@@ -219,11 +219,13 @@ impl Walk<'_, '_> {
                 let mut left = ASKED;
                 let any_constant = operands.iter().any(|operand| operand.constant);
                 for (zeros, operand) in zeros.iter_mut().zip(operands) {
-                    *zeros = match operand.constant {
-                        true => !operand.value.0,
+                    *zeros = if operand.constant {
+                        !operand.value.0
+                    } else if any_constant || wanted == all {
                         // There is then nothing to choose.
-                        false if any_constant || wanted == all => 0,
-                        false => self.zeros(instance, operand.register, &mut left)?,
+                        0
+                    } else {
+                        self.zeros(instance, operand.register, &mut left)?
                     };
                 }
                 let [a, b] = zeros;

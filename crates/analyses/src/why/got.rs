@@ -35,9 +35,10 @@ impl Got {
         let mut calls = Calls::new(file, imports)?;
         while let Some(call) = calls.next()? {
             let fd = call.argument(0) as u32;
-            let skip = match call.name == "fd_read" && call.succeeded {
-                true => calls.files.offset(fd).and_then(|at| byte.checked_sub(at)),
-                false => None,
+            let skip = if call.name == "fd_read" && call.succeeded {
+                calls.files.offset(fd).and_then(|at| byte.checked_sub(at))
+            } else {
+                None
             };
             let skip = skip.filter(|skip| *skip < call.word(3).unwrap_or(0));
             if let Some(mut skip) = skip

@@ -67,9 +67,10 @@ pub fn traffic(
                     all.len() - 1
                 }
             };
-            let sum = match reads {
-                true => &mut all[at].read,
-                false => &mut all[at].written,
+            let sum = if reads {
+                &mut all[at].read
+            } else {
+                &mut all[at].written
             };
             *sum = sum.saturating_add(bytes);
         }

@@ -14,7 +14,7 @@ use afterimage_record::{
     build_paths, count, record, trace_paths,
 };
 use afterimage_replay::paths::{RecordedPath, recorded_path};
-use afterimage_trace::{TraceFile, TraceWriter};
+use afterimage_trace::{Existing, TraceFile, TraceWriter};
 use afterimage_wpp::Segments;
 use anyhow::{Context, Result, ensure};
 
@@ -164,7 +164,7 @@ pub(crate) fn make_recording(
     at: &Path,
     settings: Settings<'_>,
 ) -> Result<f64> {
-    let out = TraceWriter::create(at, true)?;
+    let out = TraceWriter::create(at, Existing::Replaced)?;
     let options = RecordOptions {
         silent: true,
         clock: false,

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use afterimage::{Session, Snapshotting};
 use afterimage_program::Program;
 use afterimage_record::{Cache, Command, Interrupt, RecordOptions, Spacing, record};
-use afterimage_trace::{Kind, TraceFile, TraceWriter};
+use afterimage_trace::{Existing, Kind, TraceFile, TraceWriter};
 use serde_json::{Value, json};
 
 use crate::common::Sandbox;
@@ -123,7 +123,7 @@ fn sections(file: &TraceFile) -> Vec<Section> {
 fn write(sandbox: &Sandbox, name: &str, sections: &[Section]) {
     let path = sandbox.path(name);
     let _ = fs::remove_file(&path);
-    let out = TraceWriter::create(&path, false).unwrap();
+    let out = TraceWriter::create(&path, Existing::Kept).unwrap();
     for Section { kind, name, chunks } in sections {
         let mut section = out.section(*kind, name.as_deref()).unwrap();
         let (last, before) = chunks.split_last().unwrap();
@@ -150,7 +150,7 @@ fn cut_off(sandbox: &Sandbox, name: &str, text: &str) -> Vec<Section> {
         ..RecordOptions::default()
     };
     let whole = sandbox.path(&format!("whole-{name}.aft"));
-    let out = TraceWriter::create(&whole, false).unwrap();
+    let out = TraceWriter::create(&whole, Existing::Kept).unwrap();
     let (cache, interrupt) = (Cache::none(), Interrupt::default());
     record(
         &bytes, &program, &command, &options, &cache, &interrupt, &out,

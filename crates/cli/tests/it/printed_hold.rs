@@ -2,7 +2,7 @@
 
 use afterimage_program::Program;
 use afterimage_replay::values::verify_values;
-use afterimage_trace::{Kind, TraceFile, TraceWriter};
+use afterimage_trace::{Existing, Kind, TraceFile, TraceWriter};
 
 use crate::common::Sandbox;
 
@@ -56,7 +56,7 @@ fn copy(
     mut change: impl FnMut(Kind, usize, &mut Vec<u8>),
 ) {
     let file = TraceFile::open(&sandbox.path("run.aft")).unwrap();
-    let out = TraceWriter::create(&sandbox.path(to), true).unwrap();
+    let out = TraceWriter::create(&sandbox.path(to), Existing::Replaced).unwrap();
     let mut position = 0;
     while let Some(mut section) = file.section(position) {
         position += 1;

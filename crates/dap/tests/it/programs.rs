@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use afterimage::files;
 use afterimage::grants::Grants;
-use afterimage::launch::{LiveLens, RecordQuery, create};
+use afterimage::launch::{Existing, LiveLens, RecordQuery, create};
 use afterimage_dap::{Category, Launch, Recorder};
 use afterimage_record::{Interrupt, RecordOptions, Repeating};
 use afterimage_testkit::tools::rustc;
@@ -79,7 +79,7 @@ fn recorded(program: &Path, grants: Grants<'_>, args: &[String], to: &Path) -> R
         output_to_stderr: true,
     };
     let loaded = files::program(program)?;
-    let out = create(to, true)?;
+    let out = create(to, Existing::Replaced)?;
     query.run(&loaded, &Interrupt::default(), Repeating::default(), &out)?;
     Ok(())
 }

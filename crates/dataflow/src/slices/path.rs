@@ -102,14 +102,14 @@ impl Search<'_> {
         if self.slice.nodes.insert(node) {
             self.row.added.push((node, kind));
         }
-        let raised = match self.instances {
-            true => self.in_slice.entry(node).or_default().add(times).0,
+        let raised = if self.instances {
+            self.in_slice.entry(node).or_default().add(times).0
+        } else if self.whole.insert(node) || self.observed {
             // One query covers all executions, however they are found. It is repeated only to
             // report that it was solved.
-            false if self.whole.insert(node) || self.observed => {
-                Times::from(self.slicing.graph.timestamps(node))
-            }
-            false => return,
+            Times::from(self.slicing.graph.timestamps(node))
+        } else {
+            return;
         };
         if raised.is_empty() {
             return;

@@ -24,9 +24,10 @@ impl Dependences<'_> {
         let mut parts = self.bytes.read(range);
         if parts.iter().any(|(_, maker)| *maker == Maker::Unknown) {
             let instance = self.instance()?;
-            let readings = match is_copy {
-                true => self.values.copied(instance, inst)?,
-                false => self.values.reading(instance, inst)?,
+            let readings = if is_copy {
+                self.values.copied(instance, inst)?
+            } else {
+                self.values.reading(instance, inst)?
             };
             let mut at = range.address;
             for reading in readings {
@@ -226,12 +227,11 @@ impl Observer for Dependences<'_> {
 
     fn host_call(&mut self) {
         self.attempt(|this| {
-            let call = match this.now.done {
-                true => {
-                    let instance = this.instance()?;
-                    this.of_guest(this.values.host_call(instance)?)?
-                }
-                false => None,
+            let call = if this.now.done {
+                let instance = this.instance()?;
+                this.of_guest(this.values.host_call(instance)?)?
+            } else {
+                None
             };
             this.now.host = Some(call);
             Ok(())

@@ -14,7 +14,7 @@ use afterimage::Session;
 use afterimage_program::Program;
 use afterimage_record::{Cache, Command, Interrupt, RecordOptions, record};
 use afterimage_testkit::modules::{HANDWRITTEN, ModuleConfig, module_from_seed};
-use afterimage_trace::TraceWriter;
+use afterimage_trace::{Existing, TraceWriter};
 use tempfile::TempDir;
 use wasmparser::ValType;
 
@@ -66,7 +66,7 @@ fn recorded(at: &Path, module: &[u8], command: &Command) -> bool {
         silent: true,
         ..RecordOptions::default()
     };
-    let out = TraceWriter::create(at, true).unwrap();
+    let out = TraceWriter::create(at, Existing::Replaced).unwrap();
     let (cache, interrupt) = (Cache::none(), Interrupt::new());
     record(
         module, &program, command, &options, &cache, &interrupt, &out,

@@ -65,9 +65,10 @@ fn one(step: &Value) -> String {
     } else {
         &place["around"]
     };
-    let at = match source.is_null() {
-        true => place["at"].as_str().unwrap_or_default().to_owned(),
-        false => super::line(source),
+    let at = if source.is_null() {
+        place["at"].as_str().unwrap_or_default().to_owned()
+    } else {
+        super::line(source)
     };
     let verb = match (step["step"].as_str(), step["how"].as_str()) {
         (Some("end"), _) => "it comes from",

@@ -70,9 +70,10 @@ impl Machine<'_> {
             };
             let live = self.live(frame.function, Some(frame.call))?;
             let low = self.registers.get(frame.base..frame.base + live)?;
-            let high = match self.is_wide(frame.function) {
-                true => self.high.get(frame.base..frame.base + live)?,
-                false => &[],
+            let high = if self.is_wide(frame.function) {
+                self.high.get(frame.base..frame.base + live)?
+            } else {
+                &[]
             };
             let high = high.iter().copied().chain(std::iter::repeat(0));
             Some(Waits {

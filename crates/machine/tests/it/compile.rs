@@ -8,7 +8,7 @@ use afterimage_machine::{
 };
 use afterimage_program::{BlockEnd, BlockKind, EdgeKind, Program};
 use afterimage_testkit::modules::{HANDWRITTEN, ModuleConfig, SplitMix64, module_from_seed};
-use afterimage_trace::{TraceFile, TraceWriter};
+use afterimage_trace::{Existing, TraceFile, TraceWriter};
 
 /// A path, and the block where it continues.
 type Path = (Vec<BlockId>, Option<BlockId>);
@@ -230,7 +230,7 @@ fn blocks_that_are_no_path_are_refused() {
 fn nothing() -> TraceFile {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path().join("a.aft");
-    let writer = TraceWriter::create(&at, false).expect("a writer");
+    let writer = TraceWriter::create(&at, Existing::Kept).expect("a writer");
     let log = writer.log().expect("a log");
     log.finish().expect("an end");
     writer.commit().expect("a commit");

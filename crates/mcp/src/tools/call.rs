@@ -84,9 +84,10 @@ impl Arguments {
             line.at.as_deref() == Some(&*self.at) || line.shown == of_line
         };
         let at = whole.lines.iter().position(is_asked);
-        match whole.lines.len() > crate::answer::BODY {
-            true => at.map_or(0, |at| at.saturating_sub(BEFORE)),
-            false => 0,
+        if whole.lines.len() > crate::answer::BODY {
+            at.map_or(0, |at| at.saturating_sub(BEFORE))
+        } else {
+            0
         }
     }
 

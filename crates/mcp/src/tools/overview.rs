@@ -214,9 +214,10 @@ impl Overview {
         for one in &self.output {
             text += &format!("{}, {} bytes:\n", one.stream, one.bytes);
             let begins = Vec::from_iter(one.begins.lines());
-            let ends = match one.ends.is_empty() {
-                true => begins[begins.len().min(LINES)..].to_vec(),
-                false => Vec::from_iter(one.ends.lines()),
+            let ends = if one.ends.is_empty() {
+                begins[begins.len().min(LINES)..].to_vec()
+            } else {
+                Vec::from_iter(one.ends.lines())
             };
             for line in begins.iter().take(LINES) {
                 text += &format!("  {line}\n");
@@ -274,9 +275,10 @@ fn printed(session: &Session) -> Result<Vec<Printing>> {
                     stream: name,
                     bytes,
                     begins: part(0, BYTES.min(bytes))?,
-                    ends: match bytes > BYTES {
-                        true => part((bytes - BYTES).max(BYTES), bytes)?,
-                        false => String::new(),
+                    ends: if bytes > BYTES {
+                        part((bytes - BYTES).max(BYTES), bytes)?
+                    } else {
+                        String::new()
                     },
                 });
             }

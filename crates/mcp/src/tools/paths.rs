@@ -53,9 +53,10 @@ impl Question for Arguments {
     fn answer(&self, asked: &Asked<'_>) -> Result<Found> {
         let limit = self.limit.unwrap_or(ROWS).clamp(1, MOST);
         let query = PathsQuery {
-            about: match self.hot {
-                true => PathsAbout::Hot,
-                false => PathsAbout::Traces(Default::default()),
+            about: if self.hot {
+                PathsAbout::Hot
+            } else {
+                PathsAbout::Traces(Default::default())
             },
             function: self.function.clone(),
             top: Some(limit),

@@ -160,9 +160,10 @@ impl Arguments {
             return Err(needs("slice: depth must be from 1 to 253"));
         }
         Ok(SliceQuery {
-            direction: match self.forward {
-                true => Direction::Forward,
-                false => Direction::Backward,
+            direction: if self.forward {
+                Direction::Forward
+            } else {
+                Direction::Backward
             },
             along: match self.along {
                 None | Some(Along::All) => SliceAlong::All,

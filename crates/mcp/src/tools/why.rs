@@ -134,9 +134,10 @@ impl Question for Arguments {
         let folds = text(folder);
         for (index, entry) in report.entries.iter().enumerate() {
             // The value itself is shown, whoever computed it.
-            match folds.folds(entry) && index > 0 {
-                true => library.add(entry),
-                false => kept.push(entry.clone()),
+            if folds.folds(entry) && index > 0 {
+                library.add(entry)
+            } else {
+                kept.push(entry.clone())
             }
         }
         // The origin is at the end.
@@ -258,9 +259,10 @@ fn near(asked: &Asked<'_>, at: Vec<String>, way: &[WhyEntry]) -> Result<(Vec<Nea
         .filter(|one| !shown.contains(&(one.source.file.clone(), one.source.line)));
     let described = |(number, one): (usize, NearLine)| {
         let Position { file, line, .. } = &one.source;
-        let text = match number < NEAR {
-            true => sources.lines(file).and_then(|mut lines| lines.line(*line)),
-            false => None,
+        let text = if number < NEAR {
+            sources.lines(file).and_then(|mut lines| lines.line(*line))
+        } else {
+            None
         };
         Near {
             text: text.map(|text| text.trim().to_owned()),

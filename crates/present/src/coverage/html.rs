@@ -66,9 +66,10 @@ pub(crate) fn html(out: &mut dyn Write, view: &ProfileView<'_>) -> Result<(), Pr
         files.fold(Ran::default(), |sum, file| sum + file)
     };
     // If lines are known, branches without a line are left out, as in lcov.
-    let branches = match coverage.files.is_empty() {
-        true => coverage.unplaced_branches,
-        false => sum(CoveredFile::branches_ran),
+    let branches = if coverage.files.is_empty() {
+        coverage.unplaced_branches
+    } else {
+        sum(CoveredFile::branches_ran)
     };
     tiles(
         out,
@@ -154,9 +155,12 @@ fn functions(
         counted(all, "function"),
         grouped(ran)
     )?;
-    let line = |number: u32| match is_linked {
-        true => format!("<a href=\"#f{section}L{number}\">{number}</a>"),
-        false => number.to_string(),
+    let line = |number: u32| {
+        if is_linked {
+            format!("<a href=\"#f{section}L{number}\">{number}</a>")
+        } else {
+            number.to_string()
+        }
     };
     let kept = file.functions.iter().map(|(at, row)| {
         let name = profile.names().function(row.function).to_owned();
@@ -246,15 +250,17 @@ fn without_lines(
          class=\"n\">Instructions</th><th class=\"n\">Offset</th><th \
          class=\"wide\">Function</th></tr></thead><tbody>"
     )?;
-    let listed = match coverage.files.is_empty() {
-        true => listed(profile, &rows)?,
-        false => Vec::new(),
+    let listed = if coverage.files.is_empty() {
+        listed(profile, &rows)?
+    } else {
+        Vec::new()
     };
     let known = HashSet::<_>::from_iter(listed.iter().map(|(row, _)| row.function));
     for row in &rows {
-        let offset = match known.contains(&row.function) {
-            true => format!("<a href=\"#w{}\">{}</a>", row.function.as_u32(), row.offset),
-            false => row.offset.to_string(),
+        let offset = if known.contains(&row.function) {
+            format!("<a href=\"#w{}\">{}</a>", row.function.as_u32(), row.offset)
+        } else {
+            row.offset.to_string()
         };
         writeln!(
             out,

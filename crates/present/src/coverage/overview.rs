@@ -74,9 +74,10 @@ pub(super) fn files(
             Some(at) => format!("<a href=\"#f{at}\" title=\"{title}\">{name}</a>"),
             None => format!("<span title=\"{title}\">{name}</span>"),
         };
-        let mark = match entry.found {
-            true => "",
-            false => " <span class=\"tag\">no source</span>",
+        let mark = if entry.found {
+            ""
+        } else {
+            " <span class=\"tag\">no source</span>"
         };
         let lines = file.lines_ran();
         writeln!(

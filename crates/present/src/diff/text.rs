@@ -67,9 +67,12 @@ pub fn diff_text(
     // One empty line between parts. Parts outside of the user's own code become one line at the
     // end.
     let (mut is_first, mut outside) = (true, Vec::new());
-    let mut part = |out: &mut dyn Write| match std::mem::take(&mut is_first) {
-        true => Ok(()),
-        false => writeln!(out),
+    let mut part = |out: &mut dyn Write| {
+        if std::mem::take(&mut is_first) {
+            Ok(())
+        } else {
+            writeln!(out)
+        }
     };
     let spots = report.spots(scene, &folded)?;
     match sentence(scene, report, first, &spots.first)? {

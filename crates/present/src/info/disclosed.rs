@@ -119,9 +119,10 @@ pub(super) fn text(out: &mut dyn Write, report: &InfoReport) -> Result<(), Prese
             }
         }
     }
-    let remedy = match own.without_inputs {
-        true => "  no other input of the program: it was stripped, and the run cannot be repeated",
-        false => "`afterimage strip --inputs` removes what the program was given",
+    let remedy = if own.without_inputs {
+        "  no other input of the program: it was stripped, and the run cannot be repeated"
+    } else {
+        "`afterimage strip --inputs` removes what the program was given"
     };
     writeln!(out, "{remedy}")?;
     Ok(())

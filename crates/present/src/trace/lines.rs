@@ -294,10 +294,12 @@ impl<'s> Lines<'s> {
         }
         let changed = entry.changed_text();
         let Some(last) = self.open.pop_if(|open| is_same(open)) else {
-            return match entry.begins || self.how.reverse || changed.is_empty() {
-                true if entry.begins => changed,
-                true => String::new(),
-                false => format!("(before: {changed})"),
+            return if entry.begins {
+                changed
+            } else if self.how.reverse || changed.is_empty() {
+                String::new()
+            } else {
+                format!("(before: {changed})")
             };
         };
         if self.how.reverse {
@@ -319,9 +321,10 @@ impl<'s> Lines<'s> {
     }
 
     fn hold(&mut self, entry: LineEntry, changed: String) {
-        let own = match entry.begins {
-            true => String::new(),
-            false => entry.changed_text(),
+        let own = if entry.begins {
+            String::new()
+        } else {
+            entry.changed_text()
         };
         self.open.push(LastRow {
             function: entry.function,
@@ -369,9 +372,10 @@ impl<'s> Lines<'s> {
         let text = self.cache.line(&entry.line.path, entry.line.line);
         let text = plain(text.unwrap_or_default().trim());
         let room = source.saturating_sub(indent.len());
-        let text = match changed.is_empty() {
-            true => text,
-            false => shortened(&text, room, 0),
+        let text = if changed.is_empty() {
+            text
+        } else {
+            shortened(&text, room, 0)
         };
         let pad = room.saturating_sub(width(&text));
         let wide = PLACE.saturating_sub(width(&place));

@@ -75,9 +75,10 @@ impl Render for ConditionReport {
     const NAME: &'static str = "a report of values";
 
     fn text(&self, out: &mut dyn Write, _: Style) -> Result<(), PresentError> {
-        let looked_at = match self.looked_at == self.count {
-            true => String::new(),
-            false => format!(", tested {}", grouped(self.looked_at)),
+        let looked_at = if self.looked_at == self.count {
+            String::new()
+        } else {
+            format!(", tested {}", grouped(self.looked_at))
         };
         writeln!(
             out,

@@ -241,9 +241,10 @@ impl Producer {
         };
         state.cut = end;
         // The consumer may be slower than the guest.
-        let most = match captured.is_snapshot() {
-            true => MOST_SNAPSHOTS,
-            false => MOST_CUTS,
+        let most = if captured.is_snapshot() {
+            MOST_SNAPSHOTS
+        } else {
+            MOST_CUTS
         };
         while Arc::strong_count(&self.0.waiting) > most {
             std::thread::sleep(PAUSE);

@@ -458,9 +458,10 @@ fn capture<T: HasSnapshots + 'static>(mut caller: Caller<'_, T>) -> wasmtime::Re
     let mut cost = None;
     if let Some(calls) = called_frames(&mut caller) {
         let lines = take_marks(&mut caller)?;
-        let state = match is_due {
-            true => captured_state(&mut caller, &places, (clock, &calls))?,
-            false => None,
+        let state = if is_due {
+            captured_state(&mut caller, &places, (clock, &calls))?
+        } else {
+            None
         };
         let captured = Captured {
             clock,
@@ -498,9 +499,10 @@ fn captured_state<T: HasSnapshots + 'static>(
         return Ok(None);
     };
     let own = caller.data_mut().snapshots();
-    let held = match own.is_some_and(|own| own.waiting.is_some()) {
-        true => waiting_frames(caller, clock, calls)?,
-        false => shown_frames(caller, calls)?,
+    let held = if own.is_some_and(|own| own.waiting.is_some()) {
+        waiting_frames(caller, clock, calls)?
+    } else {
+        shown_frames(caller, calls)?
     };
     let Some(held) = held else {
         return Ok(None);

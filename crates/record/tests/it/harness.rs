@@ -13,7 +13,7 @@ use afterimage_record::{
 };
 use afterimage_rewrite::{Large, Options, rewrite};
 use afterimage_testkit::naive_trace::{Observation, Observed, Observer, Stop, instrument};
-use afterimage_trace::{Ending, Event, Standing, TraceFile, TraceWriter};
+use afterimage_trace::{Ending, Event, Existing, Standing, TraceFile, TraceWriter};
 
 use crate::play::play;
 use crate::stored::Stored;
@@ -101,7 +101,7 @@ pub fn try_record(
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("a.aft");
     let program = Arc::new(Program::parse(bytes)?);
-    let writer = TraceWriter::create(&path, false)?;
+    let writer = TraceWriter::create(&path, Existing::Kept)?;
     let recorded = record(
         bytes,
         &program,

@@ -296,11 +296,14 @@ impl<'a> Places<'a> {
             let is_any = others.next().is_some() || !yes.is_empty();
             return is_any.then_some(Joins::Always);
         }
-        match others.any(|other| other) {
-            true => None,
-            false if yes.is_empty() => Some(Joins::Never),
-            false => Some(Joins::After(yes)),
+        if others.any(|other| other) {
+            return None;
         }
+        Some(if yes.is_empty() {
+            Joins::Never
+        } else {
+            Joins::After(yes)
+        })
     }
 
     /// Whether control always continues from the end of a node that ends with `last` directly to a

@@ -340,8 +340,9 @@ fn clipped(symbol: Symbol, at: u64, length: u64, range: &Range<u64>) -> Option<T
     if from >= to {
         return None;
     }
-    Some(match to - from == length {
-        true => Task::Times(symbol, 1),
-        false => Task::Run(symbol, from - at..to - at),
+    Some(if to - from == length {
+        Task::Times(symbol, 1)
+    } else {
+        Task::Run(symbol, from - at..to - at)
     })
 }

@@ -176,14 +176,14 @@ fn brief(rendered: &Rendered) -> String {
         Shape::Pointer => (rendered.text.clone(), BRIEF_POINTER),
         _ => (rendered.to_string(), BRIEF),
     };
-    match whole.chars().count() <= most {
-        true => whole,
+    if whole.chars().count() <= most {
+        whole
+    } else if rendered.shape == Shape::Pointer {
         // The address of a long string.
-        false if rendered.shape == Shape::Pointer => {
-            let address = whole.split_whitespace().next();
-            address.unwrap_or("…").to_owned()
-        }
-        false => "…".to_owned(),
+        let address = whole.split_whitespace().next();
+        address.unwrap_or("…").to_owned()
+    } else {
+        "…".to_owned()
     }
 }
 

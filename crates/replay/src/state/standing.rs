@@ -10,7 +10,7 @@ use afterimage_wpp::Segments;
 
 use super::activation::Stands;
 use super::{Activation, Call, Contents, Halt};
-use crate::steps::{Follower, Open, OpenActivations, Paused, Run, StepsError};
+use crate::steps::{Follower, Open, OpenActivations, Opened, Paused, Run, StepsError};
 use crate::values::Bits;
 
 /// The open activations at a moment.
@@ -23,6 +23,17 @@ pub struct Standing {
 }
 
 impl Standing {
+    /// Only this activation, with unknown arguments.
+    pub fn of(times: Opened) -> Self {
+        Self {
+            open: vec![Open {
+                times,
+                arguments: None,
+            }],
+            waiting: Vec::new(),
+        }
+    }
+
     /// The innermost `most` activations, the innermost first, while this one executes block T.
     pub fn calls(&self, innermost: &Activation<'_>, most: usize) -> Vec<Call> {
         let waiting = self.waiting.iter().map(|waits| waits.function);
@@ -32,9 +43,10 @@ impl Standing {
         let calls = all.map(|(depth, (open, function))| Call {
             function,
             entered: open.times.entered,
-            time: match depth == last {
-                true => innermost.time,
-                false => open.times.called,
+            time: if depth == last {
+                innermost.time
+            } else {
+                open.times.called
             },
         });
         let mut calls = Vec::from_iter(calls);
@@ -178,9 +190,12 @@ impl Contents for OnMachine<'_> {
         if found.is_none() {
             self.lacks.set(true);
         }
-        found.map(|(low, high)| match activation.is_vector(variable) {
-            true => (low, high),
-            false => (low, 0),
+        found.map(|(low, high)| {
+            if activation.is_vector(variable) {
+                (low, high)
+            } else {
+                (low, 0)
+            }
         })
     }
 

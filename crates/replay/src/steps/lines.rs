@@ -271,9 +271,10 @@ impl<'a, S: Segments> LineSteps<'a, S> {
             if let Some(first) = all.next()? {
                 cursor.seek(first.time)?;
                 level = cursor.depth();
-                match wanted.reverse {
-                    true => window.last = first.time,
-                    false => window.first = first.time,
+                if wanted.reverse {
+                    window.last = first.time
+                } else {
+                    window.first = first.time
                 }
             }
         }
@@ -380,9 +381,10 @@ impl<'a, S: Segments> LineSteps<'a, S> {
                         next
                     }
                     (true, true) => {
-                        let own = match cursor.depth() > self.level {
-                            true => None,
-                            false => cursor.previous_in_activation()?,
+                        let own = if cursor.depth() > self.level {
+                            None
+                        } else {
+                            cursor.previous_in_activation()?
                         };
                         match own {
                             Some(visit) => Some(visit),

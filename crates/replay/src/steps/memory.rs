@@ -561,12 +561,11 @@ where
             }
             let snapshot = snapshots.at(begin);
             let from = snapshot.map_or(0, |number| snapshots.times()[number]);
-            let writing = match self.is_watched(writers, before, &missing) {
-                true => Some(last),
-                false => {
-                    let first = all.partition_point(|of| of.before < from);
-                    self.all_stretches(writers, first..before, &missing)?
-                }
+            let writing = if self.is_watched(writers, before, &missing) {
+                Some(last)
+            } else {
+                let first = all.partition_point(|of| of.before < from);
+                self.all_stretches(writers, first..before, &missing)?
             };
             // Examining each of many stretches takes longer than executing all of them again.
             if writing.is_none() && self.watch(writers, end) {

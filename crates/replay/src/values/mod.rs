@@ -53,7 +53,7 @@ pub use dependences::{end_of, moves_of, origin_of};
 use dependences::{role_of_place, role_of_read};
 pub use executions::{Execution, Executions, block_at, block_executions};
 pub use host::{HostPart, HostReads, HostReadsError};
-pub use original::Original;
+pub use original::{ControlOf, Original};
 pub use results::{Effect, TypedValue, Types};
 pub use statement::{Kind, Operand, Statement};
 pub use stretches::epochs_of_stretches;

@@ -7,6 +7,15 @@ use afterimage_wpp::Segments;
 
 use super::{Kind, RecordedValues, Statement, ValuesError};
 
+/// What has a control dependence of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ControlOf {
+    /// Each statement, as in the paper.
+    Statements,
+    /// Each block.
+    Blocks,
+}
+
 /// The parts of the original form of a whole execution trace (Zhang and Gupta 2005, section 2),
 /// before anything is inferred or compressed. `docs/VALUES.md` says how statements, values and
 /// dependences are counted here.
@@ -153,12 +162,11 @@ impl Original {
         self.values.saturating_mul(Self::WORD)
     }
 
-    /// Bytes of all dependences, with one control dependence per statement, or per block.
-    pub fn of_dependences(&self, by_block: bool) -> u64 {
-        let control = if by_block {
-            self.blocks
-        } else {
-            self.statements
+    /// Bytes of all dependences, with one control dependence for each of these.
+    pub fn of_dependences(&self, control: ControlOf) -> u64 {
+        let control = match control {
+            ControlOf::Statements => self.statements,
+            ControlOf::Blocks => self.blocks,
         };
         self.data
             .saturating_add(control)
@@ -166,8 +174,8 @@ impl Original {
     }
 
     /// Bytes of everything.
-    pub fn bytes(&self, by_block: bool) -> u64 {
+    pub fn bytes(&self, control: ControlOf) -> u64 {
         let rest = self.of_times().saturating_add(self.of_values());
-        rest.saturating_add(self.of_dependences(by_block))
+        rest.saturating_add(self.of_dependences(control))
     }
 }

@@ -8,7 +8,9 @@ use afterimage_ids::{
 };
 use afterimage_program::{BlockEnd, BlockKind, Callee, Cfg, EdgeKind, Program};
 use afterimage_testkit::modules::SplitMix64;
-use afterimage_trace::{CountsLens, End, Ending, Frame, Kind, Standing, TraceFile, TraceWriter};
+use afterimage_trace::{
+    CountsLens, End, Ending, Existing, Frame, Kind, Standing, TraceFile, TraceWriter,
+};
 use afterimage_wpp::{Builder, Continuation, Directory, Limits, Node, Segment, Shape, codec};
 
 /// An event of a run.
@@ -45,7 +47,7 @@ impl Parts {
     pub fn bytes(&self, change: impl Fn(Kind, &mut Vec<u8>)) -> Vec<u8> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.aft");
-        let writer = TraceWriter::create(&path, false).unwrap();
+        let writer = TraceWriter::create(&path, Existing::Kept).unwrap();
         writer
             .end(&End {
                 ending: Ending::StackOverflow,

@@ -42,9 +42,12 @@ impl Writer<'_, '_> {
     pub(super) fn carried_through(&self, depth: u32) -> Vec<ValType> {
         let at = self.frames.len().checked_sub(depth as usize + 1);
         let frame = at.map(|at| &self.frames[at]);
-        frame.map_or_else(Vec::new, |frame| match frame.is_loop {
-            true => frame.through.0.clone(),
-            false => frame.through.1.clone(),
+        frame.map_or_else(Vec::new, |frame| {
+            if frame.is_loop {
+                frame.through.0.clone()
+            } else {
+                frame.through.1.clone()
+            }
         })
     }
 
@@ -83,9 +86,10 @@ impl Writer<'_, '_> {
             }
             return Ok(());
         }
-        let carried = match through.is_empty() {
-            true => self.carried(depth),
-            false => Vec::new(),
+        let carried = if through.is_empty() {
+            self.carried(depth)
+        } else {
+            Vec::new()
         };
         let ty = self.context.types.block(&carried, &carried)?;
         // The engine may merge this with the load of its condition.

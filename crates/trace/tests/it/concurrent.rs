@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use afterimage_ids::ImportId;
-use afterimage_trace::{Event, HostWrite, RawValue, TraceFile, TraceWriter};
+use afterimage_trace::{Event, Existing, HostWrite, RawValue, TraceFile, TraceWriter};
 
 use crate::sample;
 
@@ -41,7 +41,7 @@ fn readers_see_complete_states_while_a_writer_appends() {
 fn another_thread_flushes_the_log() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.aft");
-    let writer = TraceWriter::create(&path, false).unwrap();
+    let writer = TraceWriter::create(&path, Existing::Kept).unwrap();
     let mut log = writer.log().unwrap();
     let flusher = log.flusher();
     let there = || {
@@ -69,7 +69,7 @@ fn another_thread_flushes_the_log() {
 fn a_flush_of_a_log_that_was_given_up_returns() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.aft");
-    let writer = TraceWriter::create(&path, false).unwrap();
+    let writer = TraceWriter::create(&path, Existing::Kept).unwrap();
     let mut log = writer.log().unwrap();
     log.event(&Event::MemoryGrow { granted: true }).unwrap();
     let flusher = log.flusher();
@@ -83,7 +83,7 @@ fn a_flush_of_a_log_that_was_given_up_returns() {
 fn sections_of_several_threads_interleave() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.aft");
-    let writer = TraceWriter::create(&path, false).unwrap();
+    let writer = TraceWriter::create(&path, Existing::Kept).unwrap();
     sample::write_recording(&writer).unwrap();
     thread::scope(|scope| {
         for number in 0..4u8 {
@@ -140,7 +140,7 @@ fn event(number: u64) -> Event {
 #[test]
 fn a_killed_recording_is_readable_up_to_its_last_chunk() {
     if let Some(path) = std::env::var_os(CHILD) {
-        let writer = TraceWriter::create(path.as_ref(), false).unwrap();
+        let writer = TraceWriter::create(path.as_ref(), Existing::Kept).unwrap();
         writer.meta(&sample::meta()).unwrap();
         writer.module(sample::MODULE).unwrap();
         let mut log = writer.log().unwrap();

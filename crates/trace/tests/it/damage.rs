@@ -5,7 +5,8 @@ use std::path::Path;
 
 use afterimage_ids::ImportId;
 use afterimage_trace::{
-    Event, HostWrite, Kind, Rule, SectionReader, TraceError, TraceFile, TraceWriter, repair,
+    Event, Existing, HostWrite, Kind, Rule, SectionReader, TraceError, TraceFile, TraceWriter,
+    repair,
 };
 
 use crate::sample;
@@ -94,7 +95,7 @@ fn a_flipped_bit_in_a_recording_without_a_footer_ends_its_state_there() {
 fn a_recording_cut_inside_a_long_event_ends_before_it() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.aft");
-    let writer = TraceWriter::create(&path, false).unwrap();
+    let writer = TraceWriter::create(&path, Existing::Kept).unwrap();
     let mut log = writer.log().unwrap();
     let long = HostWrite {
         memory: 0,
@@ -316,7 +317,7 @@ fn a_repaired_copy_has_all_that_is_sound() {
                 let hit = payloads
                     .iter()
                     .find(|(payload, _)| payload.contains(&(bit / 8)));
-                let repaired = repair(&path, &copy, true);
+                let repaired = repair(&path, &copy, Existing::Replaced);
                 assert_eq!(fs::read(&path).unwrap(), damaged, "{what}");
                 let repaired = match (repaired, hit) {
                     (Err(error), Some((_, Kind::META | Kind::MODULE))) => {
@@ -347,12 +348,12 @@ fn a_repaired_copy_has_all_that_is_sound() {
     }
     fs::write(&path, &bytes).unwrap();
     assert!(matches!(
-        repair(&path, &copy, false),
+        repair(&path, &copy, Existing::Kept),
         Err(TraceError::Exists)
     ));
     fs::write(&path, "no recording").unwrap();
     assert!(matches!(
-        repair(&path, &copy, true),
+        repair(&path, &copy, Existing::Replaced),
         Err(TraceError::NotATrace)
     ));
 }
@@ -373,7 +374,7 @@ fn a_file_cut_at_any_byte_is_repaired_or_refused_by_name() {
         fs::write(&path, &bytes[..length]).unwrap();
         let whole = payloads.iter().filter(|(payload, _)| payload.end <= length);
         let whole = whole.count();
-        match repair(&path, &copy, true) {
+        match repair(&path, &copy, Existing::Replaced) {
             Err(error) => {
                 assert!(whole < 2, "cut at {length}: {error}");
                 refused += 1;
@@ -423,7 +424,7 @@ fn a_cut_recording_is_repaired_as_far_as_it_goes() {
             damaged[byte] ^= 1;
             fs::write(&path, &damaged).unwrap();
             let before = sample::assert_never_wrong(&TraceFile::open(&path).unwrap());
-            if let Ok(repaired) = repair(&path, &copy, true) {
+            if let Ok(repaired) = repair(&path, &copy, Existing::Replaced) {
                 let file = TraceFile::open(&copy).unwrap();
                 let rules: Vec<_> = file.verify().findings.iter().map(|it| it.rule).collect();
                 assert!(
@@ -516,7 +517,7 @@ fn long_module() -> (Vec<u8>, Vec<u8>) {
             .wrapping_add(1);
         module.extend((state >> 32).to_le_bytes());
     }
-    let writer = TraceWriter::create(&path, false).unwrap();
+    let writer = TraceWriter::create(&path, Existing::Kept).unwrap();
     writer.meta(&sample::meta()).unwrap();
     writer.module(&module).unwrap();
     writer.commit().unwrap();

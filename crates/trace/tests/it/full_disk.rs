@@ -5,7 +5,7 @@
 use std::fs;
 use std::process::Command;
 
-use afterimage_trace::{TraceError, TraceFile, TraceWriter};
+use afterimage_trace::{Existing, TraceError, TraceFile, TraceWriter};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::sample;
@@ -55,7 +55,7 @@ fn with_limits() {
     for limit in (0..=bytes.len()).rev().step_by(3) {
         let _ = fs::remove_file(&path);
         let recorded = limited(limit, || {
-            let writer = TraceWriter::create(&path, false)?;
+            let writer = TraceWriter::create(&path, Existing::Kept)?;
             let written = sample::write_recording(&writer).and_then(|()| writer.commit());
             assert_eq!(written.is_ok(), limit >= first);
             if let Err(error) = written {

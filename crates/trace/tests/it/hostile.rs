@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use afterimage_ids::ImportId;
 use afterimage_trace::{
-    Event, HostCallRef, HostRead, HostWriteRef, Kind, Meta, RawValue, TraceError, TraceFile,
-    TraceWriter,
+    Event, Existing, HostCallRef, HostRead, HostWriteRef, Kind, Meta, RawValue, TraceError,
+    TraceFile, TraceWriter,
 };
 
 use crate::sample;
@@ -158,7 +158,7 @@ fn announced_lengths_allocate_nothing() {
     let dir = tempfile::tempdir().unwrap();
     for (i, raw) in huge.iter().enumerate() {
         let path = dir.path().join(format!("{i}.aft"));
-        let writer = TraceWriter::create(&path, false).unwrap();
+        let writer = TraceWriter::create(&path, Existing::Kept).unwrap();
         for kind in [Kind::META, Kind::MODULE, Kind::LOG, Kind::END, Kind::COUNTS] {
             writer.section(kind, None).unwrap().finish(0, raw).unwrap();
         }
@@ -177,7 +177,7 @@ fn announced_lengths_allocate_nothing() {
 fn compressed_zeros_beyond_a_sections_limit_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.aft");
-    let writer = TraceWriter::create(&path, false).unwrap();
+    let writer = TraceWriter::create(&path, Existing::Kept).unwrap();
     let zeros = vec![0; 1 << 24];
     let limits = [
         (Kind::META, 4),
@@ -228,7 +228,7 @@ fn a_frame_that_holds_more_or_less_than_declared_is_damage() {
 #[test]
 fn a_writer_refuses_what_no_reader_takes() {
     let dir = tempfile::tempdir().unwrap();
-    let writer = TraceWriter::create(&dir.path().join("a.aft"), false).unwrap();
+    let writer = TraceWriter::create(&dir.path().join("a.aft"), Existing::Kept).unwrap();
     let refused = |result, expected: u64| match result {
         Err(TraceError::TooLarge { limit, .. }) => assert_eq!(limit, expected),
         other => panic!("{other:?}"),
@@ -396,7 +396,7 @@ fn a_file_stuffed_with_footers_opens_in_linear_time() {
 fn host_calls_that_cannot_be_counted_together_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.aft");
-    let writer = TraceWriter::create(&path, false).unwrap();
+    let writer = TraceWriter::create(&path, Existing::Kept).unwrap();
     let mut end = sample::end();
     end.host_call_counts = vec![u64::MAX, 1];
     writer.end(&end).unwrap();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use afterimage_trace::{Kind, Meta, TraceError, TraceFile, TraceWriter, writer};
+use afterimage_trace::{Existing, Kind, Meta, TraceError, TraceFile, TraceWriter, writer};
 
 use crate::sample;
 
@@ -30,7 +30,7 @@ fn an_existing_file_is_not_overwritten() {
     let (_dir, path) = setting();
     fs::write(&path, "precious").unwrap();
     assert!(matches!(
-        TraceWriter::create(&path, false),
+        TraceWriter::create(&path, Existing::Kept),
         Err(TraceError::Exists)
     ));
     assert_eq!(fs::read(&path).unwrap(), b"precious");
@@ -43,7 +43,7 @@ fn an_overwritten_file_stays_until_the_new_one_is_complete() {
     let old = fs::read(&path).unwrap();
     let reader = TraceFile::open(&path).unwrap();
 
-    let writer = TraceWriter::create(&path, true).unwrap();
+    let writer = TraceWriter::create(&path, Existing::Replaced).unwrap();
     writer
         .meta(&Meta {
             program_name: "new".into(),
@@ -81,7 +81,7 @@ fn an_overwritten_file_stays_until_the_new_one_is_complete() {
 fn what_an_overwriting_writer_leaves_can_be_discarded() {
     let (dir, path) = setting();
     sample::record(&path);
-    let writer = TraceWriter::create(&path, true).unwrap();
+    let writer = TraceWriter::create(&path, Existing::Replaced).unwrap();
     writer.meta(&Meta::default()).unwrap();
     writer.discard().unwrap();
     assert_eq!(names(&dir), ["a.aft"]);
@@ -94,12 +94,12 @@ fn what_an_overwriting_writer_leaves_can_be_discarded() {
 #[test]
 fn a_new_file_that_is_discarded_is_gone_and_a_committed_one_is_not() {
     let (dir, path) = setting();
-    TraceWriter::create(&path, false)
+    TraceWriter::create(&path, Existing::Kept)
         .unwrap()
         .discard()
         .unwrap();
     assert!(names(&dir).is_empty());
-    let writer = TraceWriter::create(&path, false).unwrap();
+    let writer = TraceWriter::create(&path, Existing::Kept).unwrap();
     writer.commit().unwrap();
     writer.discard().unwrap();
     assert_eq!(names(&dir), ["a.aft"]);
@@ -108,7 +108,7 @@ fn a_new_file_that_is_discarded_is_gone_and_a_committed_one_is_not() {
 #[test]
 fn a_new_file_that_is_dropped_stays_readable_as_far_as_it_came() {
     let (_dir, path) = setting();
-    let writer = TraceWriter::create(&path, false).unwrap();
+    let writer = TraceWriter::create(&path, Existing::Kept).unwrap();
     sample::write_recording(&writer).unwrap();
     drop(writer);
     let file = TraceFile::open(&path).unwrap();
@@ -118,7 +118,7 @@ fn a_new_file_that_is_dropped_stays_readable_as_far_as_it_came() {
 #[test]
 fn who_writes_a_file_is_told() {
     let (_dir, path) = setting();
-    let out = TraceWriter::create(&path, false).unwrap();
+    let out = TraceWriter::create(&path, Existing::Kept).unwrap();
     let found = writer(&path).unwrap().unwrap();
     if cfg!(target_os = "linux") {
         assert_eq!(found.process, Some(std::process::id()));
@@ -137,7 +137,10 @@ fn who_writes_a_file_is_told() {
 #[test]
 fn writers_do_not_mind_being_asked_for() {
     let (_dir, path) = setting();
-    TraceWriter::create(&path, false).unwrap().commit().unwrap();
+    TraceWriter::create(&path, Existing::Kept)
+        .unwrap()
+        .commit()
+        .unwrap();
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -158,9 +161,9 @@ fn there_is_one_writer_at_a_time_and_readers_do_not_wait() {
     let (_dir, path) = setting();
     let busy = |result: Result<TraceWriter, _>| matches!(result, Err(TraceError::BeingWritten(_)));
 
-    let writer = TraceWriter::create(&path, false).unwrap();
+    let writer = TraceWriter::create(&path, Existing::Kept).unwrap();
     assert!(busy(TraceWriter::append(&path)));
-    assert!(busy(TraceWriter::create(&path, true)));
+    assert!(busy(TraceWriter::create(&path, Existing::Replaced)));
     writer.meta(&Meta::default()).unwrap();
     assert_eq!(
         TraceFile::open(&path).unwrap().meta().unwrap(),
@@ -173,9 +176,9 @@ fn there_is_one_writer_at_a_time_and_readers_do_not_wait() {
     assert!(busy(TraceWriter::append(&path)));
     drop(section);
 
-    let over = TraceWriter::create(&path, true).unwrap();
+    let over = TraceWriter::create(&path, Existing::Replaced).unwrap();
     assert!(
-        busy(TraceWriter::create(&path, true)),
+        busy(TraceWriter::create(&path, Existing::Replaced)),
         "two that replace the same file"
     );
     assert!(busy(TraceWriter::append(&path)));
@@ -209,7 +212,10 @@ fn a_symbolic_link_is_followed_and_a_device_is_left_alone() {
     let link = dir.path().join("link.aft");
     std::os::unix::fs::symlink(&path, &link).unwrap();
     sample::record(&path);
-    TraceWriter::create(&link, true).unwrap().commit().unwrap();
+    TraceWriter::create(&link, Existing::Replaced)
+        .unwrap()
+        .commit()
+        .unwrap();
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert!(matches!(
         TraceFile::open(&path).unwrap().meta(),
@@ -217,20 +223,20 @@ fn a_symbolic_link_is_followed_and_a_device_is_left_alone() {
     ));
     let null = std::path::Path::new("/dev/null");
     assert!(matches!(
-        TraceWriter::create(null, true),
+        TraceWriter::create(null, Existing::Replaced),
         Err(TraceError::NotAFile)
     ));
     assert!(matches!(TraceFile::open(null), Err(TraceError::NotAFile)));
     assert!(matches!(
-        TraceWriter::create(dir.path(), true),
+        TraceWriter::create(dir.path(), Existing::Replaced),
         Err(TraceError::NotAFile)
     ));
     assert!(matches!(
-        TraceWriter::create(dir.path(), false),
+        TraceWriter::create(dir.path(), Existing::Kept),
         Err(TraceError::NotAFile)
     ));
     assert!(matches!(
-        TraceWriter::create(&dir.path().join("no/a.aft"), true),
+        TraceWriter::create(&dir.path().join("no/a.aft"), Existing::Replaced),
         Err(TraceError::Io { .. })
     ));
 }
@@ -269,14 +275,14 @@ fn a_file_that_is_replaced_while_it_is_written_is_kept_beside_the_other() {
         .unwrap()
         .join(path.file_name().unwrap());
     // A new one.
-    let writer = TraceWriter::create(&path, false).unwrap();
+    let writer = TraceWriter::create(&path, Existing::Kept).unwrap();
     written(&writer);
     put(&path);
     kept(&path, writer.commit());
     // A file that should have replaced another.
     fs::remove_file(&path).unwrap();
     sample::record(&path);
-    let writer = TraceWriter::create(&path, true).unwrap();
+    let writer = TraceWriter::create(&path, Existing::Replaced).unwrap();
     written(&writer);
     put(&path);
     kept(&path, writer.commit());
@@ -293,7 +299,7 @@ fn a_file_that_is_replaced_while_it_is_written_is_kept_beside_the_other() {
     assert!(!old.is_at(&path));
     // A file that was removed, with nothing in its place.
     fs::remove_file(&path).unwrap();
-    let writer = TraceWriter::create(&path, false).unwrap();
+    let writer = TraceWriter::create(&path, Existing::Kept).unwrap();
     written(&writer);
     fs::remove_file(&path).unwrap();
     let removed = writer.commit();
@@ -305,7 +311,7 @@ fn a_file_that_is_replaced_while_it_is_written_is_kept_beside_the_other() {
         sample::meta()
     );
     // A file that was moved is complete, in its new place.
-    let writer = TraceWriter::create(&path, false).unwrap();
+    let writer = TraceWriter::create(&path, Existing::Kept).unwrap();
     written(&writer);
     let moved = path.with_extension("moved");
     fs::rename(&path, &moved).unwrap();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use afterimage_ids::{BlockId, Counts, FuncId, FunctionCounts, ImportId, OrigOffset};
 use afterimage_trace::{
-    CountsLens, End, Ending, Event, Frame, HostCallRef, HostRead, HostStop, HostWrite,
+    CountsLens, End, Ending, Event, Existing, Frame, HostCallRef, HostRead, HostStop, HostWrite,
     HostWriteRef, Interrupter, Kind, LogPlace, Meta, RawValue, Standing, Stdin, TraceFile,
     TraceWriter, TrapCode,
 };
@@ -220,7 +220,7 @@ fn write(
     end: &End,
     counts: &CountsLens,
 ) -> afterimage_trace::Result<()> {
-    let writer = TraceWriter::create(path, false)?;
+    let writer = TraceWriter::create(path, Existing::Kept)?;
     writer.meta(meta)?;
     writer.module(module)?;
     let mut log = writer.log()?;
@@ -263,7 +263,7 @@ proptest! {
 fn long_events_continue_in_later_chunks() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.aft");
-    let writer = TraceWriter::create(&path, false).unwrap();
+    let writer = TraceWriter::create(&path, Existing::Kept).unwrap();
     let mut log = writer.log().unwrap();
     let lengths = [
         10,
@@ -313,7 +313,7 @@ fn long_events_continue_in_later_chunks() {
 fn logs_are_read_again_from_any_place() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path().join("a.aft");
-    let writer = TraceWriter::create(&at, false).unwrap();
+    let writer = TraceWriter::create(&at, Existing::Kept).unwrap();
     let mut log = writer.log().unwrap();
     // Some longer than a chunk's piece, some chunks with one event, some with many.
     let lengths = [
@@ -391,7 +391,7 @@ fn logs_are_read_again_from_any_place() {
 fn sections_interleave_and_unknown_kinds_are_kept() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.aft");
-    let writer = TraceWriter::create(&path, false).unwrap();
+    let writer = TraceWriter::create(&path, Existing::Kept).unwrap();
     writer.meta(&Meta::default()).unwrap();
     let mut paths = writer
         .section(Kind(700), Some("paths of thread 0"))
@@ -460,7 +460,7 @@ fn sections_interleave_and_unknown_kinds_are_kept() {
 fn functions_that_never_ran_cost_next_to_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.aft");
-    let writer = TraceWriter::create(&path, false).unwrap();
+    let writer = TraceWriter::create(&path, Existing::Kept).unwrap();
     let idle = FunctionCounts {
         edges: vec![0; 40],
         ..FunctionCounts::default()
@@ -483,7 +483,7 @@ fn functions_that_never_ran_cost_next_to_nothing() {
 fn a_million_frames() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.aft");
-    let writer = TraceWriter::create(&path, false).unwrap();
+    let writer = TraceWriter::create(&path, Existing::Kept).unwrap();
     let frame = |i: u32| Frame {
         function: FuncId::from_u32(i % 7),
         offset: OrigOffset(i),
@@ -519,7 +519,7 @@ fn chunks_that_are_written_together_are_those_written_one_by_one() {
     }));
     let written = |together: usize| {
         let at = folder.path().join(format!("{together}.aft"));
-        let writer = TraceWriter::create(&at, false).unwrap();
+        let writer = TraceWriter::create(&at, Existing::Kept).unwrap();
         let mut section = writer.section(Kind(702), Some("chunks")).unwrap();
         for some in chunks.chunks(together) {
             match some {

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use afterimage_ids::{BlockId, Counts, FuncId, FunctionCounts, ImportId, OrigOffset};
 use afterimage_trace::{
-    CountsLens, End, Ending, Event, Frame, HostRead, HostStop, HostWrite, Meta, RawValue, Result,
-    Standing, Stdin, TraceFile, TraceWriter,
+    CountsLens, End, Ending, Event, Existing, Frame, HostRead, HostStop, HostWrite, Meta, RawValue,
+    Result, Standing, Stdin, TraceFile, TraceWriter,
 };
 use sha2::{Digest, Sha256};
 
@@ -126,7 +126,7 @@ pub fn counts() -> CountsLens {
 
 /// Writes the first state, the recording, and returns its length.
 pub fn record(path: &Path) -> u64 {
-    let writer = TraceWriter::create(path, false).unwrap();
+    let writer = TraceWriter::create(path, Existing::Kept).unwrap();
     write_recording(&writer).unwrap();
     writer.commit().unwrap();
     drop(writer);

@@ -2,8 +2,8 @@
 
 use afterimage_ids::{BlockId, ImportId};
 use afterimage_trace::{
-    CountsLens, End, Ending, Event, HostStop, Kind, Meta, RawValue, Rule, Standing, TraceFile,
-    TraceWriter,
+    CountsLens, End, Ending, Event, Existing, HostStop, Kind, Meta, RawValue, Rule, Standing,
+    TraceFile, TraceWriter,
 };
 
 use crate::sample;
@@ -32,7 +32,7 @@ impl Parts {
     fn broken(&self) -> Vec<Rule> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.aft");
-        let writer = TraceWriter::create(&path, false).unwrap();
+        let writer = TraceWriter::create(&path, Existing::Kept).unwrap();
         writer.meta(&self.meta).unwrap();
         writer.module(&self.module).unwrap();
         let mut log = writer.log().unwrap();
@@ -68,7 +68,7 @@ fn mutated(change: impl FnOnce(&mut Parts)) -> Vec<Rule> {
 fn handmade(write: impl FnOnce(&TraceWriter)) -> Vec<Rule> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.aft");
-    let writer = TraceWriter::create(&path, false).unwrap();
+    let writer = TraceWriter::create(&path, Existing::Kept).unwrap();
     write(&writer);
     writer.commit().unwrap();
     broken(&TraceFile::open(&path).unwrap())
@@ -197,7 +197,7 @@ fn single() {
     // The writer refuses this, so a chunk of a kind that it does not know becomes a second MODULE.
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.aft");
-    let writer = TraceWriter::create(&path, false).unwrap();
+    let writer = TraceWriter::create(&path, Existing::Kept).unwrap();
     sample::write_recording(&writer).unwrap();
     writer
         .section(Kind(0x5a5a), None)
@@ -378,7 +378,7 @@ fn open() {
 fn findings_are_limited_per_rule() {
     let (dir, mut end) = (tempfile::tempdir().unwrap(), sample::end());
     let path = dir.path().join("a.aft");
-    let writer = TraceWriter::create(&path, false).unwrap();
+    let writer = TraceWriter::create(&path, Existing::Kept).unwrap();
     writer.log().unwrap().finish().unwrap();
     end.host_call_counts = vec![5; 1000];
     end.ending = Ending::StackOverflow;

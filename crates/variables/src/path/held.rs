@@ -129,12 +129,13 @@ impl Variables<'_> {
                     };
                 }
                 (Some(Contents::Alternative(number, held)), Key::Number(index)) => {
-                    return match u64::try_from(*index) == Ok(number) {
-                        true => Ok(held),
-                        false => Err(PathError::OtherVariant {
+                    return if u64::try_from(*index) == Ok(number) {
+                        Ok(held)
+                    } else {
+                        Err(PathError::OtherVariant {
                             name: format!("[{index}]"),
                             active: format!("[{number}]"),
-                        }),
+                        })
                     };
                 }
                 (Some(Contents::Held(None)), _) => return Err(PathError::Empty),
@@ -172,9 +173,10 @@ impl Variables<'_> {
             match key {
                 Key::Number(index) if !is_record => {
                     let is_array = self.elements(plain, &*self.describe(plain)?).is_some();
-                    return match is_array {
-                        true => self.index_into(held, *index, machine),
-                        false => Err(PathError::NotIndexable { type_name }),
+                    return if is_array {
+                        self.index_into(held, *index, machine)
+                    } else {
+                        Err(PathError::NotIndexable { type_name })
                     };
                 }
                 _ => object = held,

@@ -92,9 +92,10 @@ impl Format {
             Class::Infinite => f64::INFINITY,
             Class::Finite(mantissa, exponent, _) => scaled(mantissa, exponent),
         };
-        match self.is_negative(bits) {
-            true => -magnitude,
-            false => magnitude,
+        if self.is_negative(bits) {
+            -magnitude
+        } else {
+            magnitude
         }
     }
 }

@@ -113,10 +113,12 @@ impl fmt::Display for Rendered {
                 let empty = chosen.shape == Shape::Record
                     && chosen.children.is_empty()
                     && chosen.omitted == 0;
-                match empty {
-                    true => Ok(()),
-                    false if chosen.is_tuple() => write!(f, "{chosen}"),
-                    false => write!(f, " {chosen}"),
+                if empty {
+                    Ok(())
+                } else if chosen.is_tuple() {
+                    write!(f, "{chosen}")
+                } else {
+                    write!(f, " {chosen}")
                 }
             }
             (_, children) if self.is_tuple() => {

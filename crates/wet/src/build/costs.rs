@@ -115,10 +115,12 @@ impl Costs {
         let keep = TOLD && cost > DEAREST;
         self.set(
             input,
-            match TOLD {
-                _ if keep => 0,
-                true => cost,
-                false => KEPT,
+            if keep {
+                0
+            } else if TOLD {
+                cost
+            } else {
+                KEPT
             },
         );
         keep

@@ -134,12 +134,13 @@ pub fn returned(scene: &Scene<'_, '_>, code: i32, ended: u64) -> Result<Option<W
         if !is_main || block.end != BlockEnd::Return {
             continue;
         }
-        let error = match is_rust_report(scene)? {
-            true => message(scene, |printed| {
+        let error = if is_rust_report(scene)? {
+            message(scene, |printed| {
                 let (_, error) = printed.rsplit_once("Error: ")?;
                 Some(error.trim_end().to_owned())
-            })?,
-            false => None,
+            })?
+        } else {
+            None
         };
         let what = match &error {
             Some(_) => "main returned an error".to_owned(),

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Child;
 use std::time::Duration;
 
-use afterimage_trace::{Kind, TraceFile, TraceWriter};
+use afterimage_trace::{Existing, Kind, TraceFile, TraceWriter};
 use rustix::process::Signal;
 
 use super::begun;
@@ -226,7 +226,7 @@ fn a_killed_run_can_be_followed_as_far_as_its_path_goes() {
 
 /// Without the end of its log: as older versions left recordings that were killed.
 fn without_end_of_log(file: &TraceFile, to: &Path) {
-    let out = TraceWriter::create(to, false).unwrap();
+    let out = TraceWriter::create(to, Existing::Kept).unwrap();
     out.meta(&file.meta().unwrap()).unwrap();
     out.module(&file.module().unwrap()).unwrap();
     for kind in [Kind::LOG, Kind::PATH_WORDS] {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use afterimage_ids::{BlockId, FuncId, NodeId};
 use afterimage_machine::{Caller, Machine, MachineError, NodeCode, Observer};
 use afterimage_program::{BlockEnd, BlockKind, EdgeKind, Program};
-use afterimage_trace::{Event, RawValue, TraceFile, TraceWriter};
+use afterimage_trace::{Event, Existing, RawValue, TraceFile, TraceWriter};
 
 /// The blocks of a piece of an activation, and the block where it continues.
 pub type Piece = (FuncId, Vec<BlockId>, Option<BlockId>);
@@ -59,7 +59,7 @@ impl<'a> Run<'a> {
     pub fn new(program: &'a Program, module: &'a [u8], function: FuncId, number: i32) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let at = folder.path().join("a.aft");
-        let writer = TraceWriter::create(&at, false).expect("a writer");
+        let writer = TraceWriter::create(&at, Existing::Kept).expect("a writer");
         let mut log = writer.log().expect("a log");
         let defined = program.function(function).expect("a function");
         let params = program.types[defined.ty].params.iter().enumerate();

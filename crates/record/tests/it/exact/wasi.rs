@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use afterimage_record::{Cache, Command, Interrupt, RecordError, RecordOptions, check};
-use afterimage_trace::{Ending, Event, RawValue, TraceFile, TraceWriter};
+use afterimage_trace::{Ending, Event, Existing, RawValue, TraceFile, TraceWriter};
 
 use crate::harness::{Recording, progress, quiet, start, try_record, wat};
 
@@ -393,7 +393,7 @@ fn changed(
     path: &Path,
     mut change: impl FnMut(u64, &mut Event),
 ) -> TraceFile {
-    let out = TraceWriter::create(path, false).unwrap();
+    let out = TraceWriter::create(path, Existing::Kept).unwrap();
     out.meta(&recording.file.meta().unwrap()).unwrap();
     out.module(&recording.bytes).unwrap();
     let mut log = out.log().unwrap();

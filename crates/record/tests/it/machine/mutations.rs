@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, ImportId, NodeId};
 use afterimage_machine::{Machine, MachineError};
-use afterimage_trace::{Event, RawValue, TraceFile, TraceWriter};
+use afterimage_trace::{Event, Existing, RawValue, TraceFile, TraceWriter};
 
 use super::follow::{Path, follow};
 use crate::guests::record_run;
@@ -58,7 +58,7 @@ fn events(recording: &Recording) -> Vec<Event> {
 fn file_of(events: &[Event]) -> TraceFile {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path().join("a.aft");
-    let writer = TraceWriter::create(&at, false).expect("a writer");
+    let writer = TraceWriter::create(&at, Existing::Kept).expect("a writer");
     let mut log = writer.log().expect("a log");
     events
         .iter()

@@ -4,7 +4,7 @@ use afterimage_machine::{
     MachineError, Restored, SnapshotBuilder, SnapshotError, Snapshots, WrittenPages,
 };
 use afterimage_testkit::modules::SplitMix64;
-use afterimage_trace::{Kind, TraceFile, TraceWriter};
+use afterimage_trace::{Existing, Kind, TraceFile, TraceWriter};
 
 use super::checkpoints::{Runner, snapshot};
 use super::follow::Path;
@@ -21,7 +21,7 @@ const LARGE: usize = 1 << 21;
 fn stored(builder: SnapshotBuilder) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path().join("a.aft");
-    let out = TraceWriter::create(&at, false).expect("a file");
+    let out = TraceWriter::create(&at, Existing::Kept).expect("a file");
     builder.write(&out).expect("a section");
     out.commit().expect("a state");
     std::fs::read(&at).expect("a file")
@@ -124,7 +124,7 @@ fn forged(recording: &Recording, path: &Path, bytes: &[u8]) {
         let chosen = random.below(chunks.len());
         let folder = tempfile::tempdir().expect("a folder");
         let at = folder.path().join("a.aft");
-        let out = TraceWriter::create(&at, false).expect("a file");
+        let out = TraceWriter::create(&at, Existing::Kept).expect("a file");
         let mut section = out.section(Kind::SNAPSHOTS, None).expect("a section");
         let count = chunks.len();
         for (number, mut chunk) in chunks.into_iter().enumerate() {

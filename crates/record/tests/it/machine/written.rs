@@ -8,7 +8,7 @@ use afterimage_machine::{
 };
 use afterimage_record::{Cache, Progress, Spacing, watch};
 use afterimage_testkit::modules::SplitMix64;
-use afterimage_trace::{Kind, TraceFile, TraceWriter};
+use afterimage_trace::{Existing, Kind, TraceFile, TraceWriter};
 
 use tempfile::TempDir;
 
@@ -253,7 +253,7 @@ fn forged(file: &TraceFile, seed: u64) {
         }
         let folder = tempfile::tempdir().expect("a folder");
         let at = folder.path().join("a.aft");
-        let out = TraceWriter::create(&at, false).expect("a file");
+        let out = TraceWriter::create(&at, Existing::Kept).expect("a file");
         let mut section = out.section(Kind::WRITTEN, None).expect("a section");
         let index = chunks.pop().expect("an index");
         for chunk in chunks {

@@ -184,9 +184,10 @@ impl Activations {
         let id = self.make(None, true, items);
         Item {
             what: What::of_part(id),
-            chain: match self.all[id as usize].inherits {
-                true => ChainId::INHERITED,
-                false => ChainId::ITSELF,
+            chain: if self.all[id as usize].inherits {
+                ChainId::INHERITED
+            } else {
+                ChainId::ITSELF
             },
             times: 1,
         }

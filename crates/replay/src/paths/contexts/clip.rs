@@ -72,9 +72,10 @@ pub(super) fn collect<S: Segments>(
         let segment = checked(path, number)?;
         if start <= from {
             let count = segment.open.len().min(depth);
-            let chains = match inlining.is_empty() {
-                true => Vec::new(),
-                false => chains_before(path, inlining, start, count)?,
+            let chains = if inlining.is_empty() {
+                Vec::new()
+            } else {
+                chains_before(path, inlining, start, count)?
             };
             let mut chains = chains.into_iter();
             for &function in &segment.open {
@@ -136,9 +137,10 @@ impl<S: Segments> Clip<'_, S> {
     /// The chain of events before the first known block.
     fn unknown(&self) -> ChainId {
         // If nothing is inlined, nothing can be inherited.
-        match self.inlining.is_empty() {
-            true => ChainId::ITSELF,
-            false => ChainId::INHERITED,
+        if self.inlining.is_empty() {
+            ChainId::ITSELF
+        } else {
+            ChainId::INHERITED
         }
     }
 

@@ -1,0 +1,64 @@
+//! The calls of a run: how often each function called which, or one call with those around it.
+
+use afterimage_ids::FuncId;
+use afterimage_present::{CallReport, CallView, Scene, Style};
+use afterimage_profile::location::Occurrence;
+use afterimage_replay::paths::{FileSegments, Places, kth_call};
+use anyhow::{Context, Result};
+
+use crate::named::NamedProgram;
+use crate::path::{numbering, which_call};
+
+/// Shows the first `top` calls between functions: all of them, or those of `only`. Needs the path.
+///
+/// # Errors
+/// If there is no path, it is damaged, or `show` fails.
+pub fn show_calls<R>(
+    program: NamedProgram<'_>,
+    only: Option<FuncId>,
+    top: usize,
+    show: impl FnOnce(&CallReport<'_>) -> Result<R>,
+) -> Result<R> {
+    let path = program.session.path()?;
+    let graph = path.call_graph()?;
+    let totals = graph.totals();
+    let totals = totals.context("there are more calls than can be counted")?;
+    show(&CallReport {
+        graph: &graph,
+        totals: &totals,
+        length: path.length(),
+        names: program.names,
+        left_out: &path.segments().directory().left_out,
+        only,
+        top,
+    })
+}
+
+/// Shows one call of a function. Needs the path.
+///
+/// # Errors
+/// If there is no such call, there is no path, it is damaged, or `show` fails.
+pub fn show_call<R>(
+    program: NamedProgram<'_>,
+    function: FuncId,
+    which: Occurrence,
+    style: Style,
+    show: impl FnOnce(&CallView<'_, FileSegments>) -> Result<R>,
+) -> Result<R> {
+    let path = program.session.path()?;
+    let name = program.names.function(function);
+    let (kept, _) = which_call(path, function, name, which)?;
+    let (code, bytes) = (program.session.program(), program.session.bytes());
+    show(&CallView {
+        calls: kth_call(path, function, kept)?,
+        number: numbering(path).of_kept(function, kept).unwrap_or(kept),
+        scene: Scene {
+            path,
+            names: program.names,
+            places: &Places::new(code, bytes, program.source),
+            sources: &**program.session.sources(),
+            left_out: &path.segments().directory().left_out,
+            style,
+        },
+    })
+}
