@@ -18,7 +18,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// What rows of this form consist of.
+    /// Text or binary.
     pub fn content(self) -> Content {
         match self {
             Self::Text | Self::Json => Content::Text,

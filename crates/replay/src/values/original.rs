@@ -7,7 +7,7 @@ use afterimage_wpp::Segments;
 
 use super::{Kind, RecordedValues, Statement, ValuesError};
 
-/// What has a control dependence of its own.
+/// The carriers of control dependences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControlOf {
     /// Each statement, as in the paper.
