@@ -5,7 +5,7 @@ use afterimage_present::document::objects::Function;
 use afterimage_present::{FlowBlock, FlowDocument, FlowEdge, FlowTrace, SourceRange};
 use afterimage_program::BlockEnd;
 use afterimage_replay::paths::{TracesOfCalls, WindowCounts};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use super::range::ended_in;
@@ -77,7 +77,8 @@ impl FlowQuery {
                 if !is_call {
                     let mut out = edges[first..].iter_mut();
                     if let Some(out) = out.find(|edge| is_exit(BlockId::from_u32(edge.to))) {
-                        out.count = count.saturating_sub(inside + stopped);
+                        let left = count.checked_sub(inside + stopped);
+                        out.count = left.context("more edges than blocks were executed")?;
                     }
                 }
             }
