@@ -145,13 +145,8 @@ impl Session {
     /// If the program has no such memory, place or variable, the variable is not in memory then, or
     /// the recording is damaged.
     pub fn memory(&self, query: &MemoryQuery) -> Result<MemoryReport, QuestionError> {
-        self.about(|| {
-            let early = self.ask_stretches(|session| query.answer(session, &|| Ok(())))?;
-            if let Some(found) = early {
-                return Ok(found);
-            }
-            self.ensure_whole_path()?;
-            query.answer(self, &|| Ok(self.ensure_values(self.cancel())?))
+        self.answer(Needs::Values, Self::build_whole_path, |session| {
+            query.answer(session, &|| Ok(session.ensure_values(session.cancel())?))
         })
     }
 
@@ -436,20 +431,19 @@ impl Session {
     /// # Errors
     /// If it is such a run and they do not, or the recording is damaged.
     pub fn output(&self, query: &OutputQuery) -> Result<OutputDocument, QuestionError> {
-        let ask = |session: &Self| session.prepared(|scene| query.answer(scene));
-        self.about(|| {
-            if let Some(found) = self.ask_stretches(|session| Ok(ask(session)?))? {
-                return Ok(found);
-            }
-            // Building the values takes many times as long as the run did, and was not requested.
-            if early::is_long(self)? && !check::is_built(self, Needs::Values) {
+        // Building the values takes many times as long as the run did, and was not requested.
+        let refuse = |session: &Self| {
+            if early::is_long(session)? && !check::is_built(session, Needs::Values) {
                 bail!(
                     "this run is long; to show what it printed, build its values: afterimage \
                      build --lens full {}",
-                    pasted(self.at())
+                    pasted(session.at())
                 );
             }
-            Ok(ask(self)?)
+            Ok(())
+        };
+        self.answer(Needs::Values, refuse, |session| {
+            Ok(session.prepared(|scene| query.answer(scene))?)
         })
     }
 
@@ -460,7 +454,9 @@ impl Session {
     /// If the program has no such place, the run no such stretch, or the recording is damaged.
     pub fn executions(&self, query: &ExecutionsQuery) -> Result<ExecutionsDocument, QuestionError> {
         if query.limit <= ExecutionsQuery::FEW {
-            self.on_path(|session| query.answer(session))
+            self.answer(Needs::Path, Self::build_whole_path, |session| {
+                query.answer(session)
+            })
         } else {
             self.about(|| {
                 self.ensure_whole_path()?;
@@ -475,33 +471,23 @@ impl Session {
     /// # Errors
     /// If the run has no such moment, or the recording is damaged.
     pub fn moment(&self, query: &MomentQuery) -> Result<MomentDocument, QuestionError> {
-        self.on_path(|session| query.answer(session))
-    }
-
-    /// Asks the path, or stretches of it if it is not built. If these are not sufficient, it builds
-    /// the path.
-    fn on_path<R>(&self, ask: impl Fn(&Self) -> anyhow::Result<R>) -> Result<R, QuestionError> {
-        self.about(|| {
-            if !check::is_built(self, Needs::Path)
-                && let Some(found) = self.ask_stretches(&ask)?
-            {
-                return Ok(found);
-            }
-            self.ensure_whole_path()?;
-            ask(self)
+        self.answer(Needs::Path, Self::build_whole_path, |session| {
+            query.answer(session)
         })
     }
 
-    /// Asks stretches of the run first, and the whole run only if these are not sufficient.
+    /// Asks stretches of the run first, and the whole run only if these are not sufficient; `ask`
+    /// builds what it needs.
     fn first<R>(
         &self,
         ask: impl Fn(&Self) -> Result<R, QuestionError>,
     ) -> Result<R, QuestionError> {
-        let early = self.about(|| self.ask_stretches(|session| Ok(ask(session)?)));
-        match early? {
-            Some(found) => Ok(found),
-            None => ask(self),
-        }
+        self.answer(Needs::Values, |_| Ok(()), |session| Ok(ask(session)?))
+    }
+
+    fn build_whole_path(&self) -> anyhow::Result<()> {
+        self.ensure_whole_path()?;
+        Ok(())
     }
 
     fn prepared<R>(
@@ -517,8 +503,7 @@ impl Session {
             self.ensure_values(self.cancel())?;
             ask()
         };
-        let found = prepare();
-        found.map_err(|error| error.context(self.at().display().to_string()).into())
+        self.about(prepare)
     }
 
     fn followed<R>(
@@ -529,10 +514,5 @@ impl Session {
             self.ensure_whole_path()?;
             with_names(self, ask)
         })
-    }
-
-    /// Adds the recording to an error.
-    fn about<R>(&self, ask: impl FnOnce() -> anyhow::Result<R>) -> Result<R, QuestionError> {
-        ask().map_err(|error| error.context(self.at().display().to_string()).into())
     }
 }

@@ -19,6 +19,7 @@ use afterimage_replay::steps::{SnapshotError, Snapshots};
 use afterimage_replay::{Recording, RecordingError};
 use afterimage_trace::Kind;
 
+use crate::check::{self, Needs};
 use crate::counts::{self, Counting};
 use crate::debug_information::DebugInformation;
 use crate::early::{self, Snapshotting};
@@ -250,13 +251,43 @@ impl Session {
         Ok(None)
     }
 
+    /// Answers a question that needs the path, or the values too. If the recording lacks them, asks
+    /// stretches of the run first, each built on demand. Only if these are not enough for the answer
+    /// does `build` build what is needed, and the whole run is asked.
+    ///
+    /// # Errors
+    /// If the run cannot be executed again, the recording is damaged, or `build` or `ask` fails.
+    pub fn answer<R>(
+        &self,
+        needs: Needs,
+        build: impl FnOnce(&Self) -> anyhow::Result<()>,
+        mut ask: impl FnMut(&Self) -> anyhow::Result<R>,
+    ) -> Result<R, QuestionError> {
+        self.about(|| {
+            if !check::is_built(self, needs)
+                && let Some(found) = self.ask_stretches(&mut ask)?
+            {
+                return Ok(found);
+            }
+            build(self)?;
+            ask(self)
+        })
+    }
+
+    /// Adds the recording to an error.
+    pub(crate) fn about<R>(
+        &self,
+        ask: impl FnOnce() -> anyhow::Result<R>,
+    ) -> Result<R, QuestionError> {
+        ask().map_err(|error| error.context(self.at().display().to_string()).into())
+    }
+
     /// Asks about stretches of the run first, if the recording has no values: `None` if there are
     /// none, or not enough for the answer.
     ///
     /// # Errors
     /// If the run cannot be executed again, the recording is damaged, or `ask` fails.
-    #[doc(hidden)]
-    pub fn ask_stretches<R>(
+    pub(crate) fn ask_stretches<R>(
         &self,
         ask: impl FnOnce(&Self) -> anyhow::Result<R>,
     ) -> anyhow::Result<Option<R>> {

@@ -114,12 +114,11 @@ pub(crate) fn report(result: anyhow::Result<Exit>) -> Exit {
         }
         Err(error) => error,
     };
-    let (exit, error) = match error.downcast::<Failed>() {
-        Ok(failed) => (failed.exit, failed.error),
-        Err(error) => (Exit::Failure, error),
-    };
+    let failed = error
+        .chain()
+        .find_map(|cause| cause.downcast_ref::<Failed>());
     say(sentence(&error));
-    exit
+    failed.map_or(Exit::Failure, |failed| failed.exit)
 }
 
 /// The error on one line, with the remedy.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use afterimage::calls::{show_call, show_calls};
-use afterimage::check;
+use afterimage::check::{self, Needs};
 use afterimage::explain::explain_with;
 use afterimage::explore::{
     ExecutionsQuery, FlowQuery, InfluenceQuery, MomentQuery, OutputQuery, SourceQuery,
@@ -481,22 +481,13 @@ impl Asked<'_> {
         query.check()?;
         let (session, sources) = (self.session, Arc::clone(self.session.sources()));
         let shown = (&*sources as _, Style::default());
-        let mut write = |session: &Session| {
+        let build = |session: &Session| session.ensure_path().map(drop).map_err(Into::into);
+        session.answer(Needs::Path, build, |session| {
             self.out.clear();
-            query.write(session, false, Form::Json, shown, |tell| {
-                tell(&mut self.out)
+            query.write(session, false, Form::Json, shown, |write| {
+                write(&mut self.out)
             })
-        };
-        let answered = if check::is_built(session, check::Needs::Path) {
-            None
-        } else {
-            session.ask_stretches(&mut write)?
-        };
-        if answered.is_none() {
-            session.ensure_path()?;
-            let written = write(session);
-            self.named(written)?;
-        }
+        })?;
         Ok(())
     }
 
@@ -539,19 +530,17 @@ impl Asked<'_> {
             check::killed(self.session, "click a byte of its output instead")?;
         }
         let session = self.session;
-        let ask = |session: &Session| {
-            let mut told = Vec::new();
-            explain_with(session, recorded, |scene| {
-                let start = query.start(scene)?;
-                start.show(&mut told, scene, query.steps, show::Form::Json)
-            })?;
-            Ok(told)
-        };
-        let early = self.named(session.ask_stretches(ask))?;
-        self.out = match early {
-            Some(told) => told,
-            None => self.named(ask(session))?,
-        };
+        session.answer(
+            Needs::Values,
+            |_| Ok(()),
+            |session| {
+                self.out.clear();
+                explain_with(session, recorded, |scene| {
+                    let start = query.start(scene)?;
+                    start.show(&mut self.out, scene, query.steps, show::Form::Json)
+                })
+            },
+        )?;
         Ok(())
     }
 

@@ -15,6 +15,7 @@ mod why_not;
 
 use std::sync::atomic::AtomicBool;
 
+use afterimage::check::Needs;
 use afterimage::text::sentence;
 use afterimage::{QuestionError, Session};
 use anyhow::{Context, Error, Result, anyhow};
@@ -69,13 +70,12 @@ impl<'a> Asked<'a> {
     /// Asks stretches of the run first, and builds all values only if they have no answer. That can
     /// be cancelled.
     fn answered<R>(&self, ask: impl Fn(&Session) -> Result<R, QuestionError>) -> Result<R> {
-        let session = self.session()?;
-        if let Some(found) = session.ask_stretches(|session| Ok(ask(session)?))? {
-            return Ok(found);
-        }
-        session.ensure_whole_path()?;
-        session.ensure_values(self.cancel)?;
-        Ok(ask(session)?)
+        let build = |session: &Session| {
+            session.ensure_whole_path()?;
+            Ok(session.ensure_values(self.cancel)?)
+        };
+        let ask = |session: &Session| Ok(ask(session)?);
+        Ok(self.session()?.answer(Needs::Values, build, ask)?)
     }
 }
 

@@ -111,14 +111,7 @@ impl Question for Arguments {
             (false, false),
             session.monitor(),
         )?;
-        let output = match session.ask_stretches(printed)? {
-            Some(found) => found,
-            None => {
-                session.ensure_whole_path()?;
-                session.ensure_values(asked.cancel)?;
-                printed(session)?
-            }
-        };
+        let output = asked.answered(|session| Ok(printed(session)?))?;
         let rows = profile["rows"].as_array().into_iter().flatten();
         let rows = rows.filter(|row| row["entries"].as_u64().is_some_and(|entries| entries > 0));
         let executed = rows.map(|row| {
