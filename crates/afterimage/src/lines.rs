@@ -146,7 +146,7 @@ impl<'l, 'p> Lines<'l, 'p> {
         })
     }
 
-    /// The entries of some steps, which are in the order of time.
+    /// The entries of some steps, which are in order of time.
     fn entries(&self, steps: &[LineStep]) -> Result<Vec<LineEntry>> {
         // Each step, and the previous step of its activation.
         let mut moments: Vec<Stood> = Vec::new();
@@ -250,7 +250,7 @@ impl<'l, 'p> Lines<'l, 'p> {
         Ok(None)
     }
 
-    /// The variables at some moments, in the order of time.
+    /// The variables at some moments, in order of time.
     fn states(
         &self,
         known: &Variables<'_>,

@@ -240,7 +240,7 @@ pub fn line_of(source: &dyn Source, offset: OrigOffset) -> String {
     })
 }
 
-/// The executions that a user named, in the order of time, at least one. Returns the chosen
+/// The executions that a user named, in order of time, at least one. Returns the chosen
 /// executions. For a line, they are those of the k-th arrival; for a function, the first of each
 /// statement in the k-th call; for an operator or a column, the k-th of each statement.
 pub fn chosen<'f, 'a>(

@@ -277,7 +277,7 @@ fn add(traced: &Session, seen: &TraceFile, specs: &[Spec]) -> Result<bool> {
     Ok(true)
 }
 
-/// The histories of the sites at a place, in the order of the program.
+/// The histories of the sites at a place, in program order.
 ///
 /// # Errors
 /// If nothing of the kind was ever executed there; `name` is the place as written.

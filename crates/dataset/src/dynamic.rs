@@ -1,4 +1,4 @@
-//! The tables of one window: what the run did, in the order of time.
+//! The tables of one window: what the run did, in order of time.
 
 use std::path::Path;
 use std::rc::Rc;

@@ -18,7 +18,7 @@ use crate::lean::Operations;
 use crate::observe::{Caller, Observer};
 use crate::{MachineError, Trap};
 
-/// The maximal total of all nodes' instructions: 3 GiB of them, and 2 GiB of operations.
+/// The maximum total of all nodes' instructions: 3 GiB of them, and 2 GiB of operations.
 pub(crate) const MOST_CODE: usize = 1 << 26;
 
 /// A value: its bits, and the upper half of a vector's.

@@ -8,7 +8,7 @@ use crate::evidence::compare;
 use crate::version::Entered;
 use crate::{Matching, Names, Values, Version};
 
-/// The maximal number of functions without a vote that are compared with one, among those entered
+/// The maximum number of functions without a vote that are compared with one, among those entered
 /// as often.
 const MOST: usize = 64;
 /// The score of a doubled number of statements with counterparts there (in natural-logarithm

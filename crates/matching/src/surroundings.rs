@@ -12,7 +12,7 @@ const NEAR: u32 = 4;
 const SHARING: u32 = 8;
 /// The distance that counts as shortly before or after a neighbour's counterpart.
 const SHORTLY: u32 = 12;
-/// The maximal distance of counterparts. An unoptimised version has several statements for each.
+/// The maximum distance of counterparts. An unoptimised version has several statements for each.
 const APART: u32 = 24;
 /// Equal values identify a statement as long as at most this many in the first version share them.
 const COMMON: f32 = 4.0;

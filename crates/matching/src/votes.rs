@@ -64,7 +64,7 @@ pub(crate) struct Votes {
 
 /// The score of a certain candidate; the rest, such as equal values, adds up to about as much.
 const PRIOR: f32 = 3.0;
-/// The maximal number of cells in an alignment's table.
+/// The maximum number of cells in an alignment's table.
 const CELLS: usize = 1 << 21;
 
 impl Votes {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::rpc::Output;
 
-/// The minimal time between progress messages.
+/// The minimum time between progress messages.
 const OFTEN: Duration = Duration::from_millis(250);
 
 /// Hears what sessions do, for the call that is answered.

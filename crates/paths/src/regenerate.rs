@@ -104,7 +104,7 @@ pub enum RegenerateError {
     TooDeep(usize),
 }
 
-/// The maximal number of open activations.
+/// The maximum number of open activations.
 const DEEPEST: usize = 1 << 26;
 
 /// Regenerates the sequence of paths of a run from its bits, piece by piece. O(1) per path, plus

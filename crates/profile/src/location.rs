@@ -58,7 +58,7 @@ pub enum Place {
     Function(FuncId),
     /// An operator.
     Operator(FuncId, OpId),
-    /// The instructions of a source line, by function and operator, in the order of the program.
+    /// The instructions of a source line, by function and operator, in program order.
     Line(Line, Vec<(FuncId, OpId)>),
 }
 

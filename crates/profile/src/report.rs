@@ -221,7 +221,7 @@ fn add_whole(profile: &Profile<'_>, rows: &mut Vec<LineRow>, whole: &WholeLines)
     rows.sort_unstable_by_key(|row| (profile.file(row.line.file), row.line));
 }
 
-/// Sorts rows that are in the order of the program.
+/// Sorts rows that are in program order.
 fn order<R, K: Ord>(
     rows: &mut [R],
     sort: Sort,

@@ -30,7 +30,7 @@ use crate::clock::MayPoll;
 use crate::layout::{CAPTURED, UNWIND_AT};
 use crate::shared::SharedLocals;
 
-/// The maximal number of locals and operands that a module stores at all its sites and keeps at all
+/// The maximum number of locals and operands that a module stores at all its sites and keeps at all
 /// its blocks. Each takes about 10 bytes of code.
 const MOST: u64 = 1 << 22;
 
@@ -67,7 +67,7 @@ pub(crate) struct Captures {
     pub ty: u32,
     pub may_poll: MayPoll,
     pub sites: Vec<CaptureSite>,
-    /// The maximal number of bytes that a site captures.
+    /// The maximum number of bytes that a site captures.
     pub bytes: u64,
     total: u64,
 }

@@ -98,7 +98,7 @@ pub struct Layout {
     pub half: u32,
     /// The bytes taken by the marks of written memory: a multiple of 64 KiB.
     pub marks: u64,
-    /// The maximal number of bytes that an activation captures.
+    /// The maximum number of bytes that an activation captures.
     pub captured: u64,
 }
 

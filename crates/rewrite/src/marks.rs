@@ -67,7 +67,7 @@ const WIDEST: u64 = 16;
 pub enum Marking {
     /// Each [`LINE`] that is written.
     Lines {
-        /// The maximal size of the program's memories together, in bytes.
+        /// The maximum size of the program's memories together, in bytes.
         most: u64,
     },
     /// Each written byte of one region per memory. The caller writes the region's address to the
@@ -128,7 +128,7 @@ pub(crate) struct Marks {
 }
 
 impl Marks {
-    /// Places line marks from `start` on, for the maximal sizes of these memories.
+    /// Places line marks from `start` on, for the maximum sizes of these memories.
     pub(crate) fn new(
         first: u64,
         memories: &[MemoryType],

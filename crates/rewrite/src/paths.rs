@@ -46,10 +46,10 @@ pub struct PathProbes<'a> {
     pub half: u32,
 }
 
-/// The minimal number of words in a half of the ring: one page of a memory, which the host can
+/// The minimum number of words in a half of the ring: one page of a memory, which the host can
 /// protect on every system.
 pub const SMALLEST_HALF: u32 = 8192;
-/// The maximal number: the ring's size in bytes is an `i32`.
+/// The maximum number: the ring's size in bytes is an `i32`.
 pub(crate) const LARGEST_HALF: u32 = 1 << 26;
 
 /// The name of the global with the bits that are not yet in a word of the ring: an `i64`, 1 if

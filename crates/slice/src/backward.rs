@@ -28,7 +28,7 @@ use keeping::Keeping;
 /// The number of registers examined at once.
 const CHUNK: usize = 8;
 
-/// The maximal size in bytes of the memoised outcomes of nodes.
+/// The maximum size in bytes of the memoised outcomes of nodes.
 const ROOM: usize = 64 << 20;
 
 /// Walks back over a run, stretch by stretch, and finds the dependences of a criterion: a full

@@ -125,7 +125,7 @@ pub(crate) struct Memo {
     waits: FxHashMap<FuncId, Waits>,
 }
 
-/// The maximal number of outcomes per node, and of sets of blocks per function.
+/// The maximum number of outcomes per node, and of sets of blocks per function.
 const MOST_OF_NODE: usize = 1 << 10;
 const MOST_WAITS: usize = 1 << 12;
 
@@ -147,7 +147,7 @@ pub(crate) struct Did {
 }
 
 impl Did {
-    /// The maximal number of stores that it can describe.
+    /// The maximum number of stores that it can describe.
     pub const MOST: usize = u64::BITS as usize;
 
     #[inline]

@@ -159,7 +159,7 @@ pub(crate) struct Plan {
     moved: Box<[Moved]>,
 }
 
-/// The maximal number of items in a 32-bit mask; a 64-bit mask has twice as many.
+/// The maximum number of items in a 32-bit mask; a 64-bit mask has twice as many.
 const BITS: usize = u32::BITS as usize;
 
 impl Plan {

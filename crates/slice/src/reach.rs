@@ -22,7 +22,7 @@ impl Reach {
         (depth <= Self::DEEPEST).then_some(Self(depth + 1))
     }
 
-    /// The maximal number of dependences; `None` if unlimited.
+    /// The maximum number of dependences; `None` if unlimited.
     pub fn depth(self) -> Option<u8> {
         match self {
             Self::ALL => None,

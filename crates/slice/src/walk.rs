@@ -729,7 +729,7 @@ impl<'a, D: Domain> Walk<'a, D> {
     }
 }
 
-/// The maximal number of a rethrown exception's values examined; each has the reference's label.
+/// The maximum number of a rethrown exception's values examined; each has the reference's label.
 const MOST_CARRIED: usize = 1024;
 
 fn is_own(event: &Event) -> bool {

@@ -17,7 +17,7 @@ const FLUSH: usize = 128 << 10;
 /// A long event is cut into chunks of this length.
 const PIECE: usize = 1 << 20;
 
-/// The maximal number of chunks that wait for the writing thread. Beyond it the run waits for the
+/// The maximum number of chunks that wait for the writing thread. Beyond it the run waits for the
 /// disk.
 const WAITING: usize = 8;
 

@@ -11,7 +11,7 @@ use std::fmt;
 
 use crate::{Result, TraceError, TraceFile};
 
-/// The maximal number of findings listed for each rule.
+/// The maximum number of findings listed for each rule.
 const MAX_FINDINGS: usize = 10;
 
 /// An invariant of a trace file.

@@ -79,9 +79,9 @@ struct Printer {
     read: fn(&Reader<'_, '_>, &Object) -> Option<Contents>,
 }
 
-/// The maximal nesting depth of structures when searching for a part.
+/// The maximum nesting depth of structures when searching for a part.
 const DEEPEST: usize = 16;
-/// The maximal number of links to the next node of a tree; a balanced tree with 2^32 nodes needs no
+/// The maximum number of links to the next node of a tree; a balanced tree with 2^32 nodes needs no
 /// more.
 const LINKS: usize = 80;
 

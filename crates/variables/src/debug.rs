@@ -34,11 +34,11 @@ pub(crate) struct EntryId {
     pub(crate) offset: UnitOffset,
 }
 
-/// The maximal number of origins and specifications followed: honest producers need two, hostile
+/// The maximum number of origins and specifications followed: honest producers need two, hostile
 /// ones make cycles.
 const ORIGINS: usize = 8;
 
-/// The maximal number of attributes cached.
+/// The maximum number of attributes cached.
 const ATTRIBUTES: usize = 1 << 14;
 
 /// Longer names are replaced by their length. Names of deep C++ templates have a few thousand

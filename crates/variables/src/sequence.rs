@@ -35,7 +35,7 @@ impl Sequence {
     }
 }
 
-/// The maximal nesting of structures around a pointer.
+/// The maximum nesting of structures around a pointer.
 const DEEPEST: usize = 8;
 
 impl Variables<'_> {

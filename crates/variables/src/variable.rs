@@ -46,7 +46,7 @@ pub enum VariableKind {
     Global,
 }
 
-/// The maximal number of variables in scope; hostile entries could refer to the same long list
+/// The maximum number of variables in scope; hostile entries could refer to the same long list
 /// again and again.
 const IN_SCOPE: usize = 1 << 16;
 

@@ -481,7 +481,7 @@ impl<'a> Debugger<'a> {
     }
 
     /// Returns the positions at which a point stops between two positions (the first exclusive, the
-    /// second inclusive), in the order of time: at most `most`, those nearest to the first.
+    /// second inclusive), in order of time: at most `most`, those nearest to the first.
     ///
     /// # Errors
     /// As [`run_to`](Self::run_to).

@@ -44,7 +44,7 @@ pub struct Printed {
     pub ty: ValType,
     /// The value.
     pub bits: Bits,
-    /// The operator that gives it, or takes it.
+    /// The operator that produces or uses it.
     pub spot: Spot,
 }
 

@@ -10,7 +10,7 @@ use afterimage_program::{BlockEnd, Cfg};
 
 use crate::width_of;
 
-/// The maximal number of vertices of a start's paths that are examined.
+/// The maximum number of vertices of a start's paths that are examined.
 const REACH: usize = 256;
 
 /// Finds vertices that should be starts: at most one per start, each reached by at most one path in

@@ -12,18 +12,18 @@ const BITS: u32 = 8;
 /// The number of entries of a table: one for each number of bits up to [`BITS`] and each value of
 /// these bits.
 const TABLE: usize = 2 << BITS;
-/// The maximal number of calls that one look may enter.
+/// The maximum number of calls that one look may enter.
 const DEEP: usize = 4;
-/// The maximal number of paths that one look may follow. Paths without bits could cycle forever.
+/// The maximum number of paths that one look may follow. Paths without bits could cycle forever.
 const FAR: usize = 64;
 
 /// A start gets a table after this many visits. Most starts are visited less often, and would take
 /// most of the memory.
 const WARM: u32 = 16;
-/// The maximal number of entries of all tables together: 128 MiB.
+/// The maximum number of entries of all tables together: 128 MiB.
 const MOST: usize = 1 << 23;
 
-/// The maximal number of listed paths: 64 MiB. Beyond it the lists are rebuilt.
+/// The maximum number of listed paths: 64 MiB. Beyond it the lists are rebuilt.
 const MOST_NODES: usize = 1 << 24;
 
 /// The place of the table for unknown starts.

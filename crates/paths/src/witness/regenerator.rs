@@ -16,7 +16,7 @@ use super::{Token, WitnessPlan};
 pub use error::WitnessError;
 pub use streams::{PathSink, TokenReader};
 
-/// The maximal number of open activations.
+/// The maximum number of open activations.
 const DEEPEST: usize = 1 << 26;
 
 /// An activation.

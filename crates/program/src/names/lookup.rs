@@ -291,7 +291,7 @@ fn without_code(
     })
 }
 
-/// The maximal number of functions with other arguments that an error names.
+/// The maximum number of functions with other arguments that an error names.
 const OTHERS: usize = 5;
 
 fn decimal(text: &str) -> Option<u64> {

@@ -11,7 +11,7 @@ use crate::Fit;
 
 mod walk;
 
-/// The maximal number of distinguished inlined calls of one line in one function.
+/// The maximum number of distinguished inlined calls of one line in one function.
 const CALLS: usize = 64;
 
 /// One of the functions that an operator belongs to.

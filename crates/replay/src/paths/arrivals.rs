@@ -422,7 +422,7 @@ impl<S: Segments> Marking for Shared<'_, S> {
     }
 }
 
-/// All arrivals at a line, in the order of time.
+/// All arrivals at a line, in order of time.
 pub struct ArrivalTimes<'a, S> {
     path: &'a WholePath<S>,
     arrivals: Rc<Arrivals<'a, S>>,
@@ -610,7 +610,7 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
         Ok(Some(ArrivedAt { time, op: None }))
     }
 
-    /// Returns the line's operators that the k-th arrival executes, from 1, in the order of time:
+    /// Returns the line's operators that the k-th arrival executes, from 1, in order of time:
     /// until its activation leaves the line or arrives there again, whatever it calls on the way.
     /// Each operator is listed once. If the run ended in the last block, operators after the end
     /// are included. Empty if there are fewer arrivals, or if the run ended on the way to the line.

@@ -32,7 +32,7 @@ impl CallEntry {
     }
 }
 
-/// The activations that begin in a window, as a tree in the order of time or backward, down to some
+/// The activations that begin in a window, as a tree in order of time or backward, down to some
 /// depth.
 ///
 /// Deeper activations are skipped: forward in O(1), backward in O(log n) for each rule on the way

@@ -524,7 +524,7 @@ impl<'a, S: Segments> Positions<'a, S> {
         }))
     }
 
-    /// Returns the operators executed at a place, in the order of time. For a line, they are those
+    /// Returns the operators executed at a place, in order of time. For a line, they are those
     /// of the k-th [arrival](ArrivalTimes::executed); for a function, the first execution of each
     /// in the k-th call; for an operator, that one.
     ///

@@ -1,4 +1,4 @@
-//! The calls of a run in the order of time, coarse enough to be viewed.
+//! The calls of a run in order of time, coarse enough to be viewed.
 //!
 //! Calls that are too short or too deep are merged with their neighbours into stretches. A stretch
 //! has the number of its calls and of the blocks they execute. A part with only such calls is

@@ -72,7 +72,7 @@ enum State {
 }
 
 impl<'a, S: Segments> Visits<'a, S> {
-    /// The executed paths of a window, which must be part of the run, in the order of time or
+    /// The executed paths of a window, which must be part of the run, in order of time or
     /// backward; with `function`, only those of that function.
     ///
     /// # Errors

@@ -274,7 +274,7 @@ pub struct AccessedAddresses {
 /// store each. Accesses that trapped are not included.
 ///
 /// The stretches of each load or store are in order. Stretches of different ones come when they are
-/// full; the remaining ones come at the end, in the order of the program. Memory holds one stretch
+/// full; the remaining ones come at the end, in program order. Memory holds one stretch
 /// for each load or store that was executed.
 pub struct AccessedStretches<'a, S: Segments> {
     walk: Walk<'a, S>,
@@ -409,7 +409,7 @@ where
 /// A summary of the addresses of loads and stores.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AddressStats {
-    /// Each load or store that was executed, in the order of the program.
+    /// Each load or store that was executed, in program order.
     pub sites: Vec<(AccessSite, AccessStats)>,
     /// The access that ended the run: its range, and why it failed. It is not counted elsewhere.
     pub trapped: Option<(AccessSite, Range, Trap)>,

@@ -91,7 +91,7 @@ pub struct WantedLines {
     pub function: Option<FuncId>,
 }
 
-/// Iterates over the arrivals at lines in a window, in the order of time or backward.
+/// Iterates over the arrivals at lines in a window, in order of time or backward.
 ///
 /// A step takes O(blocks of the executed path); where calls are skipped, O(depth of the grammar).
 /// Long stretches without lines are skipped, too: the first takes O(operators of all executed

@@ -24,7 +24,7 @@ pub struct Controlled {
 }
 
 /// Iterates over the executions of blocks that depend on one execution of a predicate, a call or a
-/// throw, in the order of time: all those for which [`Controllers::of_execution`] names it.
+/// throw, in order of time: all those for which [`Controllers::of_execution`] names it.
 ///
 /// Goes through the callee's activation and then the operator's own, without their callees, as long
 /// as a block may depend on it; in its own, up to the block's closest post-dominator at most.

@@ -1,4 +1,4 @@
-//! All executions of an operator, in the order of time.
+//! All executions of an operator, in order of time.
 
 use afterimage_ids::{BlockId, FuncId, NodeId, OpId};
 use afterimage_program::{BlockKind, Function, Program};

@@ -8,9 +8,9 @@ use crate::object::Object;
 use crate::place::{Piece, Place};
 use crate::types::{BitField, TypeRef};
 
-/// The maximal number of nodes counted in a list that does not store its length.
+/// The maximum number of nodes counted in a list that does not store its length.
 const COUNTED: usize = 1 << 16;
-/// The maximal number of alternatives of a variant, or parts of a tuple, that are examined.
+/// The maximum number of alternatives of a variant, or parts of a tuple, that are examined.
 const PARTS: u64 = 256;
 
 /// The units of `std::chrono::duration`, by their lengths in seconds.

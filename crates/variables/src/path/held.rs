@@ -16,10 +16,10 @@ pub(super) enum Key<'k> {
     Text(&'k str),
 }
 
-/// The maximal number of elements examined in a container that enumerates them one by one.
+/// The maximum number of elements examined in a container that enumerates them one by one.
 const LOOKED: u64 = 1 << 16;
 
-/// The maximal nesting of containers that hold one value.
+/// The maximum nesting of containers that hold one value.
 const NESTED: usize = 8;
 
 /// The names by which programs ask for a number of elements.

@@ -86,7 +86,7 @@ impl NumberType {
 /// Most parts of an aggregate that an error names.
 const PARTS: usize = 8;
 
-/// The maximal nesting of containers with one value.
+/// The maximum nesting of containers with one value.
 const NESTED: usize = 8;
 
 impl Variables<'_> {

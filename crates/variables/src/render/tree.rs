@@ -7,7 +7,7 @@ use crate::PathError;
 /// Limits on the shown part of a value. Omitted parts are counted ([`Rendered::omitted`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The maximal nesting of records, arrays and followed pointers.
+    /// The maximum nesting of records, arrays and followed pointers.
     pub depth: u8,
     /// The number of elements of an array.
     pub elements: u64,

@@ -7,7 +7,7 @@ use super::{Epochs, Failure, Instance, Reading, TraceError, WholeTrace};
 use crate::def::Origin;
 use crate::epoch::Execution;
 
-/// The maximal number of parts reported for a copy.
+/// The maximum number of parts reported for a copy.
 const MOST_PARTS: usize = 1 << 24;
 
 impl<S: Segments, E: Epochs> WholeTrace<'_, S, E>

@@ -1,4 +1,4 @@
-//! Finds the host calls that read written bytes, in the order of time.
+//! Finds the host calls that read written bytes, in order of time.
 
 use std::collections::VecDeque;
 
