@@ -318,8 +318,8 @@ impl<'l, 'p> Lines<'l, 'p> {
         }
     }
 
-    /// For the function of a moment, and for the calls inlined there from the outermost on, whether
-    /// their code is shown.
+    /// Whether the code of a moment's function is shown, and that of each call inlined there,
+    /// outermost first.
     fn own(&self, activation: &Activation<'_>) -> Vec<bool> {
         let frames = self.program.source.inlined_frames(activation.offset);
         let is_shown = |at: Location| self.folded.shows(at.file);

@@ -31,7 +31,7 @@ use crate::text::pasted;
 /// the second, if any.
 ///
 /// # Errors
-/// If the levels do not fit each other.
+/// If the levels are incompatible.
 pub fn specs(
     caches: Option<(LevelSpec, Option<LevelSpec>)>,
     predictors: &[PredictorSpec],
@@ -358,7 +358,7 @@ pub fn outcomes(
     }
 }
 
-/// The number of misses for which to look up the maker of the address.
+/// The number of misses for which to look up the producer of the address.
 const SAMPLE: u64 = 16;
 
 /// The worst sites of a simulation.

@@ -167,7 +167,7 @@ impl Machine<'_> {
             .forget(registers.chain(elements).chain(globals));
     }
 
-    /// The place where a function continues when an exception is thrown or arrives in a block.
+    /// Where a function continues when an exception is thrown or arrives in a block.
     fn handler(
         &mut self,
         function: FuncId,

@@ -70,7 +70,7 @@ pub struct Initial {
 }
 
 impl State {
-    /// The initial state of a module, and the sources of its memories' contents.
+    /// The initial state of a module, and the origins of its memories' contents.
     ///
     /// # Errors
     /// If the module cannot be read, or imports a memory, a table, a global or a tag. Also if it

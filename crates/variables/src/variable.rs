@@ -85,8 +85,8 @@ impl Variables<'_> {
     }
 
     /// The variables in scope at an offset: parameters and locals, including those of inlined
-    /// functions. Innermost first, and within a scope in the order of their declarations. Without
-    /// global variables.
+    /// functions. Innermost first, and within a scope in the order of their declarations. Global
+    /// variables are excluded.
     ///
     /// # Errors
     /// As [`function`](Self::function); also if the offset is not in the function.

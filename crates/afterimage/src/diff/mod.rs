@@ -30,7 +30,7 @@ pub struct DiffQuery {
 pub enum Differences {
     /// The first difference between the runs. The programs are the same, or alike.
     Runs(Box<DiffDocument>),
-    /// The statements of two versions that compute something else.
+    /// The statements of two versions whose results differ.
     Versions(Box<VersionsDocument>),
 }
 

@@ -16,7 +16,7 @@ pub struct ExecutionsQuery {
     pub at: String,
     /// The stretch.
     pub bounds: Bounds,
-    /// The maximum number, evenly spread by execution number.
+    /// The maximum number to report, evenly spread by execution number.
     pub limit: u64,
     /// A moment: the report includes the number of executions up to then.
     pub by: Option<String>,

@@ -61,9 +61,9 @@ struct Walk<'a> {
 enum Waits {
     /// The blocks that depend on the way it takes now.
     Decided,
-    /// These: nothing else that they depend on came in between.
+    /// These blocks, because nothing else that they depend on came in between.
     These(HashSet<BlockId>),
-    /// All except these, which depend on an intermediate decision.
+    /// All blocks except these, which depend on an intermediate decision.
     AllBut(HashSet<BlockId>),
 }
 

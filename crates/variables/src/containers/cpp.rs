@@ -25,8 +25,7 @@ const UNITS: [(u64, u64, &str); 7] = [
 ];
 
 impl Reader<'_, '_> {
-    /// `vector<bool>`: bits, the lowest of each word first, so that in memory they follow one
-    /// another.
+    /// `vector<bool>`: bits, the lowest of each word first, so they are consecutive in memory.
     pub(super) fn vector_of_bits(&self, object: &Object) -> Option<Contents> {
         let of = self.argument(object.type_ref, "_Tp")?;
         let (address, _) = self.pointer(&self.part(object, "__begin_")?)?;
