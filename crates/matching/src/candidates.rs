@@ -101,7 +101,7 @@ fn nearest<'i>(all: &'i [u32], order: &Order, place: usize, most: usize) -> &'i 
     &all[last.saturating_sub(most)..last]
 }
 
-/// The makers of statements' operands, and the users of their results.
+/// The producers of statements' operands, and the users of their results.
 pub(crate) struct Structure {
     /// By statement, the statements among its producers.
     pub makers: Vec<Set>,

@@ -18,7 +18,7 @@ use crate::document::{Document, Lazy, NoRows, begin};
 ///
 /// The execution of an instruction of line L is an *arrival* at L in any of these cases. The
 /// previous instruction of the same activation belongs to another line or to none, or does not
-/// exist. Control went round a loop that can go round without leaving L. Or control came through a
+/// exist. Control went around a loop that can iterate without leaving L. Or control came through a
 /// vertex that executes nothing. An edge that was taken leads to an arrival even if the run was
 /// stopped right before the next instruction.
 ///

@@ -16,7 +16,7 @@
 //! ```
 //!
 //! At the place of the snapshot itself, the same code follows at once. The last line ends all open
-//! activations, each after capturing itself, when nothing else would.
+//! activations, each after it has captured itself, if nothing else would.
 
 use afterimage_ids::{EntityRef, FuncId};
 use afterimage_program::{Function, Program, validator};
@@ -325,7 +325,7 @@ impl Writer<'_, '_> {
     }
 
     /// Captures the activation if a snapshot was taken. The operands are in added locals; the
-    /// topmost `given` ones, which a call returned, are not captured.
+    /// topmost `given` ones, which the call returned, are not captured.
     pub(crate) fn capture_if_taken(&mut self, given: usize) {
         let (Some(capture), Some(captures), Some((_, table))) = (
             &self.capture,

@@ -3,9 +3,9 @@
 //! # Lines
 //!
 //! Each line of 64 bytes of the program's memories has a byte in the probes' memory, which is 1
-//! once something in the line was written. A store marks the lines of its first and of its last
-//! byte, but only after it has succeeded. A store that traps marks nothing. A successful store's
-//! last byte is in memory, so no sum overflows.
+//! once something in the line was written. After a store has succeeded, the lines of its first and
+//! its last byte are marked. A store that traps marks nothing. A successful store's last byte is in
+//! memory, so no sum overflows.
 //!
 //! ```wat
 //! (i32.store offset=4 (ADDRESS) (VALUE))
@@ -18,7 +18,7 @@
 //! (i32.const 1))
 //! ```
 //!
-//! An operator that writes any number of bytes marks the lines between those, too:
+//! An operator that writes any number of bytes also marks the lines in between:
 //!
 //! ```wat
 //! (memory.fill (ADDRESS) (VALUE) (LENGTH))
@@ -56,7 +56,7 @@ use crate::body::Writer;
 use crate::layout::{LINE, PAGE, WATCHED};
 use crate::shared::SharedLocals;
 
-/// Bytes of marks, beyond which a program is refused: what all its memories need.
+/// The largest number of bytes of marks. A program whose memories need more is refused.
 const MOST: u64 = 1 << 31;
 
 /// The size of the widest store in bytes.

@@ -11,7 +11,7 @@ use wasm_encoder::{ConstExpr, Encode, GlobalType, ValType};
 use crate::RewriteError;
 use crate::actions::{Actions, Step};
 
-/// How a path is written down.
+/// How a path is recorded.
 #[derive(Clone, Copy, Debug)]
 pub enum TracePlan<'a> {
     /// Path numbers.
@@ -33,14 +33,14 @@ impl<'a> TracePlan<'a> {
 ///
 /// Full words go into a ring of two halves in the probes' memory. No code tests whether a half is
 /// full. The host protects the beginning of the half that it is reading. The guest's first store
-/// there faults, and resumes when the host is done. (A call instead, even one never made, would
-/// cost the surrounding loops their registers.)
+/// there faults, and resumes when the host is done. (A call instead, even one that is never made,
+/// would cost the surrounding loops registers.)
 #[derive(Clone, Copy, Debug)]
 pub struct PathProbes<'a> {
     /// The words to write, and their places.
     pub plan: TracePlan<'a>,
-    /// A function that keeps nothing in a local, like those with hinges. The run ends inside it,
-    /// which would lose the local.
+    /// A function that keeps nothing in a local, like those with hinges, because the run ends
+    /// inside it and would lose the local.
     pub in_memory: Option<FuncId>,
     /// The number of words in each half of the ring: a power of two, at least [`SMALLEST_HALF`].
     pub half: u32,

@@ -23,7 +23,7 @@ use crate::place::{Existing, LockedFile};
 use crate::state::ChunkEntry;
 use crate::{CountsLens, End, LogWriter, Meta, Result, TraceError, TraceFile, codec, counts, end};
 
-/// Sections that are written at once are cut into chunks of this length.
+/// A section written all at once is cut into chunks of this length.
 pub(crate) const CHUNK: usize = 1 << 20;
 
 /// Writes a trace file, or appends to one. Sections may be written from several threads.
@@ -438,8 +438,8 @@ struct Core {
     failed: bool,
 }
 
-/// A thread that panicked while holding the lock left nothing half-done, except what `failed`
-/// records.
+/// Ignores poisoning: a thread that panicked while holding the lock left nothing half-done, except
+/// what `failed` records.
 fn lock(core: &Shared) -> MutexGuard<'_, Core> {
     core.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -57,7 +57,7 @@ pub(super) fn starts(
 struct Region {
     /// In an order in which edges lead forwards.
     vertices: Vec<BlockId>,
-    /// By vertex: whether it is in the region, and the number of ways that lead there.
+    /// For each vertex: whether it is in the region, and the number of paths that lead there.
     inside: Vec<bool>,
     ways: Vec<u64>,
 }
