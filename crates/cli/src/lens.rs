@@ -37,7 +37,7 @@ pub(crate) fn with_whole_path(session: Session) -> Result<Session> {
     with_stops(session)
 }
 
-/// Like [`with_whole_path`], also with the values, built if they do not exist yet.
+/// Like [`with_whole_path`], but also with the values, built if they do not exist yet.
 pub(crate) fn with_values(session: Session) -> Result<Session> {
     let session = with_whole_path(session)?;
     stoppable(|stop| session.ensure_values(stop))?;

@@ -12,7 +12,7 @@ use crate::rpc::Output;
 /// The minimum time between progress messages.
 const OFTEN: Duration = Duration::from_millis(250);
 
-/// Hears what sessions do, for the call that is answered.
+/// Receives reports from sessions, for the call being answered.
 #[derive(Clone, Default)]
 pub(crate) struct Listener(Arc<Mutex<Heard>>);
 

@@ -1,4 +1,4 @@
-//! `diff`: where two runs part.
+//! `diff`: where two runs diverge.
 
 use afterimage::diff::Programs;
 use afterimage::diff::same::{SameQuery, same};

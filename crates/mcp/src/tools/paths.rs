@@ -1,4 +1,4 @@
-//! `paths`: the different ways that calls took.
+//! `paths`: the different paths that calls took.
 
 use afterimage::present::{
     PathsJson, Style, TraceForm, Whole, found_text, hot_text, paths_json, trace_counts_text,
@@ -20,8 +20,8 @@ use crate::schemas;
 pub(super) struct Arguments {
     /// The recording.
     recording: String,
-    /// Only this function: the different sequences of blocks that its calls executed. Without it,
-    /// how many each function has.
+    /// Only this function: the different sequences of blocks that its calls executed. By default,
+    /// the number of them for each function.
     function: Option<String>,
     /// The acyclic stretches that were executed most often, with their lines.
     #[serde(default)]

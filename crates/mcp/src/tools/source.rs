@@ -20,11 +20,12 @@ use crate::schemas;
 pub(super) struct Arguments {
     /// The recording.
     recording: String,
-    /// The file, or an end of its path: `parser.c`, `src/lib.rs`. Without it, the files are listed.
+    /// The file, or the end of its path: `parser.c`, `src/lib.rs`. By default, the files are
+    /// listed.
     file: Option<String>,
-    /// A line to show with those around it; the beginning of the executed lines without it.
+    /// A line to show with the lines around it; the default is the first executed line.
     line: Option<u32>,
-    /// Begin at this line, to go on with an answer; of the list of files, at this file.
+    /// To continue an answer, begin at this line or, in the list of files, at this file.
     from: Option<u32>,
 }
 
