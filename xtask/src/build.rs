@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Which code is optimised, and how much.
+/// The code to optimise, and how much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Optimised {
     /// Without C code: Rust as set in the workspace.
@@ -49,7 +49,7 @@ pub fn quietly(corpus: &Path, cache: &Path, name: &str, binary: &str, c: bool) -
 /// As [`quietly`], at another level.
 ///
 /// # Errors
-/// As there.
+/// As for [`quietly`].
 pub fn quietly_at(
     corpus: &Path,
     cache: &Path,

@@ -26,7 +26,7 @@ use crate::places::{counts_whole, reached, times};
 use crate::rows::{Form, MORE, Rows, next_of};
 use crate::steps::follow;
 
-/// Which addresses did loads and stores access?
+/// Asks which addresses loads and stores accessed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AddressesQuery {
     /// The place: `file.c:42`, `func+0x2a`, `@0x1f3`, or a function. `#7` or `#last` at the end

@@ -16,7 +16,7 @@ use rustix::io::Errno;
 pub enum Replaces {
     /// Any file but a module.
     Files,
-    /// Modules, too.
+    /// Any file, including a module.
     Modules,
 }
 

@@ -431,7 +431,7 @@ pub(crate) fn ensure_for_questions(session: &Session) -> Result<()> {
 /// The same for questions about many moments, with snapshots closer together.
 ///
 /// # Errors
-/// As there.
+/// As for [`ensure_for_questions`].
 pub(crate) fn ensure_for_stepping(session: &Session) -> Result<()> {
     ensure_spaced(session, NEAR)
 }

@@ -30,7 +30,7 @@ pub enum Beyond {
 pub struct Filters {
     /// Only these functions, by name.
     pub include: Vec<String>,
-    /// Not these functions.
+    /// All functions except these, by name.
     pub exclude: Vec<String>,
     /// The part executed between two times, inclusive: `1000..2000`.
     pub window: Option<String>,

@@ -11,7 +11,7 @@ use crate::monitor::{Note, Work};
 use crate::named::NamedProgram;
 use crate::steps::follow;
 
-/// Which executions were redundant?
+/// Asks which executions were redundant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RedundancyQuery {
     /// Loads, or pure operators.

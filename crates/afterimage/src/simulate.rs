@@ -62,7 +62,7 @@ pub fn default_specs() -> Result<Vec<Spec>> {
     ])
 }
 
-/// What would branch predictors and caches have missed?
+/// Asks what branch predictors and caches would have missed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SimulateQuery {
     /// The simulations, as on the command line: `--cache 32k,8,64`. If empty, the recording's

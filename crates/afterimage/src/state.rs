@@ -24,7 +24,7 @@ use crate::explain::Scene;
 use crate::source::is_library;
 use crate::steps::follow;
 
-/// What was the state at a moment?
+/// Asks for the state at a moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateQuery {
     /// The moment: `parser.c:42#7`, `main#last`, `t=123456`, `50%`, `end`.

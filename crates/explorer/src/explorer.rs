@@ -40,9 +40,9 @@ pub enum ExplorerError {
         "port {port} of the loopback address cannot be used: {why}; choose another with --port, or leave it out"
     )]
     Port {
-        /// Which.
+        /// The port.
         port: u16,
-        /// Why.
+        /// The reason.
         why: io::Error,
     },
     /// None of the ports that are tried is free.

@@ -8,7 +8,7 @@ use std::time::Instant;
 use afterimage::{Monitor, Note, Progress, Work};
 use serde::Serialize;
 
-/// Works in progress.
+/// Tasks in progress.
 #[derive(Clone, Default)]
 pub(crate) struct Works(Arc<Mutex<State>>);
 

@@ -149,7 +149,7 @@ pub struct Load {
 /// The value that a branch's operand must have to agree with the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
-    /// Not 0.
+    /// Any value except 0.
     True,
     /// 0.
     False,

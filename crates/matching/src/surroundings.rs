@@ -68,7 +68,7 @@ pub(crate) struct Surroundings<'m> {
 }
 
 impl<'m> Surroundings<'m> {
-    /// O(makers and users).
+    /// O(producers and users).
     pub fn new(
         both: &'m Both<'m>,
         b: u32,

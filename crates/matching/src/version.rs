@@ -131,7 +131,7 @@ impl Statement {
 pub(crate) enum Lies {
     /// All on the stack.
     OnStack,
-    /// All elsewhere.
+    /// None on the stack.
     Elsewhere,
 }
 

@@ -45,7 +45,7 @@ impl Listener {
         std::mem::take(&mut self.heard().notes)
     }
 
-    /// Says something itself.
+    /// Adds a note.
     pub(crate) fn say(&self, note: String) {
         self.heard().notes.push(note);
     }

@@ -22,7 +22,7 @@ pub enum Step {
     Begin {
         /// The number of bits, at least 1.
         width: u8,
-        /// Their value.
+        /// The value of the bits.
         bits: u64,
     },
     /// Adds to the bits that the last `Begin` made room for.

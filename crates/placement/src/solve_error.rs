@@ -55,7 +55,7 @@ pub enum SolveError {
     CounterCount {
         /// Counters of the plan.
         expected: usize,
-        /// Counters given.
+        /// The given counters.
         found: usize,
     },
     /// A probe names a counter that the plan does not have.

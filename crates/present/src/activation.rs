@@ -84,7 +84,7 @@ pub struct ActivationVariable {
 /// A line of an activation.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ActivationLine {
-    /// Which.
+    /// Its position.
     pub source: Position,
     /// Its displayed name: `bank.c:12`.
     #[serde(skip)]

@@ -63,9 +63,9 @@ pub struct CurrencyRow {
 /// Whether the shown value is the expected one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is.
+    /// It is the expected one.
     Current,
-    /// It is not.
+    /// It is not the expected one.
     NotCurrent {
         /// The differing part, as written after the expression; empty for the whole.
         part: String,

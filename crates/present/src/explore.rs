@@ -110,7 +110,7 @@ pub struct SourceBranch {
     pub offset: u32,
     /// The number of executions.
     pub count: u64,
-    /// Its ways.
+    /// Its directions.
     pub ways: Vec<SourceWay>,
 }
 
@@ -304,7 +304,7 @@ impl Document for ExecutionsDocument {
 /// An execution.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct ExecutionTime {
-    /// Which, from 1.
+    /// Its number, from 1.
     pub number: u64,
     /// Its time.
     pub t: u64,

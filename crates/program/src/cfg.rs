@@ -92,7 +92,7 @@ pub enum Callee {
     Indirect {
         /// Index of the table.
         table: u32,
-        /// The type expected.
+        /// The expected type.
         ty: TypeId,
     },
 }

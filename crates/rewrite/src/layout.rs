@@ -150,7 +150,7 @@ impl Layout {
 pub struct Dump {
     /// The plan's mode, as numbered by the module's maker.
     pub mode: u16,
-    /// The maker's flags.
+    /// The flags set by the module's maker.
     pub flags: u16,
     /// Digest of the original module and the plan.
     pub digest: [u8; 32],

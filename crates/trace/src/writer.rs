@@ -240,7 +240,7 @@ impl TraceWriter {
     /// and replaces the description of the run.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`rewrite_without`](Self::rewrite_without).
     pub fn rewrite_as(path: &Path, meta: &Meta, kinds: &[Kind], stop: &AtomicBool) -> Result<()> {
         Self::rewritten(path, |out| {
             out.meta(meta)?;

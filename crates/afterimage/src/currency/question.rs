@@ -17,7 +17,7 @@ use crate::explain::explain_both;
 use crate::given::say_if_given_otherwise;
 use crate::places::{number, times};
 
-/// Does a debugger show the value of a variable that the programmer expects?
+/// Asks whether a debugger shows the value of a variable that the programmer expects.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CurrencyQuery {
     /// The line, and the arrival at it in the optimised run: `file.c:42`, `file.c:42#7`.

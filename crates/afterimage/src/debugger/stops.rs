@@ -140,9 +140,9 @@ pub struct RunTo {
     pub points: Vec<usize>,
     /// The number of executions at which conditions were examined.
     pub looked_at: u64,
-    /// The number of these without a value, and why the last had none.
+    /// The number of these without a value.
     pub unknown: u64,
-    /// Why.
+    /// Why the last had none.
     pub why_unknown: Option<String>,
 }
 
@@ -599,7 +599,7 @@ pub struct LineMoment {
     pub count: u64,
     /// The line.
     pub line: u32,
-    /// In words.
+    /// Which execution it is, in words.
     pub which: &'static str,
 }
 

@@ -34,13 +34,13 @@ pub enum Step {
     Out,
 }
 
-/// In which direction.
+/// The direction of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// As time goes.
+    /// Forward in time.
     Forward,
-    /// Back.
+    /// Backward in time.
     Backward,
 }
 

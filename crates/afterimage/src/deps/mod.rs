@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::explain::Scene;
 use crate::places::{Site, chosen, statements};
 
-/// What does an execution of a statement depend on, or what depends on it?
+/// Asks what an execution of a statement depends on, or what depends on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DepsQuery {
     /// The statement and its execution: `parser.c:42#7`, `@0x1f3#last`.

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::Session;
 use same::{SameQuery, same};
 
-/// Where do two executions differ?
+/// Asks where two executions differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiffQuery {
     /// Whether to also compare how often lines were executed.

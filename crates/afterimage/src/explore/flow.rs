@@ -13,7 +13,7 @@ use crate::Session;
 use crate::named::with_names;
 use crate::trace::Bounds;
 
-/// How often were a function's blocks, edges and path traces executed in a stretch of the run?
+/// Asks how often a function's blocks, edges and path traces were executed in a stretch of the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowQuery {
     /// The function.

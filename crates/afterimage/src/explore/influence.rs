@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::explain::Scene;
 use crate::steps::follow_for;
 
-/// Which statements, and which bytes of output, depend on a byte of input?
+/// Asks which statements and which bytes of output depend on a byte of input.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InfluenceQuery {
     /// The file, by the path that the program opened; standard input if it is not named.

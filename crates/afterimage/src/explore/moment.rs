@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::Session;
 use crate::named::{NamedProgram, with_names};
 
-/// What is the name of a moment, and which arrival at its line is it?
+/// Asks for the name of a moment, and for the arrival at its line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MomentQuery {
     /// The moment: `parser.c:42#7`, `main#last`, `t=123456`, `50%`, `end`.

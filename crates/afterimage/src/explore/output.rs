@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::explain::Scene;
 
-/// What did the program print to standard output and standard error, and when?
+/// Asks what the program printed to standard output and standard error, and when.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputQuery {
     /// The maximum number of bytes of each stream, from its beginning.

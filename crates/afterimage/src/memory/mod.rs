@@ -27,7 +27,7 @@ use crate::steps::follow;
 use crate::text::pasted;
 use variable::VariableInMemory;
 
-/// What did memory contain, who wrote it last, and who reads and writes it next?
+/// Asks what memory contained, what wrote it last, and what reads and writes it next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryQuery {
     /// The bytes.
@@ -41,7 +41,7 @@ pub struct MemoryQuery {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryBytes {
-    /// By their addresses.
+    /// A range of addresses.
     Range {
         /// The memory, from 0.
         memory: u32,

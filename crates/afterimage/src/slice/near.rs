@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use super::start::SliceStart;
 use crate::explain::Scene;
 
-/// Which lines of the user's own code are nearest to some executions, among those that they depend
-/// on?
+/// Asks for the lines of the user's own code nearest to some executions, among those that they
+/// depend on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NearQuery {
     /// The executions: `parser.c:42#7`, `@0x1f3#last`. Those without a slice are skipped, unless
@@ -28,7 +28,7 @@ pub struct NearQuery {
 /// A line that something depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NearLine {
-    /// Which.
+    /// Its position.
     pub source: Position,
     /// Its distance: the total length of the dependences in between, of which data dependences are
     /// the shortest.

@@ -31,7 +31,7 @@ pub struct SliceStart {
     pub criteria: Vec<Criterion>,
     /// Criteria for its operands, which are one dependence away, if they are separate.
     pub taken: Vec<Criterion>,
-    /// In words.
+    /// The subject in words.
     pub title: String,
     /// For a variable whose place may hold something else, the reason.
     pub written: Option<Written>,

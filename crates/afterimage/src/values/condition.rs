@@ -29,7 +29,7 @@ use crate::Session;
 use crate::monitor::Work;
 use crate::steps::follow;
 
-/// When does a condition about variables hold?
+/// Asks when a condition about variables holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConditionQuery {
     /// The condition: `fee < 0 && a->balance > 10`.

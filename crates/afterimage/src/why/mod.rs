@@ -29,7 +29,7 @@ use printed::Whole;
 pub use start::{Held, Start};
 use tell::Teller;
 
-/// Where did a value come from?
+/// Asks where a value came from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WhyQuery {
     /// The value.

@@ -38,7 +38,7 @@ impl<'t, 'a> Teller<'t, 'a> {
         })
     }
 
-    /// Tells an entry.
+    /// Describes an entry.
     pub fn tell(&mut self, entry: Entry, told: &mut Vec<WhyEntry>) -> Result<()> {
         match entry {
             Entry::Step(step) => self.step(step, told),

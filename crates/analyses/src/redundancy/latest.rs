@@ -18,7 +18,7 @@ struct Latest {
 /// The execution from which a value is available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Computed {
-    /// By which place.
+    /// The place.
     pub place: u32,
     /// Whether it was in the same execution of the path.
     pub same: bool,

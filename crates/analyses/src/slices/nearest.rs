@@ -35,7 +35,7 @@ pub enum Through {
 /// A place that something depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nearby<L> {
-    /// Which.
+    /// The line.
     pub line: L,
     /// The total length of the dependences in between.
     pub distance: u32,
@@ -46,7 +46,7 @@ pub struct Nearby<L> {
 /// The places nearest to an execution, the nearest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nearest<L> {
-    /// Which.
+    /// The lines.
     pub lines: Vec<Nearby<L>>,
     /// Whether executions were left out, because enough were examined.
     pub cut: bool,

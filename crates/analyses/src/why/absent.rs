@@ -34,7 +34,7 @@ pub enum Cause {
     Branch {
         /// The block that it ends.
         place: CodeBlock,
-        /// The way.
+        /// The edge in that direction.
         edge: EdgeId,
         /// The number of executions after the given time.
         times: u64,

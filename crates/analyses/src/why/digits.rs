@@ -38,7 +38,7 @@ enum Number {
 pub struct Printed {
     /// The execution that has the value.
     pub instance: Instance,
-    /// Its register there.
+    /// The register with the value.
     pub register: Register,
     /// Its type.
     pub ty: ValType,

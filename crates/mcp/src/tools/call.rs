@@ -11,7 +11,7 @@ use super::{Asked, Question, next};
 use crate::answer::{Found, Next, Totals, document_of, page, text_of};
 use crate::schemas;
 
-/// Which execution of a function.
+/// An execution of a function.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {

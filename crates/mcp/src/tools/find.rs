@@ -58,7 +58,7 @@ struct Functions {
 /// A function.
 #[derive(Serialize, JsonSchema)]
 struct FoundFunction {
-    /// Which.
+    /// The function.
     function: Function,
     /// The number of its calls.
     calls: u64,

@@ -15,7 +15,7 @@ use super::{Asked, Question, next};
 use crate::answer::{Found, Next, Totals};
 use crate::schemas;
 
-/// Which recording.
+/// The recording in question.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {

@@ -14,7 +14,7 @@ use super::{Asked, Question};
 use crate::answer::{Found, Totals};
 use crate::schemas;
 
-/// Of what.
+/// The subject of the question.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {

@@ -12,7 +12,7 @@ use super::{Asked, Question, needs, next};
 use crate::answer::{Found, Totals, page};
 use crate::schemas;
 
-/// Of what.
+/// The subject of the question.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {

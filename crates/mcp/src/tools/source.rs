@@ -14,7 +14,7 @@ use super::{Asked, Question, next};
 use crate::answer::{BODY, Found, Totals};
 use crate::schemas;
 
-/// Which lines.
+/// The lines in question.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {
@@ -43,7 +43,7 @@ struct Source {
 /// A line.
 #[derive(Serialize, JsonSchema)]
 struct SourceLine {
-    /// Which.
+    /// The line's number.
     line: u32,
     /// The number of arrivals; `null` if the line has no code.
     times: Option<u64>,

@@ -11,7 +11,7 @@ use super::{Asked, Question};
 use crate::answer::{BODY, Found, Totals, document_of, text_of};
 use crate::schemas;
 
-/// Which moment.
+/// The moment in question.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {

@@ -15,7 +15,7 @@ use super::{Asked, Question, needs, next};
 use crate::answer::{BODY, Found, Next, Totals, page};
 use crate::schemas;
 
-/// Which value.
+/// The value in question.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {
@@ -68,7 +68,7 @@ fn text_or_number<'d, D: serde::Deserializer<'d>>(from: D) -> Result<Option<Stri
 /// A line of the user's own code that the chain's first step in it depends on.
 #[derive(Clone, Serialize, JsonSchema)]
 struct Near {
-    /// Which.
+    /// Its position.
     source: Position,
     /// Its text, if it is among the nearest lines and its source was found.
     text: Option<String>,

@@ -22,7 +22,7 @@ pub struct InfoStreams {
     /// The number of bytes attributed to the part of the run with stored values.
     #[serde(skip)]
     pub counted: i64,
-    /// These per statement.
+    /// These bytes per statement.
     pub bytes_per_statement: Option<f64>,
     /// The share of the run's blocks with stored values, if not all. Data about the whole run
     /// counts in this proportion.

@@ -104,7 +104,7 @@ pub enum StepWhat {
         /// The operands.
         values: Vec<TypedValue>,
     },
-    /// A test turned.
+    /// A branch went one way.
     Branch {
         /// The value that decided it.
         value: TypedValue,

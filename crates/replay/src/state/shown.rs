@@ -62,7 +62,7 @@ pub fn variables(
 /// As [`variables`], each with its object, if it has a place.
 ///
 /// # Errors
-/// As there.
+/// As for [`variables`].
 pub fn objects(
     known: &Variables<'_>,
     moment: &Moment<'_, '_>,
@@ -111,7 +111,7 @@ pub fn globals(
 /// As [`globals`], each with its object, if it has a place.
 ///
 /// # Errors
-/// As there.
+/// As for [`globals`].
 pub fn global_objects(
     known: &Variables<'_>,
     moment: &Moment<'_, '_>,

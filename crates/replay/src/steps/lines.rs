@@ -242,7 +242,7 @@ impl<'a, S: Segments> LineSteps<'a, S> {
     /// lines.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`new`](Self::new).
     pub fn sharing(
         tables: LineTables,
         run: Run<'a, S>,

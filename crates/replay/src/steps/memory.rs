@@ -179,7 +179,7 @@ where
 /// also looks at later accesses.
 ///
 /// # Errors
-/// As there.
+/// As for [`memory_at`].
 pub fn written_before<'v, S: Segments>(
     run: Run<'_, S>,
     log: LogReader,

@@ -27,7 +27,7 @@ where
     /// The same for some of the bytes, counted from the first one copied.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`copied`](Self::copied).
     pub fn copied_within(
         &self,
         instance: Instance,

@@ -148,7 +148,7 @@ pub struct Span {
 pub enum Lent<'e> {
     /// It stays in memory.
     Kept(&'e Epoch),
-    /// It does not.
+    /// It does not stay in memory.
     Passing(std::sync::Arc<Epoch>),
 }
 

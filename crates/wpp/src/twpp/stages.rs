@@ -23,7 +23,7 @@ pub struct Stages {
     pub traces: u64,
     /// Unique dictionaries of all functions.
     pub dictionaries: u64,
-    /// Chains in these.
+    /// Chains in these dictionaries.
     pub chains: u64,
     /// Blocks in these chains.
     pub chain_blocks: u64,
