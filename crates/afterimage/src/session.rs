@@ -35,7 +35,7 @@ use crate::values::{self, Adds, KeptValues};
 /// fast.
 const SHARE: usize = 8;
 
-/// A recording, and what builds the parts of it that questions need.
+/// A recording, and the means to build the parts of it that questions need.
 ///
 /// Whatever is built is added to the file, where the next session finds it. If two processes build
 /// at the same time, one waits for the other.
@@ -234,11 +234,12 @@ impl Session {
         }))
     }
 
-    /// Does the same for stepping through the run: each stretch is built on demand, without a
-    /// limit. If that cannot be, the path and the values are built, and the result is `None`.
+    /// Does the same for stepping through the run, without a limit on stretches. If that is
+    /// impossible, builds the path and the values, and returns `None`.
     ///
     /// # Errors
-    /// If the program still runs, the run cannot be executed again, or the recording is damaged.
+    /// If the program is still running, the run cannot be executed again, or the recording is
+    /// damaged.
     pub(crate) fn for_stepping(&self) -> anyhow::Result<Option<Self>> {
         if early::is_long(self)? && self.newest().last(Kind::VALUES_INDEX).is_none() {
             early::ensure_for_stepping(self)?;

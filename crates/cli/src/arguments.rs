@@ -47,7 +47,7 @@ macro_rules! formats {
 }
 pub(crate) use formats;
 
-/// Parses which call of a function `--call` selects.
+/// Parses the call of a function that `--call` selects.
 pub(crate) fn occurrence(text: &str) -> Result<Occurrence, &'static str> {
     match (text, number(text)) {
         ("last", _) => Ok(Occurrence::Last),
@@ -79,7 +79,7 @@ pub(crate) struct OutputArguments {
     pub color: Color,
 }
 
-/// Which recording a report is about, and where it goes.
+/// The recording that a report is about, and the report's destination.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ReportArguments {
     #[command(flatten)]
@@ -193,7 +193,8 @@ impl SourceArguments {
     }
 }
 
-/// A report that shows source code: of which recording, whose code, and where the sources are.
+/// The arguments of a report that shows source code: the recording, the code to show, and the
+/// locations of sources.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ViewArguments {
     #[command(flatten)]

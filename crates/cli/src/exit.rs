@@ -17,7 +17,7 @@ const BUILD_AGAIN: &str = "build the path again with `afterimage build --lens pa
 pub(crate) enum Exit {
     /// All went well.
     Success,
-    /// The guest's own exit code.
+    /// The exit code of the guest itself.
     Guest(u8),
     /// `--timeout` ended the guest, as `timeout` reports it.
     TimedOut,
@@ -31,7 +31,7 @@ pub(crate) enum Exit {
     NotFound,
     /// Interrupted, as a shell reports SIGINT.
     Interrupted,
-    /// Told to end, as a shell reports SIGTERM.
+    /// Terminated, as a shell reports SIGTERM.
     Terminated,
     /// The guest trapped, as a shell reports SIGABRT.
     Trapped,

@@ -29,7 +29,7 @@ pub(crate) struct Depends {
     pub statement: i32,
     pub kind: Kind,
     pub operands: Box<[(&'static str, From)]>,
-    /// Whether it takes elements of a table or a size, which the values are asked for.
+    /// Whether it takes elements of a table or a size, for which the values are queried.
     pub takes: bool,
 }
 
@@ -40,7 +40,7 @@ pub(crate) enum Decides {
     Own(u32),
     /// The last of these edges that the activation took.
     Edges(Rc<[EdgeId]>),
-    /// Whatever the values say, because exceptions are handled.
+    /// The decision that the values show, because exceptions are handled.
     Asked,
 }
 
@@ -198,7 +198,7 @@ fn takes(code: &NodeCode, kind: Kind) -> bool {
     }
 }
 
-/// The controls of functions, made when a function is first executed.
+/// The controls of functions, computed when a function is first executed.
 #[derive(Default)]
 pub(crate) struct Controls(HashMap<FuncId, Rc<Control>>);
 

@@ -1,4 +1,4 @@
-//! Questions as commands have them: the same options, and the JSON that the command writes.
+//! Questions in the form of commands, with the same options and the JSON that the command writes.
 
 use std::sync::Arc;
 
@@ -38,11 +38,11 @@ use crate::parameters::Parameters;
 /// Simultaneous questions do not wait for each other if they are in different lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lane {
-    /// Data in the file, and counts.
+    /// Answers from data in the file, and from counts.
     Counts,
-    /// Data that follows from the path.
+    /// Answers that need the path.
     Path,
-    /// Data that follows from values.
+    /// Answers that need values.
     Values,
 }
 
@@ -50,9 +50,9 @@ pub(crate) enum Lane {
 pub(crate) struct Answer {
     pub content_type: &'static str,
     pub body: Vec<u8>,
-    /// The same question will have the same answer.
+    /// Whether the same question will always have the same answer.
     pub is_final: bool,
-    /// The command that answers the same, if only the answer tells it.
+    /// The equivalent command, if only the answer reveals it.
     pub command: Option<String>,
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn lane(command: &str, parameters: &Parameters) -> Option<Lane> {
     })
 }
 
-/// The command that answers the same.
+/// The equivalent command.
 pub(crate) fn as_command(command: &str, parameters: &Parameters, file: &str) -> String {
     match command {
         // For a question only of the page, the nearest command is shown.
@@ -668,10 +668,10 @@ impl Asked<'_> {
 
 /// The default number of rows of a trace.
 const ROWS: u64 = 1000;
-/// The maximum number of rows of one answer: a page shows no more.
+/// The maximum number of rows in an answer, because a page shows no more.
 const MOST_ROWS: u64 = 100_000;
 
-/// The values of a recording, built if they are not there yet.
+/// The values of a recording, built if they do not exist yet.
 fn recorded(session: &Session) -> Result<afterimage_replay::values::RecordedValues<'_>> {
     session.ensure_values(session.cancel())?;
     Ok(session.values()?)

@@ -37,7 +37,7 @@ enum Target {
     Calls(FuncId),
 }
 
-/// Positions of blocks in nodes, from 0; ascending, each as often as it counts.
+/// Positions of blocks in nodes, from 0, ascending; each is repeated as often as it counts.
 #[derive(Default)]
 struct Positions {
     /// The range of each node's positions.

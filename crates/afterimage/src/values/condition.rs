@@ -29,7 +29,7 @@ use crate::Session;
 use crate::monitor::Work;
 use crate::steps::follow;
 
-/// When does a condition about variables hold?
+/// Asks when a condition about variables holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConditionQuery {
     /// The condition: `fee < 0 && a->balance > 10`.
@@ -37,11 +37,11 @@ pub struct ConditionQuery {
     /// The place and the moments.
     #[serde(flatten)]
     pub values: ValuesQuery,
-    /// The reported times, among those when it holds.
+    /// Which of the times when it holds are reported.
     pub wanted: Wanted,
 }
 
-/// The reported times, among those when a condition holds.
+/// Which of the times when a condition holds are reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wanted {
@@ -70,7 +70,7 @@ const LIMITS: Limits = Limits {
 pub(crate) type Found = (Truth, Vec<Result<Held, PathError>>);
 
 impl ConditionQuery {
-    /// All times when a condition holds at a place.
+    /// Finds all times when a condition holds at a place.
     pub fn new(condition: impl Into<String>, at: impl Into<String>) -> Self {
         Self {
             condition: condition.into(),
@@ -359,8 +359,8 @@ impl Tally {
     }
 }
 
-/// Why each path of a condition had no value at every examination; the inner value is `None` if the
-/// reasons differed, or it had one. `None` if it was not looked at.
+/// Why each path of a condition never had a value; the inner value is `None` if the reasons
+/// differed, or it had a value. `None` if it was not examined.
 #[derive(Default)]
 struct Reasons(Vec<Option<Option<PathError>>>);
 
@@ -451,7 +451,8 @@ type LastType = (TypeRef, Option<NumberType>);
 type Begun = Rc<Result<(Variable, Path), PathError>>;
 
 impl<'l, 'a> Look<'l, 'a> {
-    /// At no moment yet. `lists`: the values of the variables are wanted, too, when it holds.
+    /// Creates it before any moment. With `lists`, also collects the values of the variables when
+    /// the condition holds.
     pub(crate) fn new(condition: &'l Condition, variables: &'l Variables<'a>, lists: bool) -> Self {
         Self {
             condition,
@@ -619,7 +620,7 @@ fn constant(variables: &Variables<'_>, (written, path): (&str, &Path)) -> Option
     })
 }
 
-/// Whether it is what C++ calls an empty optional.
+/// Whether it is an empty optional of C++.
 fn is_empty_optional(written: &str) -> bool {
     matches!(written.trim(), "nullopt" | "std::nullopt")
 }

@@ -1,4 +1,4 @@
-//! Describes steps of the way back in words.
+//! Describes steps of the chain in words.
 
 use afterimage_analyses::why::{End, Entry, Link, Made, Move, Moved, Spot, Step, ValType};
 use afterimage_present::{
@@ -38,7 +38,7 @@ impl<'t, 'a> Teller<'t, 'a> {
         })
     }
 
-    /// Tells an entry.
+    /// Describes an entry.
     pub fn tell(&mut self, entry: Entry, told: &mut Vec<WhyEntry>) -> Result<()> {
         match entry {
             Entry::Step(step) => self.step(step, told),
@@ -172,7 +172,7 @@ impl<'t, 'a> Teller<'t, 'a> {
         })
     }
 
-    /// The end of a way back that is not followed to its origin. `further` says how to see more at
+    /// The end of a chain that is not followed to its origin. `further` says how to see more at
     /// once.
     ///
     /// # Errors

@@ -29,8 +29,8 @@ struct Compared(u32, Option<u32>);
 struct Operands {
     registers: [u32; 3],
     count: u8,
-    /// The number of the node's first registers that are variables, and the number that are
-    /// variables or constants.
+    /// The number of registers for variables, which come first, and the number for variables and
+    /// constants together.
     constants: (u32, u32),
 }
 
@@ -65,7 +65,7 @@ impl Operands {
 
 #[derive(Clone, Copy, Debug)]
 struct TemplateStep {
-    /// The number of instructions that must be executed before.
+    /// The number of instructions that must have been executed before.
     after: u32,
     statement: u32,
     block: u32,

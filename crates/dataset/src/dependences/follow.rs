@@ -1,4 +1,4 @@
-//! Keeps the shadow while the machine runs.
+//! Updates the shadow while the machine runs.
 
 use afterimage_ids::{FuncId, NodeId};
 use afterimage_machine::{Caller, NodeCode, Observer, Range};
@@ -10,7 +10,7 @@ use crate::depends::From;
 use crate::shadow::{Began, Frame, Maker};
 
 impl Dependences<'_> {
-    /// Does something that may fail, unless something has.
+    /// Does something that may fail, unless something already failed.
     fn attempt(&mut self, act: impl FnOnce(&mut Self) -> Result<()>) {
         if self.failed.is_none()
             && let Err(error) = act(self)
@@ -19,7 +19,7 @@ impl Dependences<'_> {
         }
     }
 
-    /// The writers of what an instruction reads of memory.
+    /// The writers of the memory that an instruction reads.
     fn reads(&mut self, inst: usize, range: Range, is_copy: bool) -> Result<()> {
         let mut parts = self.bytes.read(range);
         if parts.iter().any(|(_, maker)| *maker == Maker::Unknown) {
@@ -76,7 +76,7 @@ impl Dependences<'_> {
         }
     }
 
-    /// Notes what a node did to the variables and which edges it took.
+    /// Records what a node did to the variables, and which edges it took.
     fn leave_node(&mut self) -> Result<()> {
         let (Some(plan), Some(visit)) = (self.now.plan.clone(), self.now.visit) else {
             return Ok(());
@@ -117,7 +117,7 @@ impl Dependences<'_> {
         }
     }
 
-    /// The edge over which the activation comes to a node.
+    /// The edge over which the activation reaches a node.
     fn arrive(&mut self) {
         let (Some(plan), Some(visit)) = (self.now.plan.clone(), self.now.visit) else {
             return;

@@ -119,7 +119,7 @@ pub struct CurrencyFirst {
     pub cause: &'static str,
 }
 
-/// Writes the same for programs.
+/// Writes the document for programs.
 ///
 /// # Errors
 /// If `out` fails.

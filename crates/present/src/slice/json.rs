@@ -25,10 +25,9 @@ pub struct SliceReport {
     pub executions: u64,
     /// The number of lines that the run executed, wholly or in part.
     pub executed_lines: usize,
-    /// The number of bytes of memory from before the run that it depends on.
+    /// The number of bytes of initial memory that it depends on.
     pub initial_bytes: u64,
-    /// For a variable: what wrote to its place since the call began, so that it may hold something
-    /// else.
+    /// For a variable: what wrote to its place since the call began, so it may hold something else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<WrittenSince>,
     /// The lines in it.

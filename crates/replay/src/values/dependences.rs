@@ -1,5 +1,5 @@
-//! Direct dependences of a statement's execution: the maker of each operand, and the writers of
-//! what it reads.
+//! Direct dependences of a statement's execution: the producer of each operand, and the writers of
+//! the data it reads.
 
 use afterimage_ids::OpId;
 use afterimage_machine::{Code, Register, Taker};
@@ -161,9 +161,9 @@ pub fn origin_of(
 }
 
 /// The blocks through which operands were moved before a statement took them, in the order of the
-/// operands. They decided that the statement got these values and not others, so it depends on what
-/// let them run. Each is returned as an execution without a statement. `is_taken` selects operands
-/// by number and role.
+/// operands. They determined that the statement got these values and not others, so it depends on
+/// whatever caused them to run. Each is returned as an execution without a statement. `is_taken`
+/// selects operands by number and role.
 ///
 /// # Errors
 /// If the trace is damaged or holds too little.
