@@ -17,7 +17,7 @@ pub use origin::{SEARCHED, why_origin};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::document::objects::{Function, Position, position};
+use crate::document::objects::{Function, Position, TypedValue, position};
 use crate::name::short_function;
 use crate::number::counted;
 use crate::plain::plain;
@@ -99,8 +99,10 @@ impl WhyPlace {
 pub struct WhyOperand {
     /// Its role in the operator.
     pub role: String,
-    /// Its value.
+    /// Its value, as text.
     pub value: String,
+    /// Its value, with type and exact bits.
+    pub typed: TypedValue,
     /// Whether it is a constant of the code.
     pub constant: bool,
     /// Whether it is a constant, like all operands, but was passed, returned, or set in another
@@ -122,6 +124,9 @@ pub struct WhyMove {
     #[serde(serialize_with = "unless_empty")]
     #[schemars(with = "Option<String>")]
     pub value: String,
+    /// The value there, with type and exact bits. Absent if unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub typed: Option<TypedValue>,
     /// The place in the program.
     pub place: WhyPlace,
     /// The number of other parts that were read. These are not followed.
@@ -133,8 +138,11 @@ pub struct WhyMove {
 pub struct WhyMade {
     /// How it was produced.
     pub step: WhyHow,
-    /// The value.
+    /// The value, as text.
     pub value: String,
+    /// The value, with type and exact bits. Absent if the operator gives none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub typed: Option<TypedValue>,
     /// Its operands. If none is followed, the chain ends here.
     pub operands: Vec<WhyOperand>,
     /// The place in the program.
