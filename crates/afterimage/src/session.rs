@@ -542,3 +542,8 @@ fn sources_of(recording: &Recording, paths: SourcePaths) -> Arc<SourceFiles> {
     let sources = SourceFiles::new(recording.at(), paths);
     Arc::new(sources.embedded_in(recording.file().clone()))
 }
+
+const _: () = {
+    const fn shared_by_threads<T: Send + Sync>() {}
+    shared_by_threads::<Session>();
+};

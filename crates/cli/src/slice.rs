@@ -110,7 +110,7 @@ pub(crate) struct Arguments {
     /// Show whole source files as text, with the slice marked; not with --by
     #[arg(long)]
     annotate: bool,
-    /// Show at most N rows of text [default: 200 on standard output]; not with --annotate
+    /// Show at most N rows [default: 200 in text on standard output]; not with --annotate
     #[arg(long, value_name = "N", value_parser = rows, conflicts_with = "annotate")]
     limit: Option<usize>,
     /// Output format
@@ -200,8 +200,8 @@ impl Arguments {
         if self.annotate && format != Format::Text {
             bail!("--annotate writes only text; --format html has the same files as a page");
         }
-        if self.limit.is_some() && format != Format::Text {
-            bail!("--limit only applies to rows of text; the other formats have everything");
+        if self.limit.is_some() && matches!(format, Format::Html | Format::Dot) {
+            bail!("--limit shortens tables and JSON: leave it out for a page or a graph");
         }
         if self.by.is_some() && format == Format::Html {
             bail!(

@@ -335,7 +335,7 @@ pub struct SliceView<'s> {
     pub report: &'s SliceReport,
     /// The kind of rows.
     pub rows: SliceRows,
-    /// The largest number of rows in a table.
+    /// The largest number of rows of a table, and of lines and statements in JSON.
     pub limit: usize,
     /// The texts of the statements to show, if any.
     pub texts: &'s [String],
@@ -384,11 +384,12 @@ impl Render for SliceView<'_> {
     }
 
     fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
-        begin(out, self.report)
+        begin(out, &*self.report.limited(self.limit))
     }
 
     fn csv(&self, out: &mut dyn Write) -> Result<(), PresentError> {
-        json::csv(out, self.report, self.rows != SliceRows::Statements)
+        let by_line = self.rows != SliceRows::Statements;
+        json::csv(out, self.report, by_line, self.limit)
     }
 
     fn dot(&self, out: &mut dyn Write) -> Result<(), PresentError> {

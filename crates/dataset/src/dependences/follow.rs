@@ -6,7 +6,7 @@ use afterimage_wpp::Visit;
 use anyhow::Result;
 
 use super::Dependences;
-use crate::depends::From;
+use crate::depends::MadeBy;
 use crate::shadow::{Began, Frame, Maker};
 
 impl Dependences<'_> {
@@ -103,14 +103,14 @@ impl Dependences<'_> {
     }
 
     /// The producer of something; an unknown producer stays unknown.
-    fn maker_lazily(&self, from: From, visit: Visit) -> Maker {
+    fn maker_lazily(&self, from: MadeBy, visit: Visit) -> Maker {
         match from {
-            From::Constant => Maker::Constant,
-            From::Own(block, statement) => Maker::Statement {
+            MadeBy::Constant => Maker::Constant,
+            MadeBy::Own(block, statement) => Maker::Statement {
                 time: visit.start + u64::from(block),
                 statement,
             },
-            From::Variable(variable) => {
+            MadeBy::Variable(variable) => {
                 let frame = self.frames.last();
                 frame.map_or(Maker::Unknown, |frame| frame.get(variable))
             }

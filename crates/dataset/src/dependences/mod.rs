@@ -20,7 +20,7 @@ use afterimage_wpp::Visit;
 use anyhow::{Context, Result};
 use parquet::data_type::ByteArray;
 
-use crate::depends::{Controls, Decides, DependPlan, From};
+use crate::depends::{Controls, Decides, DependPlan, MadeBy};
 use crate::file::TableFile;
 use crate::ids::Ids;
 use crate::shadow::{Began, Bytes, Decided, Frame, Maker, Part};
@@ -213,14 +213,14 @@ impl<'a> Dependences<'a> {
     }
 
     /// The producer of an operand.
-    fn maker(&mut self, from: From, visit: Visit) -> Result<Maker> {
+    fn maker(&mut self, from: MadeBy, visit: Visit) -> Result<Maker> {
         match from {
-            From::Constant => Ok(Maker::Constant),
-            From::Own(block, statement) => Ok(Maker::Statement {
+            MadeBy::Constant => Ok(Maker::Constant),
+            MadeBy::Own(block, statement) => Ok(Maker::Statement {
                 time: visit.start + u64::from(block),
                 statement,
             }),
-            From::Variable(variable) => self.variable(variable),
+            MadeBy::Variable(variable) => self.variable(variable),
         }
     }
 
