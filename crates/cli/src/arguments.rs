@@ -14,7 +14,7 @@ use afterimage::sources::{Moved, SourcePaths};
 use afterimage::trace::Bounds;
 use afterimage_present::{Content, Format, Render, Style, render};
 use afterimage_profile::CodeFilter;
-use afterimage_profile::location::{Occurrence, number};
+use afterimage_profile::location::number;
 use anyhow::{Context, Result, bail};
 
 use crate::output::{Color, ToFile, write};
@@ -46,15 +46,6 @@ macro_rules! formats {
     };
 }
 pub(crate) use formats;
-
-/// Parses the call of a function that `--call` selects.
-pub(crate) fn occurrence(text: &str) -> Result<Occurrence, &'static str> {
-    match (text, number(text)) {
-        ("last", _) => Ok(Occurrence::Last),
-        (_, Some(number)) if number > 0 => Ok(Occurrence::Kth(number)),
-        _ => Err("give a number from 1 on, or last"),
-    }
-}
 
 /// A number of entries, from 1.
 pub(crate) fn entries(text: &str) -> Result<u64, &'static str> {

@@ -19,7 +19,7 @@ use afterimage::present::{
     CfgView, Content, DepsAlong, DepsDirection, DynamicCfgView, Format, ProfileDocument, Render,
     Style, Whole, WhyNotView, render,
 };
-use afterimage::profile::location::{Occurrence, number};
+use afterimage::profile::location::Occurrence;
 use afterimage::profile::{By, CodeFilter, Sort};
 use afterimage::rows::{Form, Output};
 use afterimage::trace::{Bounds, Level, StepInto, TraceQuery};
@@ -191,11 +191,7 @@ impl Output for InMemory<'_> {
 }
 
 fn occurrence(text: &str) -> Result<Occurrence> {
-    match (text, number(text)) {
-        ("last", _) => Ok(Occurrence::Last),
-        (_, Some(number)) if number > 0 => Ok(Occurrence::Kth(number)),
-        _ => bail!("call {text}: give a number from 1 on, or last"),
-    }
+    text.parse().map_err(|why| anyhow!("call {text}: {why}"))
 }
 
 impl Asked<'_> {

@@ -17,7 +17,7 @@ pub use origin::{SEARCHED, why_origin};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::document::objects::{Function, Position, TypedValue, position};
+use crate::document::objects::{Function, MemoryRange, Position, TypedValue, position};
 use crate::name::short_function;
 use crate::number::counted;
 use crate::plain::plain;
@@ -120,6 +120,9 @@ pub struct WhyMove {
     pub how: String,
     /// The place of the value: `memory 0x1040..0x1043`, `global 0`.
     pub what: String,
+    /// The bytes of memory, if the place is in a memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryRange>,
     /// The value there; empty if unknown.
     #[serde(serialize_with = "unless_empty")]
     #[schemars(with = "Option<String>")]

@@ -11,6 +11,8 @@
 //! and `:` (`run::{closure#0}`), so these have a meaning only at the very end. A text that is a
 //! function's whole name means that function.
 
+use std::str::FromStr;
+
 use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_program::{LineError, NameError};
 use thiserror::Error;
@@ -24,6 +26,18 @@ pub enum Occurrence {
     Kth(u64),
     /// The last.
     Last,
+}
+
+impl FromStr for Occurrence {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match (text, number(text)) {
+            ("last", _) => Ok(Self::Last),
+            (_, Some(number)) if number > 0 => Ok(Self::Kth(number)),
+            _ => Err("give a number from 1 on, or last"),
+        }
+    }
 }
 
 /// A place as written, classified by its form alone.

@@ -1,7 +1,7 @@
 //! Describes steps of the chain in words.
 
 use afterimage_analyses::why::{End, Entry, Link, Made, Move, Moved, Spot, Step, ValType};
-use afterimage_present::document::objects::TypedValue;
+use afterimage_present::document::objects::{MemoryRange, TypedValue};
 use afterimage_present::{
     WhyEnd, WhyEntry, WhyHow, WhyMade, WhyMove, WhyOperand, counted, value_text,
 };
@@ -125,10 +125,16 @@ impl<'t, 'a> Teller<'t, 'a> {
                 ("moved between lanes", what)
             }
         };
+        let range = match moved.how {
+            Move::Load(range) | Move::Store(range) | Move::Fill(range) => Some(range),
+            Move::Copy { from, .. } => Some(from),
+            _ => None,
+        };
         (self.last, self.spot) = (Some(moved.spot), Some(moved.spot));
         Ok(WhyMove {
             how: how.to_owned(),
             what,
+            memory: range.map(MemoryRange::from),
             value,
             typed: typed.map(|(_, typed)| typed),
             place,
