@@ -248,7 +248,7 @@ impl Session {
             }
         }
         self.ensure_whole_path()?;
-        self.ensure_values(&AtomicBool::new(false))?;
+        self.ensure_values(self.cancel())?;
         Ok(None)
     }
 
