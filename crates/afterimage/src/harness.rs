@@ -124,6 +124,7 @@ impl Harness<'_> {
         }
         let mut run = TestRun {
             test: test.to_owned(),
+            should_panic: libtest::should_panic(&printed, test),
             ended: libtest::ended(&printed, test, ran.status.success()),
             said,
             explanation: String::new(),

@@ -83,6 +83,8 @@ impl HarnessArguments {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TestRun {
     pub test: String,
+    /// Whether it passes by panicking.
+    pub should_panic: bool,
     pub ended: Ended,
     /// Its output.
     pub said: String,
@@ -101,7 +103,8 @@ impl TestRun {
         if asked.is_quiet {
             sign.to_owned()
         } else {
-            format!("test {} ... {how}\n", self.test)
+            let kind = if self.should_panic { SHOULD_PANIC } else { "" };
+            format!("test {}{kind} ... {how}\n", self.test)
         }
     }
 
@@ -119,6 +122,9 @@ pub fn heading(tests: usize) -> String {
     };
     format!("\nrunning {tests}\n")
 }
+
+/// The words after the name of a test that passes by panicking.
+const SHOULD_PANIC: &str = " - should panic";
 
 /// Returns the lines that libtest prints after the last test: output of tests that passed, if
 /// requested, output of those that failed, and the result.
@@ -205,9 +211,14 @@ pub fn said(printed: &str, test: &str) -> String {
     }
 }
 
+/// Whether a test passes by panicking, from its output.
+pub fn should_panic(printed: &str, test: &str) -> bool {
+    printed.contains(&format!("test {test}{SHOULD_PANIC} ... "))
+}
+
 /// The text printed after a test's name.
 fn after<'p>(printed: &'p str, test: &str) -> Option<&'p str> {
-    ["", " - should panic"].iter().find_map(|kind| {
+    ["", SHOULD_PANIC].iter().find_map(|kind| {
         let name = format!("test {test}{kind} ... ");
         printed.split_once(&name).map(|(_, after)| after)
     })
@@ -265,6 +276,7 @@ mod tests {
     fn a_summary_is_as_that_of_libtest() {
         let run = |test: &str, ended, said: &str, explanation: &str| TestRun {
             test: test.to_owned(),
+            should_panic: test == "c",
             ended,
             said: said.to_owned(),
             explanation: explanation.to_owned(),
@@ -282,7 +294,7 @@ mod tests {
         let expected = [
             "test a ... ok\n",
             "test b ... FAILED\n",
-            "test c ... ignored, slow\n",
+            "test c - should panic ... ignored, slow\n",
         ];
         assert_eq!(lines, expected);
         let result = "\ntest result: FAILED. 1 passed; 1 failed; 1 ignored; 0 measured; 4 filtered out; finished in 1.50s\n\n";
@@ -312,6 +324,7 @@ mod tests {
         assert_eq!(said(&printed, "a"), "");
         let printed = format!("\nrunning 1 test\ntest a - should panic ... ignored{end}");
         assert_eq!(ended(&printed, "a", true), ignored(""));
+        assert!(should_panic(&printed, "a") && !should_panic(&printed, "b"));
         assert_eq!(listed("a::b: test\nc: bench\n\n"), ["a::b"]);
     }
 }

@@ -4,13 +4,13 @@ use std::cell::{Cell, OnceCell};
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::StateView;
-use afterimage_profile::{Folded, Source, inlined_names};
-use afterimage_program::{Location, Names, SourceMap};
+use afterimage_profile::{Folded, Source};
+use afterimage_program::{Location, Names, SourceMap, demangle};
 use afterimage_replay::paths::{At, PathFileError, time_of};
 use afterimage_replay::state::{
-    Activation, Bodies, Call, Contents, DebugError, Followed, Frame, Globals, Halt, Limits, Local,
-    Moment, OnMachine, Recorded, Standing, StateError, StateReport, Variables, Written, calls,
-    follow_standing, follow_to, globals, locals, variables, wasm_globals,
+    Activation, Bodies, Call, Contents, DebugError, Followed, Frame, Globals, Halt, InlinedCall,
+    Limits, Local, Moment, OnMachine, Recorded, Standing, StateError, StateReport, Variables,
+    Written, calls, follow_standing, follow_to, globals, locals, variables, wasm_globals,
 };
 use afterimage_replay::steps::{Operators, Paused};
 use afterimage_replay::values::RecordedValues;
@@ -453,6 +453,24 @@ impl Asked<'_, '_> {
         );
         let around = position.filter(|at| !self.folded.shows(at.file));
         let around = around.and_then(|_| self.folded.locate(activation.offset));
+        let mut within = self.source.inlined_frames(activation.offset);
+        let whole = within.pop();
+        let line = position.map(|position| self.source.line(position));
+        let line_at = |inner: usize, at: Option<Location>| match inner {
+            0 => line.clone(),
+            _ => at.map(|at| self.source.line(at)),
+        };
+        let own_line = line_at(within.len(), whole.and_then(|own| own.location));
+        let inlined = within.into_iter().enumerate().map(|(inner, call)| {
+            let raw = call.function.unwrap_or_default();
+            let shown = call.location.is_some_and(|at| self.folded.shows(at.file));
+            InlinedCall {
+                name: demangle(&raw).unwrap_or(raw),
+                line: line_at(inner, call.location),
+                library: !shown && self.query.frame.is_none(),
+            }
+        });
+        let inlined = inlined.collect();
         // A library call is shown by the line that made it, unless it was requested.
         let is_told = !library || number == 0 || self.query.frame.is_some();
         let activations = self.activations;
@@ -474,8 +492,9 @@ impl Asked<'_, '_> {
             entered: call.entered,
             time: call.time,
             offset: activation.offset,
-            line: position.map(|position| self.source.line(position)),
-            inlined: inlined_names(self.source, activation.offset),
+            line,
+            inlined,
+            own_line,
             variables: shown,
             locals: own,
             around: around.map(|at| self.source.line(at)),

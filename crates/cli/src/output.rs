@@ -9,7 +9,7 @@ use afterimage::destination::{Replaces, fill, to_file};
 use afterimage::rows::Output;
 use afterimage::sources::SourcePaths;
 pub(crate) use afterimage::text::{harmless, pasted};
-use afterimage_present::{Content, Style};
+use afterimage_present::{Content, Style, wrapped};
 use afterimage_profile::CodeFilter;
 use anyhow::{Result, bail};
 
@@ -44,7 +44,12 @@ impl Color {
 
 /// Writes a remark to standard error. If standard error is closed, the remark is dropped.
 pub(crate) fn say(remark: impl Display) {
-    let _ = writeln!(stderr(), "afterimage: {}", harmless(&remark.to_string()));
+    let remark = format!("afterimage: {}", harmless(&remark.to_string()));
+    let width = terminal_size::terminal_size_of(stderr());
+    let width = width.map(|size| usize::from(size.0.0));
+    for line in remark.lines() {
+        let _ = writeln!(stderr(), "{}", wrapped(line, width, 2));
+    }
 }
 
 /// Whether colors were requested, or are useful.

@@ -39,7 +39,7 @@ function stack() {
     const given = (one.variables ?? []).filter((/** @type {any} */ variable) => variable.parameter).map((/** @type {any} */ variable) => `${variable.name}=${short(variable.value)}`).join(", ");
     list.append(h("li", null, h("button.frame", { type: "button", "aria-current": one === own ? "true" : null, title: `${one.function.name}(${given})`, onclick: () => go({ frame: String(one.number) }) },
       h("span.number", null, one.number), h("span.name", null, short(one.function.name, 60), given && h("span.soft", null, `(${short(given, 60)})`)), h("span.where", null, where)),
-    (one.inlined ?? []).map((/** @type {string} */ name) => h("div.inlined", null, `inlined ${name}`))));
+    (one.inlined ?? []).map((/** @type {any} */ call) => h("div.inlined", null, `inlined ${call.name}`))));
   }
   if (hidden || library) list.append(h("li", null, h("button.quiet", { type: "button", onclick: () => { library = !library; show(); } }, library ? "Fold library code" : `${grouped(hidden)} in library code`)));
   if (open > frames.length) list.append(h("li.soft", null, `and ${grouped(open - frames.length)} more`));

@@ -106,8 +106,8 @@ impl Document for InfoReport {
 impl Render for InfoReport {
     const NAME: &'static str = "what a recording holds";
 
-    fn text(&self, out: &mut dyn Write, _: Style) -> Result<(), PresentError> {
-        text(out, self)
+    fn text(&self, out: &mut dyn Write, style: Style) -> Result<(), PresentError> {
+        text(out, self, style)
     }
 
     fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
@@ -274,7 +274,7 @@ fn path_text(out: &mut dyn Write, path: &InfoPath) -> Result<(), PresentError> {
     Ok(())
 }
 
-fn text(out: &mut dyn Write, d: &InfoReport) -> Result<(), PresentError> {
+fn text(out: &mut dyn Write, d: &InfoReport, style: Style) -> Result<(), PresentError> {
     let words = |first: &String| {
         std::iter::once(first)
             .chain(&d.args)
@@ -416,7 +416,7 @@ fn text(out: &mut dyn Write, d: &InfoReport) -> Result<(), PresentError> {
         };
         sections(out, &d.sections, d.length, (ignored, d.ignored_bytes))?;
     }
-    disclosed::text(out, d)
+    disclosed::text(out, d, style)
 }
 
 /// Formats a number with three decimals, or with as many as its first two significant digits need.

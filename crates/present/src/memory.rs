@@ -11,7 +11,7 @@ use crate::number::{counted, grouped};
 use crate::plain::plain;
 use crate::render::Render;
 use crate::state::WrittenSince;
-use crate::table::Paint;
+use crate::table::{Paint, wrapped};
 use crate::{PresentError, StepRow, Style};
 
 /// The number of bytes on a line of a dump.
@@ -199,15 +199,19 @@ impl Render for MemoryReport {
                 ),
                 None => unknown("before", part.written_before),
             };
-            writeln!(out, "  written       {written}")?;
+            let mut row = |name: &str, step: String| {
+                let line = format!("  {name:<12}  {step}");
+                writeln!(out, "{}", wrapped(&line, style.width, 18))
+            };
+            row("written", written)?;
             let next = |step: &Option<Option<StepRow>>, after| match step {
                 Some(step) => self.step(step.as_ref(), "never"),
                 None => unknown("after", after),
             };
             let read = next(&part.next_read, part.next_read_after);
-            writeln!(out, "  next read     {read}")?;
+            row("next read", read)?;
             let written = next(&part.next_written, part.next_written_after);
-            writeln!(out, "  next written  {written}")?;
+            row("next written", written)?;
         }
         if self.is_cut() {
             let file = &self.file;

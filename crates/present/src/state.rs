@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io::Write;
 
-use afterimage_replay::state::{Frame, Local, Shown, StateReport, Writer, Written};
+use afterimage_replay::state::{Frame, InlinedCall, Local, Shown, StateReport, Writer, Written};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -75,12 +75,16 @@ pub fn state_text(
             continue;
         }
         rest = further;
-        frame_text(out, frame, style)?;
         match &frame.variables {
-            Ok(variables) => shown_text(out, variables.iter(), style)?,
+            Ok(variables) => {
+                inlined_text(out, frame, variables, style)?;
+                frame_text(out, frame, style)?;
+                shown_text(out, variables.iter().filter(|one| one.calls == 0), style)?;
+            }
             // A function without variables that a linker made lacks nothing.
-            Err(_) if frame.locals.is_empty() && others_known => {}
+            Err(_) if frame.locals.is_empty() && others_known => frame_text(out, frame, style)?,
             Err(why) => {
+                frame_text(out, frame, style)?;
                 if said != Some(why) {
                     writeln!(out, "    {}", plain(why))?;
                 }
@@ -133,26 +137,66 @@ fn above_text(out: &mut dyn Write, above: &[Frame], style: Style) -> Result<(), 
     Ok(())
 }
 
+/// The calls that were inlined into an activation, the innermost first: frames like others, which
+/// share its number: `#3.2`. Those of a library are left out.
+fn inlined_text(
+    out: &mut dyn Write,
+    frame: &Frame,
+    variables: &[Shown],
+    style: Style,
+) -> Result<(), PresentError> {
+    let count = frame.inlined.len();
+    for (inner, call) in frame.inlined.iter().enumerate() {
+        if call.library && !frame.library {
+            continue;
+        }
+        let depth = count - inner;
+        let of_call = |one: &&Shown| (one.calls as usize).min(count) == depth;
+        let own = variables.iter().filter(of_call);
+        let line = format!(
+            "#{}.{depth} {}({}){}, inlined",
+            frame.number,
+            plain(&short_function(&call.name)),
+            plain(&arguments(own.clone())),
+            place_text(frame, inner)
+        );
+        writeln!(out, "{}", style.heading(&line, 6))?;
+        shown_text(out, own, style)?;
+    }
+    Ok(())
+}
+
+/// The place of an inlined call, the innermost being number 0, or of the activation after all of
+/// them: ` at app.rs:17`. After a place from which only library code was inlined, the line there.
+fn place_text(frame: &Frame, inner: usize) -> String {
+    let call = frame.inlined.get(inner);
+    let own = call.map_or(&frame.own_line, |call| &call.line);
+    let is_hidden = |call: &InlinedCall| call.library && !frame.library;
+    let has_library = inner > 0 && frame.inlined[..inner].iter().all(is_hidden);
+    let place = match (own, &frame.line) {
+        (Some(own), Some(line)) if has_library => format!(" at {own} ({line})"),
+        (Some(own), _) => format!(" at {own}"),
+        (None, Some(line)) if has_library => format!(" at {line}"),
+        (None, _) => String::new(),
+    };
+    plain(&place)
+}
+
+/// The parameters among some variables.
+fn arguments<'s>(variables: impl Iterator<Item = &'s Shown>) -> String {
+    let one = |v: &Shown| format!("{}={}", named(&v.name), v.brief);
+    Vec::from_iter(variables.filter(|v| v.parameter).map(one)).join(", ")
+}
+
 fn frame_text(out: &mut dyn Write, frame: &Frame, style: Style) -> Result<(), PresentError> {
     let arguments = match &frame.variables {
-        Ok(variables) => {
-            let own = variables
-                .iter()
-                .filter(|v| v.parameter && v.inlined.is_none());
-            let one = |v: &Shown| format!("{}={}", named(&v.name), v.brief);
-            Vec::from_iter(own.map(one)).join(", ")
-        }
+        Ok(variables) => arguments(variables.iter().filter(|one| one.calls == 0)),
         Err(_) => {
             let own = frame.locals.iter().filter(|local| local.parameter);
             Vec::from_iter(own.map(value_of)).join(", ")
         }
     };
-    let place = match (&frame.around, &frame.line) {
-        (Some(around), Some(line)) => format!(" at {around} ({line})"),
-        (_, Some(line)) => format!(" at {line}"),
-        (_, None) => String::new(),
-    };
-    let place = plain(&place);
+    let place = place_text(frame, frame.inlined.len());
     let line = format!(
         "#{} {}({}){place}  @{}  t={}",
         frame.number,
@@ -162,11 +206,6 @@ fn frame_text(out: &mut dyn Write, frame: &Frame, style: Style) -> Result<(), Pr
         grouped(frame.time)
     );
     writeln!(out, "{}", style.heading(&line, 6))?;
-    if !frame.inlined.is_empty() {
-        let inlined = frame.inlined.iter().map(|name| plain(name));
-        let inlined = Vec::from_iter(inlined).join(", in ");
-        writeln!(out, "    inside {inlined}, inlined")?;
-    }
     Ok(())
 }
 
@@ -187,20 +226,15 @@ fn shown_text<'s>(
             Ok(value) => plain(value),
             Err(why) => format!("<{}>", plain(why)),
         };
-        let inlined = variable.inlined.as_deref().map(|function| {
-            let function = plain(function);
-            format!("  in {function}, inlined")
-        });
         let shadowed = if variable.shadowed {
             "  (hidden by an inner variable)"
         } else {
             ""
         };
         let line = format!(
-            "    {:<width$} = {value}  ({}){}{shadowed}{}",
+            "    {:<width$} = {value}  ({}){shadowed}{}",
             named(&variable.name),
             plain(&short_type(&variable.type_name)),
-            inlined.unwrap_or_default(),
             written_text(variable.written)
         );
         writeln!(out, "{}", wrapped(&line, style.width, 8))?;
@@ -371,8 +405,11 @@ pub struct StateFrame {
     /// If that line belongs to a library: the line of the user's own code that it was inlined for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub around: Option<Position>,
-    /// The names of the functions inlined there, the innermost first.
-    pub inlined: Vec<String>,
+    /// The functions inlined there, the innermost first.
+    pub inlined: Vec<StateInlined>,
+    /// If there are any: the line in the function itself, of the call that was inlined.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub own_source: Option<Position>,
     /// `true` if its code is not the user's own; otherwise absent. Its variables are included if it
     /// is the innermost, or was requested.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -389,6 +426,15 @@ pub struct StateFrame {
     /// The locals of WebAssembly, if there are no variables.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub locals: Option<Vec<StateLocal>>,
+}
+
+/// A call that was inlined into an activation.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct StateInlined {
+    /// The name of the function.
+    pub name: String,
+    /// Its line, if known: the operator's, or that of the call inlined next.
+    pub source: Option<Position>,
 }
 
 /// A variable of the source.
@@ -484,7 +530,11 @@ impl From<&Frame> for StateFrame {
             offset: frame.offset.0,
             source: frame.line.as_ref().map(Position::from),
             around: frame.around.as_ref().map(Position::from),
-            inlined: frame.inlined.clone(),
+            inlined: frame.inlined.iter().map(StateInlined::from).collect(),
+            own_source: match &frame.inlined[..] {
+                [] => None,
+                _ => frame.own_line.as_ref().map(Position::from),
+            },
             library: frame.library,
             outside: frame.outside.clone(),
             variables: variables
@@ -492,6 +542,15 @@ impl From<&Frame> for StateFrame {
                 .map(|all| all.iter().map(StateVariable::from).collect()),
             why: variables.err().cloned(),
             locals: variables.is_err().then(locals),
+        }
+    }
+}
+
+impl From<&InlinedCall> for StateInlined {
+    fn from(call: &InlinedCall) -> Self {
+        Self {
+            name: call.name.clone(),
+            source: call.line.as_ref().map(Position::from),
         }
     }
 }

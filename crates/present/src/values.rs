@@ -17,6 +17,7 @@ use crate::document::{Document, NoRows, begin};
 use crate::number::grouped;
 use crate::plain::plain;
 use crate::render::Render;
+use crate::table::wrapped;
 use crate::{PresentError, Style, range_text, type_text};
 
 pub use condition::{ConditionInstance, ConditionReport, ConditionValue};
@@ -201,7 +202,7 @@ impl ValuesInstance {
 impl Render for ValuesReport {
     const NAME: &'static str = "a report of values";
 
-    fn text(&self, out: &mut dyn Write, _: Style) -> Result<(), PresentError> {
+    fn text(&self, out: &mut dyn Write, style: Style) -> Result<(), PresentError> {
         let mut said = None;
         for (i, report) in self.statements.iter().enumerate() {
             // A fact about a whole function is stated once.
@@ -212,7 +213,7 @@ impl Render for ValuesReport {
             if i > 0 {
                 writeln!(out)?;
             }
-            self.statement(out, report)?;
+            self.statement(out, report, style)?;
         }
         Ok(())
     }
@@ -223,13 +224,17 @@ impl Render for ValuesReport {
 }
 
 impl ValuesReport {
-    fn statement(&self, out: &mut dyn Write, report: &StatementValues) -> Result<(), PresentError> {
+    fn statement(
+        &self,
+        out: &mut dyn Write,
+        report: &StatementValues,
+        style: Style,
+    ) -> Result<(), PresentError> {
         let place = report.source.as_ref();
         let place = place.map_or(String::new(), |line| {
             format!("  {}", plain(&line.to_string()))
         });
-        writeln!(
-            out,
+        let head = format!(
             "@0x{:x} {}{place}  in {}: {}",
             report.offset,
             plain(&report.operator),
@@ -238,7 +243,8 @@ impl ValuesReport {
                 0 => "never executed".to_owned(),
                 count => format!("executed {}", times(count)),
             }
-        )?;
+        );
+        writeln!(out, "{}", style.heading(&head, 2))?;
         if let Some(why) = &report.refused {
             writeln!(out, "{:>12}  {}", "…", plain(why))?;
         }
@@ -270,7 +276,7 @@ impl ValuesReport {
                         grouped(instance.t),
                         instance.text(self.memories)
                     );
-                    writeln!(out, "{}", line.trim_end())?;
+                    writeln!(out, "{}", row(line.trim_end(), style))?;
                 }
                 outside(out)?;
                 if !report.named {
@@ -316,6 +322,11 @@ fn extremes(out: &mut dyn Write, counts: &[ValueCount]) -> Result<(), PresentErr
         most_often(&show(most), most.times)
     )?;
     Ok(())
+}
+
+/// The row of an execution, with its value in lines of the terminal's width.
+fn row(line: &str, style: Style) -> String {
+    wrapped(line, style.width, 18)
 }
 
 /// Writes the number of executions left out.

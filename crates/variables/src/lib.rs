@@ -43,6 +43,7 @@ mod expression;
 mod globals;
 mod index;
 mod locate;
+mod located;
 mod location;
 mod methods;
 mod missing;
@@ -66,6 +67,7 @@ pub use condition::{Condition, ConditionError, Held, Number as ConditionNumber, 
 pub use constants::Constant;
 pub use error::{Called, DebugError, PathError, Unavailable};
 pub use globals::Global;
+pub use located::Located;
 pub use object::Object;
 pub use parts::{Part, Parts};
 pub use path::Path;

@@ -68,6 +68,11 @@ impl Path {
         }
     }
 
+    /// Whether it is a variable alone.
+    pub fn is_variable(&self) -> bool {
+        self.steps.is_empty()
+    }
+
     /// Parses an expression at the beginning of a text, and returns its length in bytes. O(length),
     /// without recursion.
     ///

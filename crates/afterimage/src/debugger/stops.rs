@@ -146,7 +146,7 @@ pub struct RunTo {
     pub why_unknown: Option<String>,
 }
 
-impl StopPoint<'_> {
+impl<'a> StopPoint<'a> {
     /// Returns the chosen line, which differs from the requested one if that has no code.
     pub fn line(&self) -> Option<Line> {
         self.line
@@ -163,7 +163,7 @@ impl StopPoint<'_> {
         }
     }
 
-    pub(super) fn place(&self) -> &Points<'_> {
+    pub(super) fn place(&self) -> &Points<'a> {
         &self.place
     }
 

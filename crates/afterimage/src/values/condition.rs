@@ -1,5 +1,6 @@
 //! Finds when a condition about variables holds.
 
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
@@ -16,7 +17,7 @@ use afterimage_profile::location::Place;
 use afterimage_program::{Names, SourceMap};
 use afterimage_record::Progress;
 use afterimage_replay::state::{
-    Bodies, Condition, ConditionNumber, Evaluated, FunctionScopes, Held, Limits, Moment,
+    Bodies, Condition, ConditionNumber, Evaluated, FunctionScopes, Held, Limits, Located, Moment,
     NumberType, Object, Path, PathError, Rank, Shape, Truth, TypeRef, Variable, Variables, Watch,
     follow_to,
 };
@@ -56,8 +57,9 @@ pub enum Wanted {
     Count,
 }
 
-/// The number of moments examined at a time.
-const AT_ONCE: u64 = 1 << 14;
+/// The number of moments examined at a time: few at first, because the answer may be among them,
+/// then more, because each time begins by restoring memory.
+const AT_ONCE: RangeInclusive<u64> = 1 << 12..=1 << 16;
 
 /// The part of a text that is compared.
 const LIMITS: Limits = Limits {
@@ -205,16 +207,21 @@ impl Shared {
         self.left = RangeInclusive::new(1, 0);
     }
 
-    /// The next chunk, and its position among the chunks.
-    fn take(&mut self) -> Option<(usize, RangeInclusive<u64>)> {
+    /// The next chunk, and its position among the chunks. Each is twice as long as the last one,
+    /// but leaves enough for the other threads.
+    fn take(&mut self, threads: usize) -> Option<(usize, RangeInclusive<u64>)> {
         let (&first, &last) = (self.left.start(), self.left.end());
         if self.left.is_empty() {
             return None;
         }
+        let (least, most) = AT_ONCE.into_inner();
+        let share = (last - first) / (2 * threads as u64);
+        let doubled = least << self.taken.min(32);
+        let more = doubled.min(most).min(share).max(least) - 1;
         let chunk = if self.backwards {
-            last.saturating_sub(AT_ONCE - 1).max(first)..=last
+            last.saturating_sub(more).max(first)..=last
         } else {
-            first..=last.min(first.saturating_add(AT_ONCE - 1))
+            first..=last.min(first.saturating_add(more))
         };
         self.left = if self.backwards {
             first..=chunk.start() - 1
@@ -233,11 +240,12 @@ impl Scan<'_> {
 
     /// Looks at `total` times.
     fn run(self, total: u64) -> Result<Shared> {
-        let chunks = usize::try_from(total.div_ceil(AT_ONCE)).unwrap_or(usize::MAX);
+        let chunks = usize::try_from(total.div_ceil(*AT_ONCE.start())).unwrap_or(usize::MAX);
         let threads = thread::available_parallelism().map_or(1, usize::from);
+        let threads = threads.min(chunks);
         let failed = Mutex::new(None);
         let work = || {
-            if let Err(error) = self.work() {
+            if let Err(error) = self.work(threads) {
                 // The others end after the chunks that they have.
                 self.shared().stop();
                 let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -245,7 +253,7 @@ impl Scan<'_> {
             }
         };
         thread::scope(|scope| {
-            for _ in 1..threads.min(chunks) {
+            for _ in 1..threads {
                 // If no thread can be started, this one does all the work.
                 let _ = thread::Builder::new().spawn_scoped(scope, work);
             }
@@ -260,8 +268,8 @@ impl Scan<'_> {
         }
     }
 
-    /// The work of each thread.
-    fn work(&self) -> Result<()> {
+    /// The work of each of some threads.
+    fn work(&self, threads: usize) -> Result<()> {
         let (session, names) = (self.session, self.names);
         let loaded = session.module();
         let variables = Variables::open(&loaded.bytes)?;
@@ -273,7 +281,7 @@ impl Scan<'_> {
         let watch = Watch::new(program, &bodies, &values, &variables, &called, path);
         let look = Look::new(self.condition, &variables, self.listed > 0);
         loop {
-            let taken = self.shared().take();
+            let taken = self.shared().take(threads);
             let Some((position, numbers)) = taken else {
                 let reasons = look.reasons.into_inner();
                 self.shared().reasons.merge(reasons);
@@ -432,7 +440,7 @@ pub(crate) struct Look<'l, 'a> {
     variables: &'l Variables<'a>,
     /// The variable that each path begins with, by path and place. Looking it up takes far longer
     /// than reading it.
-    begun: RefCell<HashMap<(usize, FuncId, OrigOffset), Begun>>,
+    begun: RefCell<HashMap<(usize, FuncId, OrigOffset), Rc<Begun>>>,
     /// The constants that paths name, by path.
     constants: RefCell<HashMap<usize, Option<Held>>>,
     /// The type of each path's last value, if it is one number.
@@ -447,8 +455,33 @@ pub(crate) struct Look<'l, 'a> {
 /// The type of a value, and how to read it if it is one number.
 type LastType = (TypeRef, Option<NumberType>);
 
-/// The variable that a path begins with, and the path from there.
-type Begun = Rc<Result<(Variable, Path), PathError>>;
+/// The beginning of a path at a place.
+struct Begun {
+    /// The variable, and the path from there.
+    found: Result<(Variable, Path), PathError>,
+    /// Its last location.
+    located: RefCell<Option<Rc<Located>>>,
+}
+
+impl Begun {
+    /// Where the variable is at a moment.
+    fn located(
+        &self,
+        variables: &Variables<'_>,
+        variable: &Variable,
+        moment: &Moment<'_, '_>,
+    ) -> Rc<Located> {
+        let mut last = self.located.borrow_mut();
+        if let Some(last) = &*last
+            && last.holds_at(moment)
+        {
+            return Rc::clone(last);
+        }
+        let at = Some(moment.activation.offset);
+        let located = Rc::new(variables.locate_lasting(variable, at, moment));
+        Rc::clone(last.insert(located))
+    }
+}
 
 impl<'l, 'a> Look<'l, 'a> {
     /// Creates it before any moment. With `lists`, also collects the values of the variables when
@@ -518,7 +551,7 @@ impl<'l, 'a> Look<'l, 'a> {
         known.clone()
     }
 
-    fn begun(&self, number: usize, moment: &Moment<'_, '_>, scopes: &FunctionScopes) -> Begun {
+    fn begun(&self, number: usize, moment: &Moment<'_, '_>, scopes: &FunctionScopes) -> Rc<Begun> {
         let activation = moment.activation;
         let key = (number, activation.function, activation.offset);
         let mut all = self.begun.borrow_mut();
@@ -527,7 +560,10 @@ impl<'l, 'a> Look<'l, 'a> {
             let found = self
                 .variables
                 .begin(path, Some((scopes, activation.offset)));
-            Rc::new(found.map(|(variable, path)| (variable, path.into_owned())))
+            Rc::new(Begun {
+                found: found.map(|(variable, path)| (variable, path.into_owned())),
+                located: RefCell::default(),
+            })
         });
         Rc::clone(begun)
     }
@@ -563,15 +599,19 @@ impl<'l, 'a> Look<'l, 'a> {
             return Ok(constant);
         }
         let begun = self.begun(path_number, moment, scopes);
-        let (variable, path) = match (*begun).as_ref() {
+        let (variable, path) = match &begun.found {
             Ok(begun) => begun,
             Err(why @ PathError::NoVariable { .. }) => {
                 return self.constant(path_number).ok_or_else(|| why.clone());
             }
             Err(why) => return Err(why.clone()),
         };
-        let at = Some(moment.activation.offset);
-        let object = variables.resolve_begun((variable, path), at, moment)?;
+        let located = begun.located(variables, variable, moment);
+        let object = located.object.as_ref().map_err(|why| why.clone())?;
+        let object = match path.is_variable() {
+            true => Cow::Borrowed(object),
+            false => Cow::Owned(variables.follow(path, object.clone(), moment)?),
+        };
         if !with_text && let Some(number_type) = self.number_type(path_number, &object) {
             return Ok(Held {
                 number: number(variables.read_number(&object, &number_type, moment)?),

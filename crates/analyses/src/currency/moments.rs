@@ -15,7 +15,7 @@ use afterimage_profile::{Line, ProfileError, Source};
 use afterimage_replay::paths::ArrivalTimes;
 
 /// A run of a version of a program, and a line of it.
-pub struct Version<'v, 'a, S> {
+pub struct Version<'v, 'a, S: Segments> {
     /// The path.
     pub path: &'v WholePath<S>,
     /// The program.
@@ -137,7 +137,7 @@ where
     )
 }
 
-fn calling<'v, S>(version: &Version<'v, '_, S>) -> Calling<'v, S> {
+fn calling<'v, S: Segments>(version: &Version<'v, '_, S>) -> Calling<'v, S> {
     Calling {
         path: version.path,
         program: version.program,

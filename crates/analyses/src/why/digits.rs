@@ -103,6 +103,11 @@ impl Digits {
             ValType::F32 => f64::from(f32::from_bits(low as u32)),
             _ => f64::from_bits(low),
         };
+        // A number of fewer bits needs fewer digits.
+        let shortest = || match ty {
+            ValType::F32 => f32::from_bits(low as u32).to_string(),
+            _ => float.to_string(),
+        };
         match (&self.number, ty) {
             (_, ValType::V128 | ValType::Ref(_)) => None,
             (
@@ -128,14 +133,14 @@ impl Digits {
                 (unsigned == magnitude).then_some(Agrees::Exactly)
             }
             (Number::Decimal { .. }, ValType::I32 | ValType::I64) => None,
-            (Number::Integer { .. }, _) => self.reads(format!("{float:.0}"), &float),
+            (Number::Integer { .. }, _) => self.reads(format!("{float:.0}"), shortest()),
             (
                 &Number::Decimal {
                     places,
                     exponent: None,
                 },
                 _,
-            ) => self.reads(format!("{float:.places$}"), &float),
+            ) => self.reads(format!("{float:.places$}"), shortest()),
             (
                 &Number::Decimal {
                     places,
@@ -159,8 +164,7 @@ impl Digits {
     }
 
     /// Whether this text was printed, or the shortest text for the value.
-    fn reads(&self, text: String, float: &f64) -> Option<Agrees> {
-        let shortest = float.to_string();
+    fn reads(&self, text: String, shortest: String) -> Option<Agrees> {
         if text == self.text || shortest == self.text {
             return Some(Agrees::Exactly);
         }
@@ -360,6 +364,8 @@ mod tests {
         assert_eq!(float("0.1", 0.1), exactly);
         assert_eq!(float("2", 2.4), exactly);
         assert_eq!(float("1.50e+10", 1.5e10), exactly);
+        let narrow = |value: f32| agrees("246913580", ValType::F32, value.to_bits().into());
+        assert_eq!(narrow(246_913_584.0), exactly);
         assert_eq!(float("1.50e-07", 1.5e-7), exactly);
         assert_eq!(float("1.50e+10", 1.5e11), None);
         let single = agrees("0.25", ValType::F32, u64::from(0.25f32.to_bits()));

@@ -6,9 +6,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::InfoReport;
-use crate::PresentError;
 use crate::number::{counted, grouped, size};
 use crate::plain::plain;
+use crate::table::wrapped;
+use crate::{PresentError, Style};
 
 /// The data that the file discloses to its receivers, in addition to arguments, environment
 /// variables and folders.
@@ -70,7 +71,11 @@ const NAMED: usize = 10;
 /// The number of folders of source files that the text form names.
 const FOLDERS: usize = 3;
 
-pub(super) fn text(out: &mut dyn Write, report: &InfoReport) -> Result<(), PresentError> {
+pub(super) fn text(
+    out: &mut dyn Write,
+    report: &InfoReport,
+    style: Style,
+) -> Result<(), PresentError> {
     let own = &report.disclosed;
     writeln!(out, "\nBefore you share this file: whoever gets it learns")?;
     let given = [
@@ -87,10 +92,9 @@ pub(super) fn text(out: &mut dyn Write, report: &InfoReport) -> Result<(), Prese
         writeln!(out, "  {text}")?;
     }
     traffic(out, &own.traffic)?;
-    write!(out, "  the module, {}", size(own.module_bytes))?;
-    match own.debug_paths {
-        0 if own.debug_bytes == 0 => writeln!(out, ", without debug information")?,
-        0 => writeln!(out, ", with debug information that names no source file")?,
+    let debug = match own.debug_paths {
+        0 if own.debug_bytes == 0 => "without debug information".to_owned(),
+        0 => "with debug information that names no source file".to_owned(),
         paths => {
             let named = own.debug_folders.iter().take(FOLDERS);
             let named = named.map(|folder| plain(folder)).collect::<Vec<_>>();
@@ -98,14 +102,15 @@ pub(super) fn text(out: &mut dyn Write, report: &InfoReport) -> Result<(), Prese
                 0 => String::new(),
                 more => format!(" and {} more", grouped(more as u64)),
             };
-            writeln!(
-                out,
-                ", with debug information that names {} in {}{more}",
+            format!(
+                "with debug information that names {} in {}{more}",
                 counted(paths, "source file"),
                 named.join(", ")
-            )?;
+            )
         }
-    }
+    };
+    let module = format!("  the module, {}, {debug}", size(own.module_bytes));
+    writeln!(out, "{}", wrapped(&module, style.width, 4))?;
     if let Some(sources) = &own.sources {
         let files = counted(sources.files, "source file");
         let bytes = size(sources.bytes);

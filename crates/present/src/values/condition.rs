@@ -5,12 +5,13 @@ use std::io::Write;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{VariableMissing, more_instances, times};
+use super::{VariableMissing, more_instances, row as shown, times};
 use crate::document::objects::Function;
 use crate::document::{Document, NoRows, begin};
 use crate::number::grouped;
 use crate::plain::plain;
 use crate::render::Render;
+use crate::table::Paint;
 use crate::{PresentError, Style};
 
 /// When a condition holds, among all times the run was at a place: right before the line, after a
@@ -74,21 +75,21 @@ impl Document for ConditionReport {
 impl Render for ConditionReport {
     const NAME: &'static str = "a report of values";
 
-    fn text(&self, out: &mut dyn Write, _: Style) -> Result<(), PresentError> {
+    fn text(&self, out: &mut dyn Write, style: Style) -> Result<(), PresentError> {
         let looked_at = if self.looked_at == self.count {
             String::new()
         } else {
             format!(", tested {}", grouped(self.looked_at))
         };
-        writeln!(
-            out,
+        let head = format!(
             "{} at {}: {} {}{looked_at}, holds {}",
             plain(&self.condition),
             plain(&self.at),
             self.happened,
             times(self.count),
             times(self.holds)
-        )?;
+        );
+        writeln!(out, "{}", style.heading(&head, 2))?;
         for row in &self.instances {
             let value = |one: &ConditionValue| {
                 let value = match (&one.value, &one.unavailable) {
@@ -98,22 +99,22 @@ impl Render for ConditionReport {
                 format!("{} = {value}", plain(&one.name))
             };
             let values = row.values.iter().map(value);
-            writeln!(
-                out,
+            let line = format!(
                 "{:>12}  t={:<14} {}",
                 format!("#{}", grouped(row.number)),
                 grouped(row.t),
                 Vec::from_iter(values).join(", ")
-            )?;
+            );
+            writeln!(out, "{}", shown(&line, style))?;
         }
         more_instances(out, self.more)?;
         for row in &self.unknown {
-            writeln!(
-                out,
+            let line = format!(
                 "{:>12}  unknown: {}",
                 times(row.times),
                 plain(&row.unavailable)
-            )?;
+            );
+            writeln!(out, "{}", style.paint(Paint::Dead, &shown(&line, style)))?;
         }
         Ok(())
     }

@@ -5,12 +5,13 @@ use std::io::Write;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{is_zero, more_instances, more_values, most_often, times};
+use super::{is_zero, more_instances, more_values, most_often, row as shown, times};
 use crate::document::objects::Function;
 use crate::document::{Document, NoRows, begin};
 use crate::number::grouped;
 use crate::plain::plain;
 use crate::render::Render;
+use crate::table::Paint;
 use crate::{PresentError, Style, WrittenSince};
 
 /// The value of a variable, or of an expression, each time the run was at a place: right before the
@@ -152,10 +153,10 @@ pub struct VariableMissing {
 impl Render for VariableReport {
     const NAME: &'static str = "a report of values";
 
-    fn text(&self, out: &mut dyn Write, _: Style) -> Result<(), PresentError> {
+    fn text(&self, out: &mut dyn Write, style: Style) -> Result<(), PresentError> {
         match &self.rows {
             VariableRows::Instances { instances, named } => {
-                self.instances(out, instances)?;
+                self.instances(out, instances, style)?;
                 more_instances(out, if *named { 0 } else { self.more })
             }
             VariableRows::Summary {
@@ -169,7 +170,7 @@ impl Render for VariableReport {
                     [one] => Some(one.type_name.as_str()),
                     _ => None,
                 };
-                self.head(out, one)?;
+                self.head(out, one, style)?;
                 if *brief {
                     for of_type in stats {
                         extremes(out, of_type, one.is_none())?;
@@ -198,12 +199,9 @@ impl Render for VariableReport {
                     )?;
                 }
                 for row in missing {
-                    writeln!(
-                        out,
-                        "{:>12}  <{}>",
-                        times(row.times),
-                        plain(&row.unavailable)
-                    )?;
+                    let why = plain(&row.unavailable);
+                    let line = format!("{:>12}  <{why}>", times(row.times));
+                    writeln!(out, "{}", style.paint(Paint::Dead, &shown(&line, style)))?;
                 }
                 Ok(())
             }
@@ -217,16 +215,21 @@ impl Render for VariableReport {
 
 impl VariableReport {
     /// `total (int) at app.c:17: arrived at 5 times`
-    fn head(&self, out: &mut dyn Write, kind: Option<&str>) -> Result<(), PresentError> {
+    fn head(
+        &self,
+        out: &mut dyn Write,
+        kind: Option<&str>,
+        style: Style,
+    ) -> Result<(), PresentError> {
         let kind = kind.map_or(String::new(), |kind| format!(" ({})", plain(kind)));
-        writeln!(
-            out,
+        let head = format!(
             "{}{kind} at {}: {} {}",
             plain(&self.variable),
             plain(&self.at),
             self.happened,
             times(self.count)
-        )?;
+        );
+        writeln!(out, "{}", style.heading(&head, 2))?;
         Ok(())
     }
 
@@ -234,12 +237,13 @@ impl VariableReport {
         &self,
         out: &mut dyn Write,
         rows: &[VariableInstance],
+        style: Style,
     ) -> Result<(), PresentError> {
         let kind = rows.iter().find_map(|row| match &row.value {
             VariableValue::Known { type_name, .. } => Some(type_name.as_str()),
             VariableValue::Unavailable { .. } => None,
         });
-        self.head(out, kind)?;
+        self.head(out, kind, style)?;
         let several = rows.iter().any(|row| row.function != rows[0].function);
         // Consecutive rows without a value, for the same reason, are one row.
         let same = |a: &VariableInstance, b: &VariableInstance| {
@@ -267,7 +271,12 @@ impl VariableReport {
                 ),
                 _ => (format!("#{}", grouped(row.number)), grouped(row.t)),
             };
-            writeln!(out, "{number:>12}  t={time:<14} {value}{function}")?;
+            let line = format!("{number:>12}  t={time:<14} {value}{function}");
+            let paint = match row.value {
+                VariableValue::Known { .. } => Paint::Plain,
+                VariableValue::Unavailable { .. } => Paint::Dead,
+            };
+            writeln!(out, "{}", style.paint(paint, &shown(&line, style)))?;
         }
         Ok(())
     }

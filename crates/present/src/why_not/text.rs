@@ -24,7 +24,7 @@ pub(super) fn report(
     let cause = &report.cause;
     let never = not_executed(&report.at, report.after, report.before.as_ref());
     writeln!(out, "{}:", wrapped(&never, width, 2))?;
-    for line in words(cause, report.after).lines() {
+    for line in words(cause, &report.at, report.after).lines() {
         writeln!(
             out,
             "{}",
@@ -79,7 +79,7 @@ pub(super) fn report(
     for other in &report.others {
         let place = other.kind.place();
         let at = place.map_or(String::new(), |place| format!("  ({})", place.at));
-        writeln!(out, "  {}{at}", words(other, report.after))?;
+        writeln!(out, "  {}{at}", words(other, &report.at, report.after))?;
     }
     Ok(())
 }
@@ -110,7 +110,8 @@ pub fn not_executed(at: &str, after: u64, before: Option<&WhyNotBefore>) -> Stri
 }
 
 /// A cause in one sentence, to follow the place.
-fn words(cause: &WhyNotCause, after: u64) -> String {
+fn words(cause: &WhyNotCause, at: &str, after: u64) -> String {
+    let at = plain(at);
     let which = if after == 0 {
         "the last time"
     } else {
@@ -125,10 +126,11 @@ fn words(cause: &WhyNotCause, after: u64) -> String {
             needs,
             went,
         } => {
-            let by = match value {
-                Some(value) => format!("decided by {value}, "),
-                None if *needs == WhyNotNeeds::Exception => String::new(),
-                None => "decided by a value that was not kept, ".to_owned(),
+            let by = match (value, needs) {
+                (_, WhyNotNeeds::Exception) => String::new(),
+                (Some(value), WhyNotNeeds::Index) => format!("its index was {value}, and "),
+                (Some(value), _) => format!("its condition was {value}, and "),
+                (None, _) => "its condition was not kept, and ".to_owned(),
             };
             let went = match went {
                 WhyNotWent::To { place } => format!("it went to {}", place.line_or_at()),
@@ -136,13 +138,13 @@ fn words(cause: &WhyNotCause, after: u64) -> String {
                 WhyNotWent::Ended => "the run ended".to_owned(),
             };
             let needs = match needs {
-                WhyNotNeeds::Nonzero => "any value but 0",
-                WhyNotNeeds::Zero => "0",
-                WhyNotNeeds::Exception => "an exception",
+                WhyNotNeeds::Nonzero => "only a value other than 0",
+                WhyNotNeeds::Zero => "only 0",
+                WhyNotNeeds::Exception => "only an exception",
                 WhyNotNeeds::Index => "another index",
             };
             format!(
-                "{} at {} was executed {}{} and never went there\n  {which}, {by}{went} (it goes there on {needs})",
+                "{} at {} was executed {}{} and never went towards {at}\n  {which} {by}{went}; {needs} leads towards {at}",
                 place.called(),
                 place.told(),
                 times(*count),

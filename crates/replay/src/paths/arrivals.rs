@@ -1,13 +1,14 @@
 //! Finds the arrivals at a source line, represented as marks on a path.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId, OpId};
 use afterimage_program::{BlockEnd, BlockKind, Cfg, Function, Program};
 use afterimage_wpp::{
-    Marking, Marks, Node, Occurrences as WppOccurrences, PathError, Segments, Visit, WholePath,
+    Cursor, Marking, Marks, Node, Occurrences as WppOccurrences, PathError, Segments, Visit,
+    WholePath,
 };
 
 use super::own::OwnVisits;
@@ -421,11 +422,19 @@ impl<S: Segments> Marking for Shared<'_, S> {
 }
 
 /// All arrivals at a line, in order of time.
-pub struct ArrivalTimes<'a, S> {
+pub struct ArrivalTimes<'a, S: Segments> {
     path: &'a WholePath<S>,
     arrivals: Rc<Arrivals<'a, S>>,
     times: Times<'a, S>,
     count: u64,
+    last: RefCell<Last<'a, S>>,
+}
+
+/// What the last search found. Arrivals are mostly asked for in order.
+struct Last<'a, S: Segments> {
+    cursor: Cursor<'a, S>,
+    /// The number and time of an arrival.
+    time: Option<(u64, u64)>,
 }
 
 /// The method of finding arrivals.
@@ -497,6 +506,10 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
             arrivals,
             times,
             count,
+            last: RefCell::new(Last {
+                cursor: path.cursor(),
+                time: None,
+            }),
         }
     }
 
@@ -562,10 +575,15 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
     /// # Errors
     /// If a segment cannot be read.
     pub fn get(&self, number: u64) -> Result<Option<ArrivedAt>, PathError<S::Error>> {
-        let Some(time) = self.time(number)? else {
+        let mut last = self.last.borrow_mut();
+        let Last { cursor, time: next } = &mut *last;
+        let time = match *next {
+            Some((known, time)) if known == number && number <= self.count => Some(time),
+            _ => self.time(number)?,
+        };
+        let Some(time) = time else {
             return Ok(None);
         };
-        let mut cursor = self.path.cursor();
         let Some(mut visit) = cursor.seek(time)? else {
             return Ok(None);
         };
@@ -583,7 +601,13 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
         // Among a block's arrivals, the one at its start comes first. Those inside follow in the
         // order of its operators.
         let mut later = 0;
-        while self.times.select(number + later + 1)? == Some(time) {
+        loop {
+            let after = number + later + 1;
+            let found = self.times.select(after)?;
+            *next = found.map(|found| (after, found));
+            if found != Some(time) {
+                break;
+            }
             later += 1;
         }
         let position = (inside.len() as u64).checked_sub(later + 1);

@@ -60,16 +60,16 @@ mod written;
 pub use activation::{Activation, Bodies, Stands};
 pub use afterimage_variables::{
     BitField, Condition, ConditionError, ConditionNumber, DebugError, FunctionScopes, Held, Limits,
-    Machine, Nothing, Number, NumberType, Object, Part, Parts, Path, PathError, Piece, Place, Rank,
-    Rendered, Shape, Truth, TypeKind, TypeRef, Unavailable, Variable, VariableKind, Variables,
-    Word, quoted,
+    Located, Machine, Nothing, Number, NumberType, Object, Part, Parts, Path, PathError, Piece,
+    Place, Rank, Rendered, Shape, Truth, TypeKind, TypeRef, Unavailable, Variable, VariableKind,
+    Variables, Word, quoted,
 };
 pub use error::StateError;
 pub use follow::{Halt, follow_to};
 pub use frames::{Call, calls};
 pub use moment::{Contents, Ended, Followed, Moment, Recorded};
 pub use occasions::{Occasion, Occasions};
-pub use report::{Frame, Globals, Local, StateReport};
+pub use report::{Frame, Globals, InlinedCall, Local, StateReport};
 pub use shown::{
     Shown, ShownObject, global_objects, globals, locals, objects, variables, wasm_globals,
 };

@@ -42,7 +42,9 @@ pub struct Frame {
     /// The source line of the operator, if known.
     pub line: Option<SourceLine>,
     /// The functions inlined there, the innermost first.
-    pub inlined: Vec<String>,
+    pub inlined: Vec<InlinedCall>,
+    /// The line in the function itself: the operator's, or that of the call that was inlined.
+    pub own_line: Option<SourceLine>,
     /// The variables of the source, the innermost scope first; or why there are none.
     pub variables: Result<Vec<Shown>, String>,
     /// The locals of WebAssembly, if there are no variables of the source.
@@ -53,6 +55,17 @@ pub struct Frame {
     pub library: bool,
     /// Why some values are unknown: none are stored for the time of the call, or for the function.
     pub outside: Option<String>,
+}
+
+/// A call that was inlined into an activation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InlinedCall {
+    /// The name of the function.
+    pub name: String,
+    /// Its line, if known: the operator's, or that of the call inlined next.
+    pub line: Option<SourceLine>,
+    /// Whether its code is a library's.
+    pub library: bool,
 }
 
 /// A local or a global of WebAssembly.

@@ -9,11 +9,13 @@ use afterimage_program::Program;
 use afterimage_variables::{
     DebugError, FunctionScopes, Limits, Object, Path, PathError, Shape, Variables,
 };
+use afterimage_wpp::Cursor;
 
 use super::written::doubt;
 use super::{
     Activation, Bodies, Followed, Halt, Moment, Occasion, Recorded, StateError, Written, calls,
 };
+use crate::paths::FileSegments;
 use crate::steps::Paused;
 use crate::values::RecordedValues;
 
@@ -31,6 +33,9 @@ pub struct Watch<'w, 'a> {
 
 /// The scopes of a function, or why it has none.
 type Scopes = Rc<Result<FunctionScopes, DebugError>>;
+
+/// An activation at an occasion, and at its beginning.
+type Standing<'a> = (Activation<'a>, Rc<Activation<'a>>);
 
 /// The value of an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -229,11 +234,17 @@ impl<'w, 'a> Watch<'w, 'a> {
         let mut found = Vec::new();
         let mut enough = !is_dense(occasions);
         let mut activations = Vec::with_capacity(occasions.len());
+        let mut cursor = self.values.path().cursor();
         let mut last: Option<Rc<Activation<'a>>> = None;
         for occasion in occasions {
-            let (activation, entry) = self.activation(occasion, last.take())?;
-            last = Some(Rc::clone(&entry));
-            activations.push((activation, entry));
+            // Only the trace knows an execution by its number.
+            let known = if enough {
+                self.recorded(occasion, last.take())?
+            } else {
+                self.on_path(&mut cursor, occasion, last.take())?
+            };
+            last = Some(Rc::clone(&known.1));
+            activations.push(known);
         }
         for (occasion, (activation, entry)) in occasions.iter().zip(&activations) {
             if !enough {
@@ -310,20 +321,43 @@ impl<'w, 'a> Watch<'w, 'a> {
 
     /// Returns the activation at an occasion, and its beginning. For many occasions in a loop, this
     /// is the beginning of the last one.
-    fn activation(
+    fn recorded(
         &self,
         occasion: &Occasion,
         last: Option<Rc<Activation<'a>>>,
-    ) -> Result<(Activation<'a>, Rc<Activation<'a>>), StateError> {
-        let (values, bodies, time) = (self.values, self.bodies, occasion.time);
-        let activation = Activation::at(values, bodies, time, occasion.op)?;
-        let (stack, _) = calls(values, time, 1)?;
+    ) -> Result<Standing<'a>, StateError> {
+        let time = occasion.time;
+        let activation = Activation::at(self.values, self.bodies, time, occasion.op)?;
+        let (stack, _) = calls(self.values, time, 1)?;
         let entered = stack.first().map_or(time, |call| call.entered);
-        let entry = match last.filter(|last| last.time == entered) {
+        Ok((activation, self.entry(entered, last)?))
+    }
+
+    /// The same, but the execution of the activation's node has no number. Moves the cursor there,
+    /// which is fast if it is near.
+    fn on_path(
+        &self,
+        cursor: &mut Cursor<'_, FileSegments>,
+        occasion: &Occasion,
+        last: Option<Rc<Activation<'a>>>,
+    ) -> Result<Standing<'a>, StateError> {
+        let (path, time) = (self.values.path(), occasion.time);
+        let visit = cursor.seek(time)?.ok_or(StateError::NoMoment(time))?;
+        let activation = Activation::on_visit(path, self.bodies, visit, (time, occasion.op))?;
+        let entered = cursor.innermost()?.map_or(time, |open| open.entered);
+        Ok((activation, self.entry(entered, last)?))
+    }
+
+    /// The beginning of an activation, which may be that of the last occasion.
+    fn entry(
+        &self,
+        entered: u64,
+        last: Option<Rc<Activation<'a>>>,
+    ) -> Result<Rc<Activation<'a>>, StateError> {
+        Ok(match last.filter(|last| last.time == entered) {
             Some(last) => last,
-            None => Rc::new(Activation::at_block(values, bodies, entered)?),
-        };
-        Ok((activation, entry))
+            None => Rc::new(Activation::at_block(self.values, self.bodies, entered)?),
+        })
     }
 
     fn evaluate<T>(

@@ -10,7 +10,7 @@ use crate::object::Object;
 use crate::place::{Machine, Piece, Place};
 use crate::scopes::FunctionScopes;
 use crate::types::TypeKind;
-use crate::{PathError, Variable, Variables};
+use crate::{PathError, Variables};
 
 impl Variables<'_> {
     /// The object of a path expression at an offset of a function or, without one, among the global
@@ -25,22 +25,8 @@ impl Variables<'_> {
         machine: &dyn Machine,
     ) -> Result<Object, PathError> {
         let (variable, path) = self.begin(path, place)?;
-        self.resolve_begun((&variable, &path), place.map(|(_, at)| at), machine)
-    }
-
-    /// The object of a path expression whose variable was found at this offset by
-    /// [`begin`](Self::begin), independently of the moment.
-    ///
-    /// # Errors
-    /// As [`resolve`](Self::resolve).
-    pub fn resolve_begun(
-        &self,
-        (variable, path): (&Variable, &Path),
-        at: Option<OrigOffset>,
-        machine: &dyn Machine,
-    ) -> Result<Object, PathError> {
-        let object = self.locate(variable, at, machine)?;
-        self.follow(path, object, machine)
+        let object = self.locate(&variable, place.map(|(_, at)| at), machine)?;
+        self.follow(&path, object, machine)
     }
 
     /// Applies the steps of a path to an object.
