@@ -16,7 +16,7 @@ use wasmparser::Operator;
 
 use afterimage_replay::values::{
     Controller, Controllers, Execution, HostReads, HostReadsError, Instance, Kind, Origin,
-    RecordedValues, Statement, ValuesError, end_of, moves, moves_of, of_statement, origin_of,
+    RecordedValues, Statement, ValuesError, end_of, moves, moves_of, operands, origin_of, reads,
 };
 
 /// The largest number of parts that the host may have read in a call.
@@ -401,25 +401,22 @@ impl<'n, 'a> Steps<'n, 'a> {
         }
         let first = if self.follows.addresses { 0 } else { where_to };
         let is_taken = |number: usize, role: &str| number >= first && (takes || role != "argument");
+        let operands = operands(self.values, instance, statement)?;
+        for (number, (role, origin)) in operands.into_iter().enumerate() {
+            if is_taken(number, role) {
+                let how = if number >= where_to {
+                    Dependence::Data
+                } else if number == 0 && writes {
+                    Dependence::Destination
+                } else {
+                    Dependence::Address
+                };
+                self.origin(origin, how)?;
+            }
+        }
         // Bytes read so far.
         let mut read = 0;
-        for (number, one) in of_statement(self.values, instance, statement)?
-            .iter()
-            .enumerate()
-        {
-            if one.value.is_some() {
-                if is_taken(number, one.role) {
-                    let how = if number >= where_to {
-                        Dependence::Data
-                    } else if number == 0 && writes {
-                        Dependence::Destination
-                    } else {
-                        Dependence::Address
-                    };
-                    self.origin(one.origin, how)?;
-                }
-                continue;
-            }
+        for one in reads(self.values, instance, statement)? {
             match (one.role, one.origin) {
                 ("memory", Origin::Initial) => {
                     let range = self.read(instance, statement, read, one.bytes)?;
