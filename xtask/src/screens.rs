@@ -320,6 +320,8 @@ fn settled(line: &str) -> String {
     let mut line = words.join(" ");
     if line.starts_with("afterimage: values of ") {
         line.truncate(line.find(" (").unwrap_or(line.len()));
+    } else if line.starts_with("  (") && line.ends_with(" a statement)") {
+        "  (…)".clone_into(&mut line);
     }
     line
 }

@@ -48,8 +48,31 @@ pub(crate) fn say(remark: impl Display) {
     let width = terminal_size::terminal_size_of(stderr());
     let width = width.map(|size| usize::from(size.0.0));
     for line in remark.lines() {
-        let _ = writeln!(stderr(), "{}", wrapped(line, width, 2));
+        let lines = wrapped(&glued(line), width, 2).replace(NO_BREAK, " ");
+        let _ = writeln!(stderr(), "{lines}");
     }
+}
+
+/// A space at which no line ends.
+const NO_BREAK: char = '\u{a0}';
+
+/// The words of a remark, those in short parentheses as one: `(534.2 kB)`.
+fn glued(line: &str) -> String {
+    let mut glued = String::with_capacity(line.len());
+    for (number, part) in line.split('(').enumerate() {
+        let inside = part.find(')').filter(|inside| number > 0 && *inside < 24);
+        let (inside, rest) = part.split_at(inside.unwrap_or(0));
+        if number > 0 {
+            glued.push('(');
+        }
+        glued.extend(
+            inside
+                .chars()
+                .map(|sign| if sign == ' ' { NO_BREAK } else { sign }),
+        );
+        glued += rest;
+    }
+    glued
 }
 
 /// Whether colors were requested, or are useful.

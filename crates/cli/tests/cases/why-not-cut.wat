@@ -22,8 +22,8 @@
 ;; = 134
 ;; $ afterimage why-not run.aft --at never
 ;; | never was never executed:
-;; |   the branch at @0x54#2 in share was executed 2 times and never went there
-;; |   the last time, decided by 0, it left the function (it goes there on any value but 0)
+;; |   the branch at @0x54#2 in share was executed 2 times and never went towards never
+;; |   the last time its condition was 0, and it left the function; only a value other than 0 leads towards never
 ;; |   its function would be called by call at @0x56 in share, which was not executed
 ;; | what decided it, 0 (@0x54#2), comes from the constant 2 at @0x73#1, 2 steps back
 ;; |   0 = 1 == 0                          @0x53#2 in share  t=7
@@ -31,8 +31,8 @@
 ;; |   the constant 2                      @0x73#1 in _start  t=1
 ;; $ afterimage why-not run.aft --at never --after 5
 ;; | never was not executed after t=5 (it was never executed before, either):
-;; |   the branch at @0x54#2 in share was executed once (2 times in the whole run) and never went there
-;; |   the first time then, decided by 0, it left the function (it goes there on any value but 0)
+;; |   the branch at @0x54#2 in share was executed once (2 times in the whole run) and never went towards never
+;; |   the first time then its condition was 0, and it left the function; only a value other than 0 leads towards never
 ;; |   its function would be called by call at @0x56 in share, which was not executed
 ;; | what decided it, 0 (@0x54#2), comes from the constant 2 at @0x73#1, 2 steps back
 ;; |   0 = 1 == 0                          @0x53#2 in share  t=7

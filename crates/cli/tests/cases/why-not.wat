@@ -32,8 +32,8 @@
 ;; ! afterimage: why-not.wat exited with code 0; 1 host call recorded in run.aft (N)
 ;; $ afterimage why-not run.aft --at report+0x8
 ;; | report+0x8 was never executed:
-;; |   the branch at @0x9b#3 in check was executed 3 times and never went there
-;; |   the last time, decided by 0, it left the function (it goes there on any value but 0)
+;; |   the branch at @0x9b#3 in check was executed 3 times and never went towards report+0x8
+;; |   the last time its condition was 0, and it left the function; only a value other than 0 leads towards report+0x8
 ;; |   its function would be called by call at @0x9f in check, which was not executed
 ;; | what decided it, 0 (@0x9b#3), comes from a local that nothing wrote, which is 0, 3 steps back
 ;; |   0 = 8 > 10                          @0x9a#3 in check  t=9

@@ -242,3 +242,52 @@ fn a_variable_on_the_stack_is_that_of_one_call() {
     let both = sandbox.run("memory app.aft --var half --address 0");
     assert!(both.stderr.contains("cannot be used with"), "{both:?}");
 }
+
+/// Two calls are inlined into a function that is not.
+const INLINED: &str = r#"#[inline(always)]
+fn inner(x: i32) -> i32 {
+    println!("{x}");
+    x * 2
+}
+
+#[inline(always)]
+fn middle(y: i32) -> i32 {
+    inner(y + 1) + y
+}
+
+#[inline(never)]
+fn outer(z: i32) -> i32 {
+    middle(z * 10)
+}
+
+fn main() {
+    outer(4);
+}
+"#;
+
+#[test]
+fn inlined_calls_are_frames_with_lines_and_variables() {
+    let sandbox = Sandbox::new();
+    sandbox.rust("app", INLINED);
+    sandbox.ok("record -o app.aft app.wasm");
+    let told = sandbox.ok("state app.aft --at app.rs:3").stdout;
+    let own = told.lines().filter(|line| !line.starts_with("before"));
+    let own = own.map(|line| line.split("  @").next().unwrap().trim_end());
+    let own = Vec::from_iter(own.take(8).filter(|line| !line.contains("args")));
+    let expected = [
+        "#0.2 app::inner(x=41) at app.rs:3, inlined",
+        "    x = 41  (i32)",
+        "#0.1 app::middle(y=40) at app.rs:9, inlined",
+        "    y = 40  (i32)",
+        "#0 app::outer(z=4) at app.rs:14",
+        "    z = 4  (i32)",
+        "#1 app::main() at app.rs:18",
+    ];
+    assert_eq!(own[..expected.len()], expected, "{told}");
+    let state = json(&sandbox, "state app.aft --at app.rs:3 --format json");
+    let frame = &state["frames"][0];
+    let lines = frame["inlined"].as_array().unwrap().iter();
+    let lines = lines.map(|call| call["source"]["line"].as_u64().unwrap());
+    assert_eq!(Vec::from_iter(lines), [3, 9]);
+    assert_eq!(frame["own_source"]["line"], 14);
+}
