@@ -1,7 +1,7 @@
 //! `cargo xtask formats`: opens each export in its own tool, and compares what the tool says with
 //! the command line's JSON: totals, calls, own and inclusive costs, counts of lines.
 //!
-//! Some tools are Debian's (.ci/tools). Others come from npm, PyPI and crates.io, and are installed
+//! Some tools are Debian packages (.ci/tools). Others come from npm, PyPI and crates.io, and are installed
 //! into target/formats. A tool that is unavailable is reported as SKIPPED.
 
 use crate::explorer::browser;

@@ -180,7 +180,7 @@ impl<'a> Visit<'a> {
             )]);
         }
         println!(
-            "SKIPPED {}: this machine's compilers make other modules than those that the page shows",
+            "SKIPPED {}: this machine's compilers make modules that differ from those of the page",
             self.name
         );
         Ok(Vec::new())

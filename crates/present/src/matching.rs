@@ -452,7 +452,8 @@ pub struct MatchDivergence {
     pub bits: [String; 2],
     /// For calls, which arguments these are, from 1.
     pub arguments: Option<[u32; 2]>,
-    /// For tests and branches, whether each had another outcome than in its first execution.
+    /// For tests and branches, whether the outcome of each differs from that of its first
+    /// execution.
     pub decided_otherwise: Option<[bool; 2]>,
     /// The times of the two executions.
     pub t: [u64; 2],

@@ -115,7 +115,7 @@ fn values_text(
     let telling = telling.filter(|row| row.failing == report.failing && row.passing == 0);
     writeln!(out)?;
     let head = format!(
-        "{} gave some value in every failing execution that it gave in no passing one",
+        "{} gave a value in every failing execution that it never gave in a passing one",
         counted(telling.count() as u64, "statement")
     );
     writeln!(out, "{}", style.paint(Paint::Bold, &head))?;

@@ -48,7 +48,7 @@ struct Queue {
     raw: Vec<u8>,
     /// The number of events before `raw`.
     written: u64,
-    /// The number of events in all.
+    /// The number of events in total.
     events: u64,
 }
 

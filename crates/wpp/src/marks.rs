@@ -27,7 +27,7 @@ pub trait Marking {
 pub struct Marks<'a, S, M> {
     path: &'a WholePath<S>,
     marking: M,
-    /// The number of marks before each segment, and in all.
+    /// The number of marks before each segment, and in total.
     before: Vec<u64>,
     /// For each segment, the node that each activation open at its beginning executed last.
     open: Vec<Vec<Option<NodeId>>>,

@@ -55,7 +55,7 @@ struct Positions {
 pub struct Occurrences<'a, S> {
     path: &'a WholePath<S>,
     target: Target,
-    /// The number of occurrences before each segment, and in all.
+    /// The number of occurrences before each segment, and in total.
     before: Vec<u64>,
     /// The counts of segments.
     cache: Mutex<Recent<Tally>>,

@@ -354,7 +354,7 @@ impl Tally {
         }
     }
 
-    /// Adds the next times, and keeps at most `listed` instances in all.
+    /// Adds the next times, and keeps at most `listed` instances in total.
     fn merge(&mut self, next: Self, listed: u64) {
         self.looked_at += next.looked_at;
         self.holds += next.holds;

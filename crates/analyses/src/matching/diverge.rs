@@ -39,8 +39,8 @@ pub struct Divergence {
     pub values: [u64; 2],
     /// For calls, which arguments these are, from 1.
     pub arguments: Option<[u32; 2]>,
-    /// For tests and branches, which one version may negate: whether each had another outcome than
-    /// in its first execution. If the second version inlined the function, the first execution
+    /// Whether the outcome of each differs from that of its first execution. Only for tests and
+    /// branches, because one version may negate them. If the second version inlined the function, the first execution
     /// through the same calls counts.
     pub decided: Option<[bool; 2]>,
     /// The times of the two executions.

@@ -151,7 +151,7 @@ mod tests {
         }
     }
 
-    /// One path of one block and one of two, executed in turn, five times in all.
+    /// One path of one block and one of two, executed in turn, five times in total.
     fn five(tape: &mut Tape) {
         let blocks = [BlockId::from_u32(1), BlockId::from_u32(2)];
         tape.enter(FuncId::from_u32(3));

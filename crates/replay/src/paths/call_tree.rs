@@ -110,8 +110,8 @@ impl<'a, S: Segments> CallTree<'a, S> {
         Ok(())
     }
 
-    /// The activations that are open at the beginning of the window, or of the last activations
-    /// that were kept. The outermost comes first.
+    /// The activations that are open where the window begins, or where the last activations
+    /// that were kept begin. The outermost comes first.
     pub fn around(&self) -> &[Activation] {
         &self.around
     }

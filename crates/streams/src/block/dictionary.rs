@@ -115,7 +115,7 @@ pub(crate) fn decode_values(
 ) -> Result<Box<[u64]>, StreamError> {
     let greatest = varint::get(input)?;
     if greatest >= most.min(BLOCK as u64) {
-        return Err(StreamError::Malformed("a dictionary that cannot be"));
+        return Err(StreamError::Malformed("an impossible dictionary"));
     }
     let mut distinct = vec![0; greatest as usize + 1];
     decode_nested(input, &mut distinct, nesting)?;

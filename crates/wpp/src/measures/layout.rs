@@ -321,7 +321,7 @@ impl Layout {
         from + before as u32
     }
 
-    /// The number of blocks that a rule executes in all.
+    /// The number of blocks that a rule executes in total.
     pub(crate) fn length(&self, rule: RuleId) -> u64 {
         let body = self.body(self.places[rule]);
         let once = self.end_at(body.end - 1, body.is_wide());

@@ -62,7 +62,7 @@ pub(super) struct Dense {
     ends: Sums,
     /// These sums for long rules.
     directory: Directory,
-    /// The count before each item of the root, and in all.
+    /// The count before each item of the root, and in total.
     starts: Vec<u64>,
 }
 
