@@ -1,14 +1,16 @@
 //! Exact counts of a recording.
 
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use afterimage_ids::Counts;
 use afterimage_placement::{Mode, PlanOptions};
 use afterimage_present::shell_name;
 use afterimage_profile::Remarks;
-use afterimage_record::{Cache, check_blocks, count};
+use afterimage_record::{Cache, Progress, RecordedRun, check_blocks, count};
 use afterimage_trace::{TraceFile, TraceWriter};
 
+use crate::cancel::cancelled;
 use crate::error::Reason;
 use crate::monitor::{Note, Work};
 use crate::path::TELLING;
@@ -64,15 +66,22 @@ pub(crate) fn made(session: &Session, counting: &Counting<'_>) -> Result<Option<
             CounterPlacement::Program | CounterPlacement::Checked => Mode::Program,
         })
     };
-    let (program, bytes) = (session.program(), session.bytes());
     let (cache, events) = (Cache::of_user(), Some(end.events).filter(|n| *n >= TELLING));
+    let cancel = session.stop_flag();
+    let again = Again {
+        session,
+        file: &file,
+        cache: &cache,
+        cancel: cancel.as_deref(),
+    };
     let lens = {
         let progress = monitor.begin(Work::Counts, events);
-        count(&file, bytes, program, &plan, &cache, &progress)?
+        count(&again.run(&progress), &plan).map_err(cancelled("the counts"))?
     };
     if counting.placement == CounterPlacement::Checked {
         let progress = monitor.begin(Work::Question("checking every block"), events);
-        let checked = check_blocks(&file, bytes, program, &lens.counts, &cache, &progress)?;
+        let checked = check_blocks(&again.run(&progress), &lens.counts);
+        let checked = checked.map_err(cancelled("the counts"))?;
         session.remark(format!(
             "a counter in each of {checked} blocks agrees with the derived counts"
         ));
@@ -96,6 +105,27 @@ pub(crate) fn made(session: &Session, counting: &Counting<'_>) -> Result<Option<
         }
     }
     Ok(Some(lens.counts))
+}
+
+/// A run to execute again.
+struct Again<'a> {
+    session: &'a Session,
+    file: &'a TraceFile,
+    cache: &'a Cache,
+    cancel: Option<&'a AtomicBool>,
+}
+
+impl Again<'_> {
+    fn run<'a>(&'a self, progress: &'a Progress) -> RecordedRun<'a> {
+        RecordedRun {
+            file: self.file,
+            bytes: self.session.bytes(),
+            program: self.session.program(),
+            cache: self.cache,
+            progress,
+            cancel: self.cancel,
+        }
+    }
 }
 
 /// The counts of an earlier run of the same program.

@@ -27,6 +27,7 @@ use anyhow::Result;
 
 use crate::Session;
 use crate::append::append_to;
+use crate::cancel::cancelled;
 use crate::error::{Reason, SessionError};
 use crate::monitor::{Note, Work};
 use crate::path::TELLING;
@@ -316,14 +317,17 @@ fn most_apart(snapshots: &[u64], stretches: &[Summary]) -> usize {
 fn watch_of(session: &Session, file: &TraceFile) -> WatchFn {
     let (file, module) = (file.clone(), Arc::clone(session.module()));
     let monitor = session.shared_monitor();
+    let cancel = session.cancel().cloned();
     Box::new(move |ends, memory, address| {
         let progress = monitor.begin(Work::Writer, Some(ends.len() as u64));
+        let cancel = cancel.as_ref().map(|cancel| cancel.flag());
         let run = RecordedRun {
             file: &file,
             bytes: &module.bytes,
             program: &module.program,
             cache: &Cache::of_user(),
             progress: &progress,
+            cancel: cancel.as_deref(),
         };
         Ok(watch(&run, ends, memory, address)?)
     })
@@ -462,12 +466,14 @@ fn executed(
     let total = file.end()?.map(|end| end.events);
     let total = total.filter(|events| *events >= TELLING);
     let progress = session.monitor().begin(Work::Snapshots, total);
+    let cancel = session.stop_flag();
     let run = RecordedRun {
         file,
         bytes: session.bytes(),
         program: session.program(),
         cache: &Cache::of_user(),
         progress: &progress,
+        cancel: cancel.as_deref(),
     };
     let mut found = SnapshotBuilder::new(ROOM);
     // If a snapshot is not later than the previous one, its pages belong to the next one, too.
@@ -488,7 +494,7 @@ fn executed(
             | RecordError::Diverged { .. }
             | RecordError::Rewrite(_),
         ) => return Ok(None),
-        made => made?,
+        made => made.map_err(cancelled("the snapshots"))?,
     }
     let complete = found.complete(|mut taken: Taken| {
         let opened = std::mem::take(&mut taken.opened);

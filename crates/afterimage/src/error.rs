@@ -131,6 +131,9 @@ pub enum Reason {
     /// Removing parts of the recording was cancelled.
     #[error("removing parts was interrupted; nothing is changed")]
     NotRemoved,
+    /// A build was cancelled.
+    #[error("building {0} was cancelled; nothing was added")]
+    Stopped(&'static str),
     /// The work was cancelled.
     #[error("building the values was interrupted {how}")]
     Cancelled {

@@ -53,6 +53,7 @@ pub mod addresses;
 mod append;
 #[doc(hidden)]
 pub mod calls;
+mod cancel;
 #[doc(hidden)]
 pub mod check;
 #[doc(hidden)]
@@ -156,6 +157,7 @@ pub use afterimage_profile as profile;
 pub use afterimage_record::Progress;
 pub use afterimage_replay::{Recording, RecordingError};
 pub use append::append_to;
+pub use cancel::Cancel;
 pub use counted::ProfileQuery;
 pub use counts::{CounterPlacement, Counting};
 pub use currency::question::CurrencyQuery;

@@ -6,9 +6,7 @@ use std::sync::atomic::AtomicBool;
 use afterimage_ids::FuncId;
 use afterimage_present::absent;
 use afterimage_profile::location::Occurrence;
-use afterimage_record::{
-    BuiltPaths, Cache, LivePath, PathFilter, Progress, RecordedRun, build_paths,
-};
+use afterimage_record::{BuiltPaths, Cache, LivePath, PathFilter, RecordedRun, build_paths};
 use afterimage_replay::paths::{
     DynamicGraph, GraphNodes, NumberError, Numbering, RecordedPath, Whose, path_in_memory,
 };
@@ -17,6 +15,7 @@ use afterimage_trace::{Kind, TraceError, TraceFile, TraceWriter, Writer, writer}
 use anyhow::{anyhow, bail};
 
 use crate::append::append;
+use crate::cancel::cancelled;
 use crate::error::Reason;
 use crate::monitor::{Monitor, Note, Work};
 use crate::text::pasted;
@@ -49,13 +48,14 @@ pub(crate) fn ensure_path<'r>(
     recording: &'r Recording,
     filter: &PathFilter,
     monitor: &dyn Monitor,
+    cancel: Option<&AtomicBool>,
 ) -> Result<&'r RecordedPath, Reason> {
     loop {
         match recording.path() {
             Err(RecordingError::NoPath) => {}
             found => return Ok(found?),
         }
-        let added = add_path(recording, filter, Empty::Kept, monitor)?;
+        let added = add_path(recording, filter, Empty::Kept, monitor, cancel)?;
         match recording.path() {
             Err(RecordingError::NoPath) if added == Added::Here => {
                 return Err(Reason::Gone("path"));
@@ -115,6 +115,7 @@ pub(crate) fn add_path(
     filter: &PathFilter,
     empty: Empty,
     monitor: &dyn Monitor,
+    cancel: Option<&AtomicBool>,
 ) -> Result<Added, Reason> {
     let (at, file) = (recording.at(), recording.newest());
     let end = file.end()?;
@@ -126,7 +127,8 @@ pub(crate) fn add_path(
         return Err(Reason::CutOff);
     }
     let lost = "the path cannot be added to the recording";
-    let Some(out) = append(at, &file, lost, monitor, &AtomicBool::new(false))? else {
+    let never = AtomicBool::new(false);
+    let Some(out) = append(at, &file, lost, monitor, cancel.unwrap_or(&never))? else {
         return Ok(Added::Elsewhere);
     };
     let total = match (words, end) {
@@ -135,7 +137,15 @@ pub(crate) fn add_path(
     };
     let built = {
         let progress = monitor.begin(Work::Path, total);
-        build(recording, &file, filter, &out, &progress)?
+        let run = RecordedRun {
+            file: &file,
+            bytes: recording.bytes(),
+            program: recording.program(),
+            cache: &Cache::of_user(),
+            progress: &progress,
+            cancel,
+        };
+        build(&run, filter, &out)?
     };
     let is_empty = built.kept == 0 && built.time > 0;
     if is_empty && empty == Empty::Refused {
@@ -155,22 +165,13 @@ pub(crate) fn add_path(
 }
 
 fn build(
-    recording: &Recording,
-    file: &TraceFile,
+    run: &RecordedRun<'_>,
     filter: &PathFilter,
     out: &TraceWriter,
-    progress: &Progress,
 ) -> Result<BuiltPaths, Reason> {
-    let counts = file.counts()?;
-    let run = RecordedRun {
-        file,
-        bytes: recording.bytes(),
-        program: recording.program(),
-        cache: &Cache::of_user(),
-        progress,
-    };
+    let counts = run.file.counts()?;
     let counts = counts.as_ref().map(|lens| &lens.counts);
-    Ok(build_paths(&run, counts, filter, out)?)
+    build_paths(run, counts, filter, out).map_err(cancelled("the path"))
 }
 
 /// Drops the words that the live run wrote of its path, after the path was built: re-execution can

@@ -146,7 +146,7 @@ impl Session {
     /// the recording is damaged.
     pub fn memory(&self, query: &MemoryQuery) -> Result<MemoryReport, QuestionError> {
         self.answer(Needs::Values, Self::build_whole_path, |session| {
-            query.answer(session, &|| Ok(session.ensure_values(session.cancel())?))
+            query.answer(session, &|| Ok(session.ensure_all_values()?))
         })
     }
 
@@ -382,7 +382,7 @@ impl Session {
             }
             refuse_unlike([unoptimised, self])?;
             for session in [unoptimised, self] {
-                session.ensure_values(session.cancel())?;
+                session.ensure_all_values()?;
             }
             let found = query.answer([unoptimised, self])?;
             Ok(found.iter().map(|report| report.document()).collect())
@@ -500,7 +500,7 @@ impl Session {
     fn ensured<R>(&self, ask: impl FnOnce() -> anyhow::Result<R>) -> Result<R, QuestionError> {
         let prepare = || -> anyhow::Result<R> {
             self.ensure_whole_path()?;
-            self.ensure_values(self.cancel())?;
+            self.ensure_all_values()?;
             ask()
         };
         self.about(prepare)

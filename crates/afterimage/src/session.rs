@@ -19,6 +19,7 @@ use afterimage_replay::steps::{SnapshotError, Snapshots};
 use afterimage_replay::{Recording, RecordingError};
 use afterimage_trace::Kind;
 
+use crate::cancel::Cancel;
 use crate::check::{self, Needs};
 use crate::counts::{self, Counting};
 use crate::debug_information::DebugInformation;
@@ -42,17 +43,17 @@ const SHARE: usize = 8;
 ///
 /// Everything that only reads is in its [`Recording`].
 pub struct Session {
-    recording: Recording,
+    recording: Arc<Recording>,
     monitor: Arc<dyn Monitor + Send>,
     /// Remarks that the monitor has already received.
     remarked: Arc<Mutex<HashSet<String>>>,
-    snapshots: OnceLock<Snapshots>,
+    snapshots: Arc<OnceLock<Snapshots>>,
     /// The filter for the user's own code.
     code: CodeFilter,
     sources: Arc<SourceFiles>,
     debug: Arc<DebugInformation>,
-    /// Stops the building of values that a question needs.
-    cancel: Arc<AtomicBool>,
+    /// Stops what questions build.
+    cancel: Option<Arc<Cancel>>,
     /// The same recording, with stretches built on demand.
     stretched: OnceLock<Option<Box<Session>>>,
 }
@@ -130,14 +131,14 @@ impl Session {
     pub fn of(recording: Recording, monitor: impl Monitor + Send + 'static) -> Self {
         let sources = sources_of(&recording, SourcePaths::default());
         Self {
-            recording,
+            recording: Arc::new(recording),
             sources,
             debug: Arc::default(),
             monitor: Arc::new(monitor),
             remarked: Arc::default(),
-            snapshots: OnceLock::new(),
+            snapshots: Arc::default(),
             code: CodeFilter::default(),
-            cancel: Arc::default(),
+            cancel: None,
             stretched: OnceLock::new(),
         }
     }
@@ -165,10 +166,40 @@ impl Session {
         }
     }
 
-    /// While this is true, questions that build values stop with an error; values built so far are
-    /// kept.
-    pub fn cancel(&self) -> &AtomicBool {
-        &self.cancel
+    /// Returns the same recording, for questions that `cancel` stops. What one of these sessions
+    /// builds, the others use.
+    #[must_use]
+    pub fn cancelled_by(&self, cancel: Arc<Cancel>) -> Self {
+        Self {
+            cancel: Some(cancel),
+            snapshots: Arc::clone(&self.snapshots),
+            ..self.on(Arc::clone(&self.recording))
+        }
+    }
+
+    /// Stops what questions build, if anything can.
+    pub(crate) fn cancel(&self) -> Option<&Arc<Cancel>> {
+        self.cancel.as_ref()
+    }
+
+    /// The flag that stops a build that begins now, if something can.
+    pub(crate) fn stop_flag(&self) -> Option<Arc<AtomicBool>> {
+        self.cancel.as_ref().map(|cancel| cancel.flag())
+    }
+
+    /// The same session with another recording.
+    fn on(&self, recording: Arc<Recording>) -> Self {
+        Self {
+            recording,
+            monitor: Arc::clone(&self.monitor),
+            remarked: Arc::clone(&self.remarked),
+            snapshots: Arc::default(),
+            code: self.code.clone(),
+            cancel: self.cancel.clone(),
+            sources: Arc::clone(&self.sources),
+            debug: Arc::clone(&self.debug),
+            stretched: OnceLock::new(),
+        }
     }
 
     /// The program's source files.
@@ -222,15 +253,8 @@ impl Session {
     pub fn on_stretches(&self, share: usize) -> anyhow::Result<Option<Self>> {
         let found = early::stretched(self, share)?;
         Ok(found.map(|recording| Self {
-            recording,
-            monitor: Arc::clone(&self.monitor),
-            remarked: Arc::clone(&self.remarked),
-            snapshots: OnceLock::new(),
-            code: self.code.clone(),
-            cancel: Arc::clone(&self.cancel),
-            sources: Arc::clone(&self.sources),
-            debug: Arc::clone(&self.debug),
             stretched: OnceLock::from(None),
+            ..self.on(Arc::new(recording))
         }))
     }
 
@@ -248,7 +272,7 @@ impl Session {
             }
         }
         self.ensure_whole_path()?;
-        self.ensure_values(self.cancel())?;
+        self.ensure_all_values()?;
         Ok(None)
     }
 
@@ -392,7 +416,13 @@ impl Session {
         if let Some(recorder) = path::recorder(recording.at(), recording.file()) {
             return Ok(recording.use_path(path::so_far(recording, recorder, self.monitor())?));
         }
-        path::ensure_path(recording, &PathFilter::default(), self.monitor())
+        let cancel = self.stop_flag();
+        path::ensure_path(
+            recording,
+            &PathFilter::default(),
+            self.monitor(),
+            cancel.as_deref(),
+        )
     }
 
     /// Reads a stretch of a path that was not built, but was written while the program ran, and
@@ -454,12 +484,27 @@ impl Session {
         self.named(found).map(|_| ())
     }
 
+    /// Builds the values if they do not exist yet, until the session is cancelled.
+    ///
+    /// # Errors
+    /// As for [`ensure_values`](Self::ensure_values).
+    pub fn ensure_all_values(&self) -> Result<(), SessionError> {
+        self.ensure_values(&self.stop_flag().unwrap_or_default())
+    }
+
     /// Adds a filtered path in place of the present one.
     ///
     /// # Errors
     /// As for [`ensure_path`](Self::ensure_path), and if nothing would be kept and that is refused.
     pub fn add_path(&self, filter: &PathFilter, empty: Empty) -> Result<bool, SessionError> {
-        let added = path::add_path(&self.recording, filter, empty, self.monitor());
+        let cancel = self.stop_flag();
+        let added = path::add_path(
+            &self.recording,
+            filter,
+            empty,
+            self.monitor(),
+            cancel.as_deref(),
+        );
         Ok(self.named(added)? == Added::Here)
     }
 
@@ -469,7 +514,9 @@ impl Session {
     /// # Errors
     /// As for [`ensure_path`](Self::ensure_path).
     pub fn compact_path(&self, filter: &PathFilter) -> Result<(), SessionError> {
-        self.named(path::ensure_path(&self.recording, filter, self.monitor()))?;
+        let cancel = self.stop_flag();
+        let built = path::ensure_path(&self.recording, filter, self.monitor(), cancel.as_deref());
+        self.named(built)?;
         self.named(path::drop_words(self.recording.at(), self.monitor()))
     }
 

@@ -11,7 +11,9 @@ use afterimage_present::verify::{
     VerifiedPath, VerifiedSimulation, VerifiedSlice, VerifiedValues, VerifyReport,
 };
 use afterimage_program::Module;
-use afterimage_record::{Cache, CheckedWords, Progress, RecordError, check, count, verify_words};
+use afterimage_record::{
+    Cache, CheckedWords, Progress, RecordError, RecordedRun, check, count, verify_words,
+};
 use afterimage_replay::paths::{recorded_directory, recorded_path, verify_path};
 use afterimage_replay::values::{recorded_epochs, verify_values};
 use afterimage_trace::{Existing, Kind as Section, Rule, TraceError, TraceFile, repair};
@@ -249,8 +251,7 @@ impl Checker<'_> {
         }
         let outcome = {
             let progress = self.events("re-executing", report.events);
-            let (program, bytes) = (&self.module.program, &self.module.bytes);
-            check(self.file, bytes, program, &Cache::of_user(), &progress)
+            check(&self.run(&Cache::of_user(), &progress))
         };
         match outcome {
             Ok(()) => {
@@ -272,6 +273,17 @@ impl Checker<'_> {
             }
         }
         Ok(())
+    }
+
+    fn run<'a>(&'a self, cache: &'a Cache, progress: &'a Progress) -> RecordedRun<'a> {
+        RecordedRun {
+            file: self.file,
+            bytes: &self.module.bytes,
+            program: &self.module.program,
+            cache,
+            progress,
+            cancel: None,
+        }
     }
 
     fn name(&self) -> String {
@@ -322,7 +334,7 @@ impl Checker<'_> {
 
     /// Returns the fault in the counts in a file, found by counting again.
     fn recounted(&self) -> Result<Option<String>> {
-        let &Self { file, module, .. } = self;
+        let file = self.file;
         let name = || self.name();
         let Some(kept) = file.counts().with_context(name)? else {
             return Ok(None);
@@ -334,12 +346,8 @@ impl Checker<'_> {
         let events = file.end().with_context(name)?.map_or(0, |end| end.events);
         let progress = self.events("counting", events);
         let again = count(
-            file,
-            &module.bytes,
-            &module.program,
+            &self.run(&Cache::of_user(), &progress),
             &PlanOptions::new(mode),
-            &Cache::of_user(),
-            &progress,
         );
         drop(progress);
         Ok(match again {

@@ -181,6 +181,7 @@ fn compile_watching(at: &Path, cache: &Path) -> Result<f64> {
             program: session.program(),
             cache: &Cache::in_folder(cache),
             progress: &(Arc::new(|_| {}) as Progress),
+            cancel: None,
         };
         watch(&run, first, 0, 0)?;
     }

@@ -7,7 +7,9 @@ use afterimage_ids::Counts;
 use afterimage_placement::{Mode, PlanOptions, block_counts, plan};
 use afterimage_program::{BlockKind, EdgeKind, Program};
 use afterimage_record::measure::{Compiled, Setting, compile};
-use afterimage_record::{Cache, Command, Interrupt, RecordOptions, check_blocks, count, record};
+use afterimage_record::{
+    Cache, Command, Interrupt, RecordOptions, RecordedRun, check_blocks, count, record,
+};
 use afterimage_rewrite::{Options, rewrite};
 use afterimage_trace::{Existing, TraceFile, TraceWriter};
 use anyhow::{Context, Result, ensure};
@@ -132,16 +134,24 @@ fn truth(bytes: &[u8], program: &Program, command: &Command, folder: &Path) -> R
     drop(out);
     let file = TraceFile::open(&path)?;
     let quiet: afterimage_record::Progress = Arc::new(|_| ());
+    let run = RecordedRun {
+        file: &file,
+        bytes,
+        program,
+        cache: &cache,
+        progress: &quiet,
+        cancel: None,
+    };
     let make = |mode: Mode, feedback: Option<&Counts>| {
         let options = PlanOptions {
             feedback,
             ..PlanOptions::new(mode)
         };
-        count(&file, bytes, program, &options, &cache, &quiet)
+        count(&run, &options)
     };
     let quick = make(Mode::Quick, None)?;
     let counts = quick.counts.clone();
-    let blocks = check_blocks(&file, bytes, program, &counts, &cache, &quiet)?;
+    let blocks = check_blocks(&run, &counts)?;
     let others = [
         ("feedback", make(Mode::Feedback, Some(&counts))?),
         ("program", make(Mode::Program, None)?),

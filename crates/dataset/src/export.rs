@@ -68,7 +68,7 @@ impl DatasetQuery {
         };
         let folder = Folder::open(folder, session, windows, &tables)?;
         if self.needs_values()? {
-            session.ensure_values(session.cancel())?;
+            session.ensure_all_values()?;
         }
         let mut report = DatasetReport {
             all: windows.count(),

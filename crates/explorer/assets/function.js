@@ -33,10 +33,16 @@ async function show(into, name) {
     const callers = edges.filter((/** @type {any} */ edge) => edge.callee.index === own.function.index);
     const callees = edges.filter((/** @type {any} */ edge) => edge.caller?.index === own.function.index);
     const body = h("div.body", null, loading());
-    const several = (/** @type {any[]} */ rows, /** @type {string} */ side) => rows.sort((a, b) => b.calls - a.calls).slice(0, 8).map((edge) => { const other = edge[side]; return h("li", null, other ? h("button.link", { type: "button", onclick: () => go({ fn: `func[${other.index}]`, call: "" }) }, other.name) : "the host", h("span.soft", null, ` ${grouped(edge.calls)}×`)); });
+    const stretched = await ranged(id);
+    const several = (/** @type {any[]} */ rows, /** @type {string} */ side) => rows.sort((a, b) => b.calls - a.calls).slice(0, 8).map((edge) => { const other = edge[side]; return h("li", null, other ? h("button.link", { type: "button", onclick: () => go({ fn: `func[${other.index}]`, call: "" }) }, other.name) : "the host", stretched ? null : h("span.soft", null, ` ${grouped(edge.calls)}×`)); });
+    // The counts of a range are of that range. Who called whom is of the whole run, and then has no counts.
+    const numbers = stretched ? [figure("calls begun in the range", stretched.doc.calls), figure("own blocks in the range", stretched.doc.blocks.reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + one.count, 0))]
+      : [figure("calls", own.calls), figure("own blocks", own.own), figure("with callees", own.inclusive)];
+    const often = stretched ? " in the whole run" : "";
+    const figures = h("div.figures", null, numbers, h("div.who", null, h("h3", null, `Called by${often}`), h("ul", null, several(callers, "caller"))), h("div.who", null, h("h3", null, `Calls${often}`), h("ul", null, callees.length ? several(callees, "callee") : h("li.soft", null, "nobody"))));
     fill(into, h("div.function", null, h("div.title", null, h("h1", { title: own.function.name }, own.function.name), choice("What of it", [["flow", "Control flow"], ["paths", "Paths"], ["calls", "Calls"]], part, (value) => { part = value; void look(); })),
-      h("div.figures", null, figure("calls", own.calls), figure("own blocks", own.own), figure("with callees", own.inclusive), h("div.who", null, h("h3", null, "Called by"), h("ul", null, several(callers, "caller"))), h("div.who", null, h("h3", null, "Calls"), h("ul", null, callees.length ? several(callees, "callee") : h("li.soft", null, "nobody")))),
-      body, answered(all)));
+      figures,
+      body, stretched ? null : answered(all)));
     const look = async () => {
       try { await (part === "flow" ? flow(body, id) : part === "paths" ? paths(body, id) : calls(body, id, own)); } catch (error) { if (!(error instanceof Superseded)) fill(body, failed(error)); }
     };

@@ -46,6 +46,11 @@ pub(crate) enum Lane {
     Values,
 }
 
+impl Lane {
+    /// All lanes, in order.
+    pub const ALL: [Self; 3] = [Self::Counts, Self::Path, Self::Values];
+}
+
 /// An answer.
 pub(crate) struct Answer {
     pub content_type: &'static str,
@@ -81,6 +86,18 @@ pub(crate) fn as_command(command: &str, parameters: &Parameters, file: &str) -> 
             "{} --by line",
             Parameters::default().command("profile", file)
         ),
+        // A list of what the counts of a range count.
+        "source" if parameters.has("from") || parameters.has("to") => {
+            in_range(parameters, &[("level", "line")], file)
+        }
+        "flow" if parameters.has("from") || parameters.has("to") => {
+            let function = parameters.clone().text("function").unwrap_or_default();
+            in_range(
+                parameters,
+                &[("level", "block"), ("function", &function)],
+                file,
+            )
+        }
         "source" => format!(
             "{} --annotate",
             Parameters::default().command("profile", file)
@@ -99,6 +116,19 @@ pub(crate) fn as_command(command: &str, parameters: &Parameters, file: &str) -> 
         }
         _ => parameters.command(command, file),
     }
+}
+
+/// The command that lists what was executed in the range of a question.
+fn in_range(parameters: &Parameters, options: &[(&str, &str)], file: &str) -> String {
+    let (from, to) = (
+        parameters.clone().text("from"),
+        parameters.clone().text("to"),
+    );
+    let mut options = options.to_vec();
+    options.extend(from.as_deref().map(|from| ("from", from)));
+    options.extend(to.as_deref().map(|to| ("to", to)));
+    options.push(("limit", "all"));
+    Parameters::of(&options).command("trace", file)
 }
 
 /// The lines of an answer, as JSON.
@@ -669,6 +699,6 @@ const MOST_ROWS: u64 = 100_000;
 
 /// The values of a recording, built if they do not exist yet.
 fn recorded(session: &Session) -> Result<afterimage_replay::values::RecordedValues<'_>> {
-    session.ensure_values(session.cancel())?;
+    session.ensure_all_values()?;
     Ok(session.values()?)
 }

@@ -16,7 +16,7 @@ use afterimage::sources::SourcePaths;
 use anyhow::{Context, Result};
 use serde_json::json;
 
-use crate::ask::{self, Answer};
+use crate::ask::{self, Answer, Lane};
 use crate::http::Response;
 use crate::lanes::Lanes;
 use crate::parameters::Parameters;
@@ -29,7 +29,8 @@ const KEPT: usize = 64 << 20;
 /// A recording that is open.
 pub(crate) struct Desk {
     pub at: PathBuf,
-    session: Session,
+    /// One recording, once for each lane: what is built in a lane can be stopped alone.
+    sessions: [Session; 3],
     works: Works,
     standing: Standing,
     lanes: Lanes,
@@ -76,12 +77,14 @@ impl Desk {
         let works = Works::default();
         let standing = Standing::of(at).with_context(|| at.display().to_string())?;
         let session = Session::open_with(at, works.clone())?;
+        let lanes = Lanes::default();
+        let session = session.looking_at(code).reading(sources);
         Ok(Self {
             at: at.to_owned(),
-            session: session.looking_at(code).reading(sources),
+            sessions: Lane::ALL.map(|lane| session.cancelled_by(Arc::clone(lanes.cancel(lane)))),
             works,
             standing,
-            lanes: Lanes::default(),
+            lanes,
             kept: Mutex::default(),
         })
     }
@@ -124,12 +127,12 @@ impl Desk {
                 format!("there is no question {command}; docs/EXPLORE.md lists them"),
             );
         };
-        let stop = self.session.cancel();
-        let Some(_taken) = self.lanes.wait(lane, view, &shown, stop) else {
+        let session = &self.sessions[lane as usize];
+        let Some(_taken) = self.lanes.wait(lane, view, &shown) else {
             return Response::refused(409, "a newer question of the same view took its place");
         };
         let answered = catch_unwind(AssertUnwindSafe(|| {
-            ask::answer(&self.session, command, parameters)
+            ask::answer(session, command, parameters)
         }));
         match answered {
             Ok(Ok(answer)) => {
@@ -164,14 +167,14 @@ impl Desk {
         Response::of("application/json", told.to_string())
     }
 
-    /// Stops the building of values and the current answers, for one view or for all.
+    /// Gives up what is being answered, for one view or for all, and stops what is built for it.
     pub fn cancel(&self, query: &str) -> Response {
         let mut parameters = match Parameters::read(query) {
             Ok(parameters) => parameters,
             Err(error) => return Response::refused(400, format!("{error:#}")),
         };
         let view = parameters.text("view");
-        self.lanes.stop(view.as_deref(), self.session.cancel());
+        self.lanes.stop(view.as_deref());
         self.progress()
     }
 }

@@ -1,15 +1,15 @@
 //! Decides when each question is answered.
 //!
-//! In a lane one question is answered after the other. A newer question of a view replaces an older
-//! one. A waiting question is dropped, and a question being answered is told to stop. Only the
-//! building of values can be stopped at once. If the older question does not stop soon, it is
-//! abandoned: its answer is dropped, and the newer question no longer waits for it.
+//! In a lane one question is answered after the other. A newer question of a view takes the place
+//! of an older one: a waiting question is dropped, and a question that is being answered is asked
+//! to stop. Only what it builds can be stopped at once. If the older question does not stop soon, it
+//! is abandoned: its answer is dropped, and the newer question no longer waits for it.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use afterimage::Cancel;
 use serde::Serialize;
 
 use crate::ask::Lane;
@@ -22,6 +22,8 @@ const LEFT_BEHIND: usize = 3;
 /// The lanes and the questions in them.
 #[derive(Default)]
 pub(crate) struct Lanes {
+    /// Stop what the questions in each lane build.
+    cancels: [Arc<Cancel>; 3],
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -98,15 +100,13 @@ impl Lanes {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a lane; `None` if the same view asks something newer in the meantime. `stop` is
-    /// the flag that stops the building of values.
-    pub fn wait(
-        &self,
-        lane: Lane,
-        view: Option<&str>,
-        what: &str,
-        stop: &AtomicBool,
-    ) -> Option<Taken<'_>> {
+    /// What stops the builds of the questions in a lane.
+    pub fn cancel(&self, lane: Lane) -> &Arc<Cancel> {
+        &self.cancels[lane as usize]
+    }
+
+    /// Waits for a lane; `None` if the same view asks something newer meanwhile.
+    pub fn wait(&self, lane: Lane, view: Option<&str>, what: &str) -> Option<Taken<'_>> {
         let mut state = self.lock();
         state.asked += 1;
         let number = state.asked;
@@ -117,10 +117,7 @@ impl Lanes {
             let mut older = older.filter(|one| one.view.as_deref() == Some(view) && !one.is_left);
             if let Some(one) = older.next() {
                 replaces = true;
-                // What was built up to now is kept, and whoever needs it goes on from there.
-                if one.lane == Lane::Values {
-                    stop.store(true, Ordering::SeqCst);
-                }
+                self.cancel(one.lane).stop();
             }
             self.changed.notify_all();
         }
@@ -138,9 +135,7 @@ impl Lanes {
             }
             let mut others = state.running.iter();
             if !others.any(|one| one.lane == lane && !one.is_left) {
-                if lane == Lane::Values {
-                    stop.store(false, Ordering::SeqCst);
-                }
+                self.cancel(lane).allow();
                 state.running.push(Running {
                     number,
                     lane,
@@ -176,16 +171,14 @@ impl Lanes {
         told.collect()
     }
 
-    /// Stops the questions being answered, for one view or for all. Questions waiting in the lane
-    /// then proceed at once.
-    pub fn stop(&self, view: Option<&str>, stop: &AtomicBool) {
+    /// Stops what is being answered, for one view or for all: those that wait in the lane go on at
+    /// once.
+    pub fn stop(&self, view: Option<&str>) {
         let mut state = self.lock();
         let is_meant = |one: &Running| view.is_none_or(|view| one.view.as_deref() == Some(view));
         for one in state.running.iter_mut().filter(|one| is_meant(one)) {
             one.is_left = true;
-            if one.lane == Lane::Values {
-                stop.store(true, Ordering::SeqCst);
-            }
+            self.cancel(one.lane).stop();
         }
         drop(state);
         self.changed.notify_all();
@@ -197,15 +190,15 @@ mod tests {
     use super::*;
     use std::thread;
 
-    fn takes<'l>(lanes: &'l Lanes, view: Option<&str>, stop: &AtomicBool) -> Option<Taken<'l>> {
-        lanes.wait(Lane::Values, view, "why", stop)
+    fn takes<'l>(lanes: &'l Lanes, view: Option<&str>) -> Option<Taken<'l>> {
+        lanes.wait(Lane::Values, view, "why")
     }
 
     #[test]
     fn a_newer_question_of_a_view_does_not_wait_for_an_older_one_that_does_not_stop() {
-        let (lanes, stop) = (Lanes::default(), AtomicBool::new(false));
-        let old = takes(&lanes, Some("why"), &stop).unwrap();
-        let new = takes(&lanes, Some("why"), &stop).unwrap();
+        let lanes = Lanes::default();
+        let old = takes(&lanes, Some("why")).unwrap();
+        let new = takes(&lanes, Some("why")).unwrap();
         assert_eq!(lanes.answering().len(), 1);
         drop(old);
         assert_eq!(lanes.answering().len(), 1);
@@ -215,28 +208,29 @@ mod tests {
 
     #[test]
     fn a_question_of_another_view_waits_until_the_lane_is_free_or_stopped() {
-        let (lanes, stop) = (Lanes::default(), AtomicBool::new(false));
-        let old = takes(&lanes, Some("why"), &stop).unwrap();
+        let lanes = Lanes::default();
+        let old = takes(&lanes, Some("why")).unwrap();
         thread::scope(|scope| {
-            let other = scope.spawn(|| takes(&lanes, Some("state"), &stop).is_some());
-            assert!(!stop.load(Ordering::SeqCst));
+            let other = scope.spawn(|| takes(&lanes, Some("state")).is_some());
+            assert!(!lanes.cancel(Lane::Values).is_stopped());
             assert_eq!(lanes.answering()[0].view.as_deref(), Some("why"));
-            lanes.stop(Some("why"), &stop);
+            lanes.stop(Some("why"));
             assert!(other.join().unwrap());
         });
+        assert!(!lanes.cancel(Lane::Path).is_stopped());
         drop(old);
     }
 
     #[test]
     fn a_question_that_waits_is_given_up_for_a_newer_one_of_its_view() {
-        let (lanes, stop) = (Lanes::default(), AtomicBool::new(false));
-        let held = takes(&lanes, None, &stop).unwrap();
+        let lanes = Lanes::default();
+        let held = takes(&lanes, None).unwrap();
         thread::scope(|scope| {
-            let older = scope.spawn(|| takes(&lanes, Some("why"), &stop).is_some());
+            let older = scope.spawn(|| takes(&lanes, Some("why")).is_some());
             while lanes.lock().asked < 2 {
                 thread::yield_now();
             }
-            let newer = scope.spawn(|| takes(&lanes, Some("why"), &stop).is_some());
+            let newer = scope.spawn(|| takes(&lanes, Some("why")).is_some());
             assert!(!older.join().unwrap());
             drop(held);
             assert!(newer.join().unwrap());

@@ -8,17 +8,17 @@ use afterimage_program::{BlockEnd, Callee, OperatorIndex, Program};
 use afterimage_rewrite::{
     Armed, CLOCK_AT, Marking, Options, OriginalPlace, Probes, Rewritten, Snapshots, rewrite,
 };
-use afterimage_trace::{CountsLens, End, Ending, Event, MAX_MEMORY, Standing, TraceFile};
+use afterimage_trace::{CountsLens, End, Ending, Event, MAX_MEMORY, Standing};
 
+use crate::RecordError;
 use crate::deep::Treatment;
 use crate::ending::{Activation, Outcome, frames, not_entered, open_frames};
-use crate::engine::{REPLAY_STACK, Settings, engine, on_guest_thread};
+use crate::engine::{REPLAY_STACK, Settings, engine};
 use crate::live::word;
-use crate::paths::PathHost;
-use crate::replay::{Observers, Progress, Replayed, Source, Stop, replay};
+use crate::paths::{PathHost, RecordedRun};
+use crate::replay::{Observers, Replayed, Source, Stop, replay, unless_cancelled};
 use crate::snapshots::Capturing;
 use crate::weights::{self, weighted_plan};
-use crate::{Cache, RecordError};
 use wasmtime::Engine;
 
 /// The largest number of entries of a function between two polls to try in search of the one that
@@ -29,15 +29,14 @@ const OVERFLOW_TRIES: u64 = 256;
 ///
 /// # Errors
 /// If the recording cannot be repeated exactly, or the counts are not determined.
-pub fn count(
-    file: &TraceFile,
-    bytes: &[u8],
-    program: &Program,
-    options: &PlanOptions<'_>,
-    cache: &Cache,
-    progress: &Progress,
-) -> Result<CountsLens, RecordError> {
-    let job = Job::open(file, bytes, program, cache, progress)?;
+pub fn count(run: &RecordedRun<'_>, options: &PlanOptions<'_>) -> Result<CountsLens, RecordError> {
+    let RecordedRun {
+        bytes,
+        program,
+        cache,
+        ..
+    } = *run;
+    let job = Job::open(*run)?;
     let the_plan = weighted_plan(program, bytes, options, cache)?;
     let (replayed, standing) = job.repeat(Some(&the_plan))?;
     let open = open_frames(program, &job.index, &replayed.outcome, &standing)?;
@@ -64,15 +63,8 @@ pub fn count(
 ///
 /// # Errors
 /// As for [`count`].
-pub fn check(
-    file: &TraceFile,
-    bytes: &[u8],
-    program: &Program,
-    cache: &Cache,
-    progress: &Progress,
-) -> Result<(), RecordError> {
-    let job = Job::open(file, bytes, program, cache, progress)?;
-    job.repeat(None).map(|_| ())
+pub fn check(run: &RecordedRun<'_>) -> Result<(), RecordError> {
+    Job::open(*run)?.repeat(None).map(|_| ())
 }
 
 /// Re-executes a recording with a counter in every block, and compares each counter with the
@@ -80,15 +72,9 @@ pub fn check(
 ///
 /// # Errors
 /// As for [`count`], and [`RecordError::BlockDiffers`].
-pub fn check_blocks(
-    file: &TraceFile,
-    bytes: &[u8],
-    program: &Program,
-    counts: &Counts,
-    cache: &Cache,
-    progress: &Progress,
-) -> Result<u64, RecordError> {
-    let job = Job::open(file, bytes, program, cache, progress)?;
+pub fn check_blocks(run: &RecordedRun<'_>, counts: &Counts) -> Result<u64, RecordError> {
+    let program = run.program;
+    let job = Job::open(*run)?;
     let the_plan = plan(program, &PlanOptions::new(Mode::Slow))?;
     let (repeated, _) = job.repeat(Some(&the_plan))?;
     let measured = measured_blocks(program, &the_plan, &repeated.counters)?;
@@ -125,14 +111,11 @@ pub(crate) struct Repeated {
 
 /// A recording to re-execute.
 pub(crate) struct Job<'a> {
-    file: &'a TraceFile,
-    bytes: &'a [u8],
+    run: RecordedRun<'a>,
     pub(crate) program: &'a Program,
     pub(crate) index: OperatorIndex<'a>,
     pub(crate) end: End,
     treatment: Treatment,
-    cache: &'a Cache,
-    progress: &'a Progress,
 }
 
 /// How to repeat a run.
@@ -161,22 +144,14 @@ pub(crate) type Attempt<'x> =
 
 impl<'a> Job<'a> {
     /// Reads how the recording ended. Fails if it was cut off, because then it cannot be repeated.
-    pub(crate) fn open(
-        file: &'a TraceFile,
-        bytes: &'a [u8],
-        program: &'a Program,
-        cache: &'a Cache,
-        progress: &'a Progress,
-    ) -> Result<Self, RecordError> {
+    pub(crate) fn open(run: RecordedRun<'a>) -> Result<Self, RecordError> {
+        let program = run.program;
         Ok(Self {
-            file,
-            bytes,
+            run,
             program,
-            index: OperatorIndex::new(program, bytes),
-            end: file.end()?.ok_or(RecordError::Cut)?,
+            index: OperatorIndex::new(program, run.bytes),
+            end: run.file.end()?.ok_or(RecordError::Cut)?,
             treatment: Treatment::of(program),
-            cache,
-            progress,
         })
     }
 
@@ -189,13 +164,13 @@ impl<'a> Job<'a> {
         paths: Option<PathHost>,
         snapshots: Option<Capturing>,
     ) -> Result<Replayed, RecordError> {
-        on_guest_thread(REPLAY_STACK, || {
+        unless_cancelled(self.run.cancel, |interrupt| {
             let source = Source {
-                cache: self.cache,
+                cache: self.run.cache,
                 program: self.program,
-                file: self.file,
-                progress: self.progress,
-                interrupt: None,
+                file: self.run.file,
+                progress: self.run.progress,
+                interrupt,
             };
             let observers = Observers {
                 paths,
@@ -247,17 +222,21 @@ impl<'a> Job<'a> {
             (Probes::None, Stop::Never) => self.end.clock,
             _ => None,
         };
-        options.clock |= clock.is_some();
+        options.clock |= clock.is_some() || self.run.cancel.is_some();
         loop {
-            let rewritten = rewrite(self.bytes, self.program, probes, &options)?;
-            let replayed = attempt(self, &engine, &rewritten, stop)?;
+            let rewritten = rewrite(self.run.bytes, self.program, probes, &options)?;
+            let replayed = attempt(self, &engine, &rewritten, stop);
+            // Those who receive what a stopped run wrote may have their own errors.
+            if self.run.is_cancelled() {
+                return Err(RecordError::Interrupted);
+            }
             let Replayed {
                 outcome,
                 memory,
                 calls,
                 entered,
                 ..
-            } = replayed;
+            } = replayed?;
             let trapped = self.end.frames.first();
             let trapped = trapped.filter(|_| matches!(self.end.ending, Ending::Trapped { .. }));
             let mut standing =
@@ -383,7 +362,7 @@ impl<'a> Job<'a> {
 
     fn ended_in_host_call(&self) -> Result<bool, RecordError> {
         let mut last = None;
-        for event in self.file.log()? {
+        for event in self.run.file.log()? {
             last = Some(event?);
         }
         Ok(matches!(last, Some(Event::HostStop { .. })))

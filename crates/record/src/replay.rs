@@ -1,5 +1,6 @@
 //! Re-execution: repeats a run from the log, with any instrumentation and without a host.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -9,12 +10,12 @@ use afterimage_program::Program;
 use afterimage_rewrite::{
     ARM_CLOCK_AT, ARM_SKIP_AT, LIMIT_AT, MEMORY_EXPORT, Rewritten, START_EXPORT,
 };
-use afterimage_trace::{Event, HostStop, LogPlace, LogReader, RawValue, TraceFile};
+use afterimage_trace::{Event, HostStop, Interrupter, LogPlace, LogReader, RawValue, TraceFile};
 use wasmtime::{AsContextMut, Engine, Func, Instance, Memory, Module, ResourceLimiter, Store, Val};
 use wasmtime_wasi::I32Exit;
 
 use crate::ending::{Outcome, classify};
-use crate::engine::REPLAY_STACK;
+use crate::engine::{REPLAY_STACK, on_guest_thread};
 use crate::live::Stopped;
 use crate::paths::{HasPaths, PathHost, say_number};
 use crate::room::{Room, was_not_asked};
@@ -266,6 +267,41 @@ pub(crate) fn replay(
         entered: std::mem::take(&mut host.entered),
         snapshots: host.snapshots.take(),
         watching: host.watching.take(),
+    })
+}
+
+/// Runs `work` on a guest thread, and stops what it re-executes once `cancel` is set.
+pub(crate) fn unless_cancelled<R: Send>(
+    cancel: Option<&AtomicBool>,
+    work: impl FnOnce(Option<&Interrupt>) -> Result<R, RecordError> + Send,
+) -> Result<R, RecordError> {
+    let Some(cancel) = cancel else {
+        return on_guest_thread(REPLAY_STACK, || work(None));
+    };
+    if cancel.load(Ordering::SeqCst) {
+        return Err(RecordError::Interrupted);
+    }
+    let interrupt = &Interrupt::new();
+    let (ends, ended) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        let watch = move || {
+            // Nothing is sent: the guest's thread drops its end.
+            while ended.recv_timeout(ASK) == Err(RecvTimeoutError::Timeout) {
+                if cancel.load(Ordering::SeqCst) {
+                    interrupt.stop(Interrupter::CtrlC);
+                }
+            }
+        };
+        let watcher = std::thread::Builder::new().spawn_scoped(scope, watch);
+        watcher.map_err(RecordError::Thread)?;
+        on_guest_thread(REPLAY_STACK, || {
+            let _ends = ends;
+            let done = work(Some(interrupt));
+            match interrupt.requested() {
+                None => done,
+                Some(_) => Err(RecordError::Interrupted),
+            }
+        })
     })
 }
 

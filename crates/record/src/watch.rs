@@ -12,10 +12,10 @@ use wasmtime::{Caller, Func, Instance, Memory, Ref, Store};
 
 use crate::RecordError;
 use crate::deep::Treatment;
-use crate::engine::{REPLAY_STACK, Settings, engine, on_guest_thread};
+use crate::engine::{REPLAY_STACK, Settings, engine};
 use crate::live::Stopped;
 use crate::paths::RecordedRun;
-use crate::replay::{Host, Observers, Progress, Source, Stop, replay};
+use crate::replay::{Host, Observers, Progress, Source, Stop, replay, unless_cancelled};
 use crate::snapshots::{word, write};
 
 /// Finds the bytes written in each of the first stretches of a run, in the region that contains an
@@ -53,13 +53,6 @@ pub fn watch(
         optimised,
         ..Settings::with_stack(REPLAY_STACK)
     })?;
-    let source = Source {
-        cache: run.cache,
-        program,
-        file: run.file,
-        progress: &(Arc::new(|_| {}) as Progress),
-        interrupt: None,
-    };
     let watching = Watching {
         at: watched_at(&rewritten, memory)?,
         next: first,
@@ -75,7 +68,14 @@ pub fn watch(
         watching: Some(Box::new(watching)),
         ..Observers::default()
     };
-    let replayed = on_guest_thread(REPLAY_STACK, || {
+    let replayed = unless_cancelled(run.cancel, |interrupt| {
+        let source = Source {
+            cache: run.cache,
+            program,
+            file: run.file,
+            progress: &(Arc::new(|_| {}) as Progress),
+            interrupt,
+        };
         replay(&engine, &source, &rewritten, stop, observers)
     })?;
     let watching = replayed.watching.ok_or(RecordError::NoCounters)?;

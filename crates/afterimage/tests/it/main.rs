@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex};
 use afterimage::present::{DependsOn, UsedBy};
 use afterimage::profile::Scope;
 use afterimage::{
-    DepsAlong, DepsDirection, DepsQuery, Monitor, Note, Reason, Recording, RecordingError, Session,
-    SliceAbout, SliceAlong, SliceQuery, StateQuery, WhyAbout, WhyNotQuery, WhyQuery, Work,
+    Cancel, DepsAlong, DepsDirection, DepsQuery, Monitor, Note, Reason, Recording, RecordingError,
+    Session, SliceAbout, SliceAlong, SliceQuery, StateQuery, WhyAbout, WhyNotQuery, WhyQuery, Work,
 };
 use questions::sent;
 
@@ -100,6 +100,29 @@ fn a_build_that_is_cancelled_says_how_to_go_on() {
     let error = session.ensure_values(&AtomicBool::new(true)).unwrap_err();
     assert!(matches!(*error.why, Reason::Cancelled { .. }), "{error}");
     session.ensure_values(&AtomicBool::new(false)).unwrap();
+}
+
+#[test]
+fn a_build_that_is_cancelled_adds_nothing_and_can_be_made_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let session = Session::open(&recording(&folder)).unwrap();
+    let cancel = Arc::new(Cancel::default());
+    let cancelled = session.cancelled_by(Arc::clone(&cancel));
+    let before = fs::read(session.at()).unwrap();
+    cancel.stop();
+    let error = cancelled.ensure_path().map(drop).unwrap_err();
+    assert!(matches!(*error.why, Reason::Stopped("the path")), "{error}");
+    let counted =
+        |session: &Session| session.profile(|profile| Ok(profile.block_rows(&Scope::All)?));
+    let error = counted(&cancelled).map(drop).unwrap_err().to_string();
+    assert!(
+        error.ends_with("building the counts was cancelled; nothing was added"),
+        "{error}"
+    );
+    assert_eq!(fs::read(session.at()).unwrap(), before);
+    cancel.allow();
+    assert_eq!(cancelled.ensure_path().unwrap().length(), BLOCKS);
+    assert!(counted(&cancelled).is_ok());
 }
 
 #[test]

@@ -60,14 +60,16 @@ impl Subject {
         make_recording(&bytes, &program, &command, &at, settings)?;
         let recorded = TraceFile::open(&at)?;
         let options = PlanOptions::new(Mode::Quick);
-        let counts = count(
-            &recorded,
-            &bytes,
-            &program,
-            &options,
-            &Cache::none(),
-            &quiet(),
-        )?;
+        let (cache, progress) = (Cache::none(), quiet());
+        let run = RecordedRun {
+            file: &recorded,
+            bytes: &bytes,
+            program: &program,
+            cache: &cache,
+            progress: &progress,
+            cancel: None,
+        };
+        let counts = count(&run, &options)?;
         let counts = counts.counts;
 
         let start = Instant::now();
@@ -127,6 +129,7 @@ impl Subject {
                 program: &self.program,
                 cache: &Cache::none(),
                 progress: &quiet(),
+                cancel: None,
             },
             None,
             sink,
@@ -148,6 +151,7 @@ pub(crate) fn build(
         program,
         cache: &Cache::none(),
         progress: &quiet(),
+        cancel: None,
     };
     Ok(build_paths(&run, None, &PathFilter::default(), out)?)
 }

@@ -113,6 +113,9 @@ fn compact<S: Sink>(
     let mut bits = 0;
     for done in 0.. {
         (run.progress)(done);
+        if run.is_cancelled() {
+            return Err(RecordError::Interrupted);
+        }
         let Some(piece) = words.next()? else { break };
         for function in piece.calls {
             regenerator.host_call(function);

@@ -1,5 +1,7 @@
 //! Traces the path of a recorded execution by re-executing it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use afterimage_ids::{Counts, FuncId};
 use afterimage_paths::{Cuts, FinalFrame, Finish, PathPlan, Sink};
 use afterimage_placement::OpenFrame;
@@ -26,6 +28,17 @@ pub struct RecordedRun<'a> {
     pub cache: &'a Cache,
     /// The progress callback.
     pub progress: &'a Progress,
+    /// Once this is set, the re-execution stops with [`RecordError::Interrupted`]. This costs a stop
+    /// clock in the module, so leave it out if nobody can set it.
+    pub cancel: Option<&'a AtomicBool>,
+}
+
+impl RecordedRun<'_> {
+    /// Whether somebody asked to stop.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancel
+            .is_some_and(|cancel| cancel.load(Ordering::SeqCst))
+    }
 }
 
 /// The result of a traced re-execution.
@@ -49,7 +62,7 @@ pub fn trace_paths<S: Sink + Send>(
     sink: S,
 ) -> Result<Traced<S>, RecordError> {
     let program = run.program;
-    let job = Job::open(run.file, run.bytes, program, run.cache, run.progress)?;
+    let job = Job::open(*run)?;
     let plan = PathPlan::new(program, feedback, Cuts::default())?;
     let probes = PathProbes {
         plan: TracePlan::Paths(&plan),

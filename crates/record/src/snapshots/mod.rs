@@ -204,7 +204,7 @@ fn build(
     if let Some(what) = unseen(program, run.bytes) {
         return Err(RecordError::NoSnapshots(what));
     }
-    let job = Job::open(run.file, run.bytes, program, run.cache, run.progress)?;
+    let job = Job::open(*run)?;
     let plan = PathPlan::new(program, None, Cuts::default())?;
     let probes = PathProbes {
         plan: TracePlan::Paths(&plan),

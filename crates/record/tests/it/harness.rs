@@ -143,14 +143,7 @@ impl Recording {
 
     /// Returns the counts under a plan.
     pub fn count(&self, plan: PlanOptions<'_>) -> Result<Counts, RecordError> {
-        let lens = count(
-            &self.file,
-            &self.bytes,
-            &self.program,
-            &plan,
-            &Cache::none(),
-            &progress(),
-        )?;
+        let lens = count(&self.run(&Cache::none(), &progress()), &plan)?;
         Ok(lens.counts)
     }
 
@@ -176,14 +169,9 @@ impl Recording {
         }
         self.same_path(&observation.trace);
         self.same_stored_path(&observation.trace);
-        let compared = check_blocks(
-            &self.file,
-            &self.bytes,
-            &self.program,
-            &truth,
-            &Cache::none(),
-            &progress(),
-        );
+        let (cache, progress) = (Cache::none(), progress());
+        let run = self.run(&cache, &progress);
+        let compared = check_blocks(&run, &truth);
         let blocks = self
             .program
             .functions
@@ -194,14 +182,7 @@ impl Recording {
             compared.unwrap_or_else(|error| panic!("slow: {error}")),
             code
         );
-        check(
-            &self.file,
-            &self.bytes,
-            &self.program,
-            &Cache::none(),
-            &progress(),
-        )
-        .unwrap_or_else(|error| panic!("re-execution: {error}"));
+        check(&run).unwrap_or_else(|error| panic!("re-execution: {error}"));
         if !self.asynchronous() {
             self.check_transparency();
         }
@@ -274,6 +255,7 @@ impl Recording {
             program: &self.program,
             cache,
             progress,
+            cancel: None,
         }
     }
 

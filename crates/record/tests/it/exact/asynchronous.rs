@@ -177,14 +177,7 @@ fn without_a_clock_nothing_is_guessed() {
     };
     let recording = try_record(&bytes, &invoke("run", &[]), &options, &Interrupt::new()).unwrap();
     assert_eq!(recording.ending(), &Ending::StackOverflow);
-    let program = &recording.program;
-    let refused = check(
-        &recording.file,
-        &bytes,
-        program,
-        &afterimage_record::Cache::none(),
-        &progress(),
-    );
+    let refused = check(&recording.run(&afterimage_record::Cache::none(), &progress()));
     assert!(
         matches!(refused, Err(RecordError::NoClock(_))),
         "{refused:?}"

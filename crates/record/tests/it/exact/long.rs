@@ -76,7 +76,7 @@ fn agree(bytes: &[u8], command: &afterimage_record::Command, least_words: u64) -
     let interrupt = Interrupt::default();
     let record = |options: &RecordOptions| try_record(bytes, command, options, &interrupt);
     let recording = record(&quiet()).unwrap_or_else(|error| panic!("{error}"));
-    let Recording { program, file, .. } = &recording;
+    let program = &recording.program;
     let (cache, progress) = (Cache::none(), progress());
     let run = recording.run(&cache, &progress);
     let slow = Mixed {
@@ -90,7 +90,7 @@ fn agree(bytes: &[u8], command: &afterimage_record::Command, least_words: u64) -
     assert_eq!(slow.sink.sequence, quick.sequence);
 
     let plan = PlanOptions::new(Mode::Quick);
-    let counts = count(file, bytes, program, &plan, &cache, &progress);
+    let counts = count(&run, &plan);
     let counts = counts.unwrap_or_else(|error| panic!("{error}")).counts;
     let expected = block_counts(program, &counts).expect("counts of the program");
     for (function, expected) in program.functions.iter().zip(expected) {
@@ -197,9 +197,8 @@ fn counts_that_are_kept_weigh_the_next_placement() {
             recording.unwrap_or_else(|error| panic!("{error}"))
         };
         let counted = |recording: &Recording, mode, cache: &Cache| {
-            let Recording { program, file, .. } = recording;
             let plan = PlanOptions::new(mode);
-            let found = count(file, &recording.bytes, program, &plan, cache, &progress());
+            let found = count(&recording.run(cache, &progress()), &plan);
             found.unwrap_or_else(|error| panic!("{error}"))
         };
         let kept = || Vec::from_iter(std::fs::read_dir(folder.path().join("counts")));

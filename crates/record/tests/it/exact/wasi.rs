@@ -8,7 +8,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use afterimage_record::{Cache, Command, Interrupt, RecordError, RecordOptions, check};
+use afterimage_record::{
+    Cache, Command, Interrupt, RecordError, RecordOptions, RecordedRun, check,
+};
 use afterimage_trace::{Ending, Event, Existing, RawValue, TraceFile, TraceWriter};
 
 use crate::harness::{Recording, progress, quiet, start, try_record, wat};
@@ -375,14 +377,8 @@ fn calls_with_bad_pointers_write_what_is_declared() {
             }
             other => panic!("{fault:?}: {other}"),
         }
-        check(
-            &recording.file,
-            &recording.bytes,
-            &recording.program,
-            &Cache::none(),
-            &progress(),
-        )
-        .unwrap_or_else(|error| panic!("{fault:?}: {error}"));
+        check(&recording.run(&Cache::none(), &progress()))
+            .unwrap_or_else(|error| panic!("{fault:?}: {error}"));
     }
     assert!(trapped > 0);
 }
@@ -439,13 +435,10 @@ fn a_write_that_is_left_out_is_noticed() {
                     }
                 }
             });
-            let outcome = check(
-                &copy,
-                &recording.bytes,
-                &recording.program,
-                &Cache::none(),
-                &progress(),
-            );
+            let outcome = check(&RecordedRun {
+                file: &copy,
+                ..recording.run(&Cache::none(), &progress())
+            });
             *noticed = matches!(outcome, Err(RecordError::Diverged { .. }));
         }
     }
